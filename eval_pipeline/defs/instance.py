@@ -1,0 +1,64 @@
+"""The Dagster instance below `EVAL_HOME`, and sweeping runs whose process is gone."""
+
+import os
+import socket
+from pathlib import Path
+
+import dagster as dg
+import psutil
+
+from eval_pipeline.core.home import Home
+
+HOST, PID, STARTED = "eval_pipeline/host", "eval_pipeline/pid", "eval_pipeline/process_started"
+UNFINISHED = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+
+SETTINGS = """\
+# Written once by eval_pipeline; change it as you like.
+telemetry:
+  enabled: false
+concurrency:
+  runs:
+    max_concurrent_runs: 2
+run_monitoring:
+  enabled: true
+"""
+
+
+def prepare(home: Home) -> Path:
+    """Makes DAGSTER_HOME with its settings where there is none, points the environment there, and returns it."""
+    home.dagster.mkdir(parents=True, exist_ok=True)
+    settings = home.dagster / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(SETTINGS)
+    os.environ["DAGSTER_HOME"] = str(home.dagster)
+    return home.dagster
+
+
+def open_instance(home: Home) -> dg.DagsterInstance:
+    """The instance that the UI of this home shows too."""
+    return dg.DagsterInstance.from_config(str(prepare(home)))
+
+
+def process_tags() -> dict[str, str]:
+    """Tags by which `sweep` recognises the process of a run."""
+    started = psutil.Process().create_time()
+    return {HOST: socket.gethostname(), PID: str(os.getpid()), STARTED: f"{started:.2f}"}
+
+
+def sweep(instance: dg.DagsterInstance) -> list[str]:
+    """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids."""
+    swept = []
+    for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
+        if run.tags.get(HOST) == socket.gethostname() and not _alive(run.tags[PID], run.tags[STARTED]):
+            instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            swept.append(run.run_id)
+    return swept
+
+
+def _alive(pid: str, started: str) -> bool:
+    """Whether the process is there, and not another one that got its number."""
+    try:
+        return abs(psutil.Process(int(pid)).create_time() - float(started)) < 1
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,34 @@
+"""Jobs: one suite, all suites."""
+
+import dagster as dg
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.defs.partitions import model_version
+from eval_pipeline.suites import find_suites
+
+ALL = "all_suites"
+
+
+def suite_job_name(suite: str) -> str:
+    """Name of the job that evaluates one suite."""
+    return f"suite_{suite}"
+
+
+@dg.definitions
+def jobs() -> dg.Definitions:
+    """A job a suite, and one over everything; each run is of one model version."""
+    suites = list(find_suites(find_home().suite_folders))
+    selection = dg.AssetSelection.groups(*suites) if suites else dg.AssetSelection.all()
+    every = dg.define_asset_job(
+        ALL, selection, partitions_def=model_version, description="Every suite, for one model version."
+    )
+    single = [
+        dg.define_asset_job(
+            suite_job_name(name),
+            dg.AssetSelection.groups(name),
+            partitions_def=model_version,
+            description=f"The suite {name}, for one model version.",
+        )
+        for name in suites
+    ]
+    return dg.Definitions(jobs=[every, *single])

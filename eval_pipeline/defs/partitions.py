@@ -1,0 +1,49 @@
+"""The one partition dimension, and the tags that fix a run's date, scope and freshness at its launch."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+import dagster as dg
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.scope import FULL, Scope
+from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+
+DIMENSION = "model_version"
+model_version = dg.DynamicPartitionsDefinition(name=DIMENSION)
+
+EVAL_DATE = "eval_pipeline/eval_date"
+SCOPE = "eval_pipeline/scope"
+EPOCH = "eval_pipeline/epoch"
+
+
+def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
+    """What the stages have to know of the run."""
+    return RunContext(run_id, tags.get(EPOCH, ""))
+
+
+def run_scope(tags: Mapping[str, str]) -> Scope:
+    """The part of the suites that the run covers."""
+    return Scope.from_label(tags.get(SCOPE, FULL))
+
+
+def run_partition(
+    suite: str, key: str, tags: Mapping[str, str], workspace: Workspace, upstream: Iterable[Table] = ()
+) -> Partition:
+    """Suite, model version and evaluation date of an asset run.
+
+    The date is the run's tag, else the newest one among the upstream files, else today.
+    """
+    if EVAL_DATE in tags:
+        return Partition(suite, key, date.fromisoformat(tags[EVAL_DATE]))
+    dates = [
+        found.eval_date
+        for table in upstream
+        for found in workspace.record.partitions(table)
+        if (found.suite, found.model_version) == (suite, key) and found.eval_date is not None
+    ]
+    return Partition(suite, key, max(dates, default=date.today()))

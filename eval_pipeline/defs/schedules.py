@@ -1,0 +1,32 @@
+"""The nightly evaluation of every active model version."""
+
+import os
+from collections.abc import Iterator
+
+import dagster as dg
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.defs.jobs import ALL
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE
+from eval_pipeline.stages.workspace import Workspace
+
+NIGHTLY_CRON = "0 2 * * *"
+_ON = os.environ.get("EVAL_NIGHTLY") == "1"
+
+
+@dg.schedule(
+    cron_schedule=NIGHTLY_CRON,
+    job_name=ALL,
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
+    description="Evaluates every active model version on every suite; asks the models anew each night.",
+)
+def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+    """One run a model version, all of the same evaluation date, which is the freshness epoch too."""
+    day = context.scheduled_execution_time.date().isoformat()
+    registered = set(context.instance.get_dynamic_partitions(DIMENSION))
+    active = [v.name for v in Workspace(find_home()).model_versions.values() if v.active and v.name in registered]
+    if not active:
+        yield dg.SkipReason("no active model version is registered as a partition")
+    for name in active:
+        yield dg.RunRequest(run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day})

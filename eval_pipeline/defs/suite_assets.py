@@ -1,0 +1,148 @@
+"""The chain of assets of every suite, from one factory. An asset runs a stage and reports what came out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.home import find_home
+from eval_pipeline.defs.describe import check_result, column_schema, metadata
+from eval_pipeline.defs.partitions import model_version, run_context, run_partition, run_scope
+from eval_pipeline.defs.resources import Evaluation
+from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
+from eval_pipeline.stages import ingest
+from eval_pipeline.stages.check import check_ends, check_gold
+from eval_pipeline.stages.workspace import StageResult
+from eval_pipeline.store import tables
+from eval_pipeline.suites import SuiteSource, find_suites
+from eval_pipeline.tracks.base import load_track
+
+OWNERS = ["team:evals"]
+
+
+@dg.definitions
+def suite_defs() -> dg.Definitions:
+    """Assets of every suite found now; a suite added later needs a reload of the code location."""
+    suites = find_suites(find_home().suite_folders)
+    return dg.Definitions.merge(dg.Definitions(), *[suite_definitions(source) for source in suites.values()])
+
+
+def suite_definitions(source: SuiteSource) -> dg.Definitions:
+    """The chain of one suite, under its name as key prefix and group."""
+    track = load_track(source.header.track) if source.header else None
+    steps = [step_asset(source, step) for step in partitioned_steps(track)]
+    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps])
+
+
+def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
+    """The asset of a suite's files."""
+
+    @dg.asset(
+        key=[source.name, "raw_dataset"],
+        code_version=ingest.VERSION,
+        kinds={"yaml"},
+        description="The suite's files as they came, hashed.",
+        metadata=column_schema(tables.SUITES),
+        **_common(source),
+    )
+    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult[None]:
+        with readable_errors():
+            return _result(ingest.ingest_files(evaluation.workspace, source.name))
+
+    return asset
+
+
+def cases(source: SuiteSource) -> dg.AssetsDefinition:
+    """The asset of a suite's cases, checked by their own gold and by the ends of the scale."""
+    key = dg.AssetKey([source.name, "cases"])
+    checks = [
+        dg.AssetCheckSpec("gold_holds", key, description="Every turn's own gold answer follows from its gold."),
+        dg.AssetCheckSpec(
+            "oracle_and_null",
+            key,
+            description="Gold answers score 1.0 and no answer 0.0, through the stages' own functions.",
+            blocking=True,
+        ),
+    ]
+    parser = load_track(source.header.track).versions["cases"] if source.header else ""
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([source.name, "raw_dataset"])],
+        code_version=f"{ingest.VERSION}/{parser}",
+        kinds={"yaml", "parquet"},
+        description="The suite's cases and turns, read and validated.",
+        metadata=column_schema(tables.CASES),
+        check_specs=checks,
+        **_common(source),
+    )
+    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult[None]:
+        with readable_errors():
+            workspace = evaluation.workspace
+            result = ingest.ingest_cases(workspace, source.name)
+            track, found = workspace.track(source.name), workspace.cases(source.name)
+            verdicts = [
+                check_result("gold_holds", check_gold(track, found), warning=True),
+                check_result("oracle_and_null", check_ends(track, found)),
+            ]
+            return _result(result, checks=verdicts)
+
+    return asset
+
+
+def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
+    """The asset of one partitioned step."""
+    key = dg.AssetKey([source.name, step.name])
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([source.name, name]) for name in step.after],
+        partitions_def=model_version,
+        code_version=step.version,
+        kinds=set(step.kinds),
+        description=step.description,
+        metadata=column_schema(step.table) if step.table else None,
+        check_specs=[
+            dg.AssetCheckSpec(check.name, key, description=check.description, blocking=check.blocking)
+            for check in step.checks
+        ],
+        **_common(source),
+    )
+    def asset(
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
+    ) -> dg.MaterializeResult[None]:
+        with readable_errors():
+            tags, workspace = context.run.tags, evaluation.workspace
+            upstream = () if step.name == "generations" else (tables.GENERATIONS,)
+            partition = run_partition(source.name, context.partition_key, tags, workspace, upstream)
+            run = StepRun(evaluation, partition, run_context(context.run_id, tags), run_scope(tags))
+            result = step.execute(run)
+            verdicts = [check_result(check.name, check.verdict(workspace, partition)) for check in step.checks]
+            return _result(result, partition.eval_date.isoformat(), verdicts)
+
+    return asset
+
+
+@contextmanager
+def readable_errors() -> Iterator[None]:
+    """Shows what the user can mend as the failure's description, without a trace through the pipeline."""
+    try:
+        yield
+    except EvalError as error:
+        raise dg.Failure(str(error), metadata={"error": type(error).__name__}, allow_retries=False) from None
+
+
+def _common(source: SuiteSource) -> dict[str, object]:
+    tags = {"track": source.header.track} if source.header else {}
+    return {"group_name": source.name, "owners": OWNERS, "tags": tags}
+
+
+def _result(
+    result: StageResult, eval_date: str = "", checks: list[dg.AssetCheckResult] | None = None
+) -> dg.MaterializeResult[None]:
+    shown = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
+    if eval_date:
+        shown["eval_date"] = eval_date
+    version = f"{result.content_hash[:16]}-{eval_date}".strip("-") or "empty"
+    return dg.MaterializeResult(metadata=shown, check_results=checks, data_version=dg.DataVersion(version))

@@ -1,0 +1,120 @@
+"""The provider protocol: what a model behind an API, in process or in a file has to offer.
+
+Add one with a file in this folder and a line in `registry.py`.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import ClassVar, Protocol, Self
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, Prompt, Response
+from eval_pipeline.core.model_versions import ModelVersion
+
+
+class CallError(Exception):
+    """A call that gave no response.
+
+    Attributes:
+        kind: what went wrong.
+        retryable: asking again may help.
+        retry_after: seconds the server asked to wait, if it did.
+    """
+
+    def __init__(
+        self, kind: CallErrorKind, message: str, *, retryable: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class FatalCallError(EvalError):
+    """No call of this run can succeed (a wrong key, an unknown model): the run ends with this sentence."""
+
+
+class Gold(Protocol):
+    """What a track tells about the right answer of a turn, for providers that stand in for a model."""
+
+    def fingerprint(self) -> str:
+        """Changes when the gold does: a stand-in's response depends on it, so it is part of the request."""
+        ...
+
+    def oracle(self) -> str:
+        """The right answer in the track's answer form."""
+        ...
+
+    def failure_modes(self) -> tuple[str, ...]:
+        """The ways of going wrong that `damage` knows for the track."""
+        ...
+
+    def damage(self, mode: str, rng: Random) -> str | None:
+        """A response that goes wrong in the given way, or None where this gold cannot go wrong so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question to a model.
+
+    Attributes:
+        sample: 0..samples_per_turn - 1.
+        number: 0 for the generation, 1.. for recovery attempts.
+        complexity: of the turn by its gold, for stand-ins that fail more often on harder turns.
+        failed_with: error class of the attempt before, for recovery attempts.
+    """
+
+    suite: str
+    case_id: str
+    turn_id: str
+    turn_index: int
+    sample: int
+    number: int
+    prompt: Prompt
+    gold: Gold
+    complexity: int = 0
+    failed_with: ErrorClass | None = None
+
+
+class Provider(Protocol):
+    """A source of responses; an async context manager that holds what the source needs while a run lasts.
+
+    Attributes:
+        simulated: responses are not a real model's; every table and report says so.
+        recorded: responses are in a file; the track reads them leniently and they are not recovered.
+    """
+
+    simulated: ClassVar[bool]
+    recorded: ClassVar[bool]
+
+    def __init__(self, version: ModelVersion, environment: "Environment") -> None:
+        """Raises EvalError where options are wrong; must not connect or start anything."""
+        ...
+
+    def request(self, call: Call) -> Json:
+        """The full request, as JSON: with provider, model, sample and epoch it is the journal's key."""
+        ...
+
+    async def generate(self, call: Call) -> Response:
+        """Asks once. Raises CallError, or FatalCallError where no call can succeed."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a provider may know of its surroundings.
+
+    Attributes:
+        predictions_dir: where imported predictions lie.
+    """
+
+    predictions_dir: str = ""

@@ -1,0 +1,217 @@
+"""Asking a provider: what the journal has is not asked again, and what is asked is journalled before it is used."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from random import Random
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, CallError, Provider
+from eval_pipeline.providers.codec import decode_response, encode_response
+from eval_pipeline.providers.journal import Journal, journal_key
+from eval_pipeline.providers.retries import RetryPolicy
+
+DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A response; `from_journal` where it cost nothing now."""
+
+    response: Response
+    from_journal: bool
+
+
+Answer = Answered | CallFailure
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a caller did so far.
+
+    Attributes:
+        calls: tries sent to the provider, retries among them.
+        retries: tries after the first one of a question.
+        answered: questions answered by a call.
+        journal_hits: questions answered without a call.
+        failures: questions without an answer.
+    """
+
+    calls: int = 0
+    retries: int = 0
+    answered: int = 0
+    journal_hits: int = 0
+    failures: int = 0
+
+    @property
+    def done(self) -> int:
+        """Questions that are over."""
+        return self.answered + self.journal_hits + self.failures
+
+
+def utc_today() -> date:
+    """The day by which prices are looked up."""
+    return datetime.now(UTC).date()
+
+
+class Caller:
+    """Asks one provider for one model version; lives as long as the event loop of a run's step.
+
+    The provider is the caller's to use but not to open or close.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        journal: Journal,
+        version: ModelVersion,
+        epoch: str = "",
+        *,
+        progress: Callable[[Counters], None] | None = None,
+        deadline_s: float = DEADLINE_S,
+        retries: RetryPolicy | None = None,
+        slots: AbstractAsyncContextManager[object] | None = None,
+        today: Callable[[], date] = utc_today,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            provider: what is asked; already opened.
+            journal: where answers are looked up and kept.
+            version: the model version that asks.
+            epoch: freshness: a response journalled under another epoch is not used.
+            progress: called after every question that is over, in the event loop.
+            deadline_s: seconds for one question from when it gets its slot, retries and pauses among them.
+            retries: the policy of retries.
+            slots: what bounds the calls in flight, entered around each question; a semaphore of
+                `version.concurrency` by default, something shared where several callers use one endpoint.
+            today: the clock, for tests.
+        """
+        self.counters = Counters()
+        self._provider = provider
+        self._journal = journal
+        self._version = version
+        self._epoch = epoch
+        self._progress = progress
+        self._deadline_s = deadline_s
+        self._retries = retries or RetryPolicy()
+        self._slots = slots or asyncio.Semaphore(version.concurrency)
+        self._today = today
+        self._rng = Random()  # for the jitter only: it must differ from process to process
+        self._under_way: dict[str, asyncio.Future[Answer | Exception | None]] = {}
+
+    def key(self, call: Call) -> str:
+        """The journal's key of a call: what a dry run looks up."""
+        version = self._version
+        request = self._provider.request(call)
+        return journal_key(version.provider, version.model, request, call.sample, self._epoch)
+
+    async def ask(self, call: Call) -> Answer:
+        """The answer to a call. Equal calls that are under way at once share one.
+
+        Returns:
+            The response, durable in the journal; or why there is none.
+
+        Raises:
+            FatalCallError: no call of this run can succeed.
+            StoreError: the journal cannot be read or written.
+        """
+        answer = await self._answer(call)
+        match answer:
+            case CallFailure():
+                self.counters.failures += 1
+            case Answered(from_journal=True):
+                self.counters.journal_hits += 1
+            case Answered():
+                self.counters.answered += 1
+        if self._progress is not None:
+            self._progress(self.counters)
+        return answer
+
+    async def _answer(self, call: Call) -> Answer:
+        key = self.key(call)
+        while (shared := self._under_way.get(key)) is not None:
+            told = await asyncio.shield(shared)
+            if isinstance(told, Exception):
+                raise told
+            if told is not None:
+                return told if isinstance(told, CallFailure) else replace(told, from_journal=True)
+            # The task that was asking has been cancelled: this one looks again, and asks itself.
+        recorded = self._recorded(key)
+        if recorded is not None:
+            return Answered(recorded, from_journal=True)
+
+        told = None
+        self._under_way[key] = shared = asyncio.get_running_loop().create_future()
+        try:
+            told = await self._ask_and_record(call, key)
+            return told
+        except Exception as error:
+            told = error
+            raise
+        finally:
+            del self._under_way[key]
+            shared.set_result(told)
+
+    def _recorded(self, key: str) -> Response | None:
+        body = self._journal.get(key)
+        if body is None:
+            return None
+        try:
+            return decode_response(body)
+        except ValueError as error:
+            raise StoreError(
+                f"the journal {self._journal.path} holds something unreadable under the key {key} ({error}); run "
+                "`eval-pipeline doctor`, which says how to mend it"
+            ) from error
+
+    async def _ask_and_record(self, call: Call, key: str) -> Answer:
+        async with self._slots:
+            outcome = await self._ask_with_retries(call)
+        if isinstance(outcome, CallFailure):
+            return outcome
+        if await self._journal.append(key, encode_response(outcome)):
+            return Answered(outcome, from_journal=False)
+        # Another process recorded an answer meanwhile. Its answer is the one that a restart will find, so use it.
+        return Answered(self._recorded(key) or outcome, from_journal=True)
+
+    async def _ask_with_retries(self, call: Call) -> Response | CallFailure:
+        deadline = asyncio.get_running_loop().time() + self._deadline_s
+        retries = 0
+        while True:
+            error = None
+            self.counters.calls += 1
+            try:
+                async with asyncio.timeout_at(deadline) as clock:
+                    response = await self._provider.generate(call)
+                return self._stamped(response, retries)
+            except CallError as problem:
+                error = problem
+            except TimeoutError:
+                if not clock.expired():
+                    raise  # not the deadline's: a provider that forgot to say what kind of failure this is
+                return CallFailure(CallErrorKind.TIMEOUT, f"no answer within {self._deadline_s:g} s", retries)
+            pause = self._retries.pause(error, retries, self._rng)
+            if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
+                return CallFailure(error.kind, error.message, retries)
+            await asyncio.sleep(pause)
+            retries += 1
+            self.counters.retries += 1
+
+    def _stamped(self, response: Response, retries: int) -> Response:
+        # By hand: dataclasses.replace is four times as slow, and this is done for every response.
+        return Response(
+            text=response.text,
+            stop_reason=response.stop_reason,
+            usage=response.usage,
+            latency_ms=response.latency_ms,
+            first_byte_ms=response.first_byte_ms,
+            retries=retries,
+            asked_on=response.asked_on or self._today().isoformat(),
+            batch=response.batch,
+            metadata=response.metadata,
+        )

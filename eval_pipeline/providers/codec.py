@@ -1,0 +1,45 @@
+"""Responses as the journal keeps them: compact JSON, fields at their defaults left out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+
+from eval_pipeline.core.model import Json, Response, Usage
+
+_USAGE = tuple((field.name, field.default) for field in fields(Usage))
+_RESPONSE = tuple(
+    (field.name, field.default) for field in fields(Response) if field.name not in {"text", "usage", "metadata"}
+)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_response(response: Response) -> bytes:
+    """The response as bytes; `decode_response` gives an equal one back."""
+    kept: dict[str, Json] = {"text": response.text}
+    kept |= {name: value for name, default in _RESPONSE if (value := getattr(response, name)) != default}
+    usage = response.usage
+    told = {name: value for name, default in _USAGE if (value := getattr(usage, name)) != default}
+    if told:
+        kept["usage"] = told
+    if response.metadata:
+        kept["metadata"] = dict(response.metadata)
+    # A model may give half of a surrogate pair: what was paid for must not be lost over that.
+    return _encode(kept).encode("utf-8", "surrogatepass")
+
+
+def decode_response(body: bytes) -> Response:
+    """The response in a body of `encode_response`.
+
+    Raises:
+        ValueError: the bytes are something else.
+    """
+    kept = json.loads(body.decode("utf-8", "surrogatepass"))
+    if not isinstance(kept, dict) or not isinstance(kept.get("text"), str):
+        raise ValueError("not an encoded response")
+    usage = kept.pop("usage", None)
+    if usage is not None and not isinstance(usage, Mapping):
+        raise ValueError("not an encoded response")
+    try:
+        return Response(usage=Usage(**usage) if usage else Usage(), **kept)
+    except TypeError as error:  # a field that this version does not know
+        raise ValueError(str(error)) from error

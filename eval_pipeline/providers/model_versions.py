@@ -1,0 +1,228 @@
+"""Reading and writing `model_versions.yaml`: every mistake is told with its file, line, entry and field."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.registry import PROVIDERS, check_settings
+from eval_pipeline.providers.validation import Complaint, Location, SettingsError, complaints, dotted
+
+_TOP = "model_versions"
+_TEXTS = {"name", "provider", "model", "priced_as"}
+_HEADER = "# Written by `eval-pipeline import`; entries of your own belong in data/model_versions.yaml.\n"
+
+
+def load_model_versions(files: Sequence[Path]) -> dict[str, ModelVersion]:
+    """The model versions of the files by name, in order; a file that does not exist has none.
+
+    Raises:
+        InputError: with everything that is wrong in any of the files.
+    """
+    problems: list[Problem] = []
+    versions: dict[str, ModelVersion] = {}
+    places: dict[str, str] = {}
+    for path in files:
+        for entry in _read(path, problems):
+            name = entry.version.name
+            if name in places:
+                told = f"model version '{name}' is already defined in {places[name]}; give one of them another name"
+                problems.append(Problem(str(path), entry.line, "name", told))
+                continue
+            places[name] = f"{path}:{entry.line}"
+            versions[name] = entry.version
+    if problems:
+        raise InputError(problems)
+    return versions
+
+
+def save_imported(path: Path, version: ModelVersion) -> None:
+    """Adds an entry to the file of imported model versions, or replaces the one of its name.
+
+    The file is replaced as a whole: a reader sees the old one or the new one. Imports at the same time wait.
+
+    Raises:
+        InputError: the file as it is cannot be read.
+        OSError: the new one cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        versions = load_model_versions([path])
+        versions[version.name] = version
+        entries = [_as_written(entry) for entry in versions.values()]
+        text = _HEADER + yaml.safe_dump({_TOP: entries}, sort_keys=False, allow_unicode=True, width=120)
+        _replace(path, text)
+        os.fsync(folder)
+    finally:
+        os.close(folder)  # and with it goes the lock
+
+
+def _as_written(version: ModelVersion) -> dict[str, Any]:
+    named = {"name": version.name, "provider": version.provider}
+    return named | version.model_dump(mode="json", exclude_defaults=True, exclude=set(named))
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    version: ModelVersion
+    line: int
+
+
+def _read(path: Path, problems: list[Problem]) -> Iterator[_Entry]:
+    """The sound entries of a file; what is wrong with the others is added to the problems."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(Problem(str(path), None, "", f"cannot read the model versions: {error}"))
+        return
+    try:
+        root, value = _compose(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        problems.append(Problem(str(path), line, "", f"not valid YAML: {error.problem}"))
+        return
+    except (yaml.YAMLError, RecursionError) as error:
+        problems.append(Problem(str(path), None, "", f"not valid YAML: {error}"))
+        return
+    if root is None:
+        return
+    for mapping, key in _repeated_keys(root):
+        told = f"appears twice in the mapping that begins in line {_line(mapping)}"
+        problems.append(Problem(str(path), _line(key), str(key.value), told))
+    if not isinstance(value, dict) or not isinstance(value.get(_TOP), list) or len(value) > 1:
+        problems.append(Problem(str(path), _line(root), "", f"expected nothing but a list under the key '{_TOP}'"))
+        return
+    for node, entry in zip(_entry_nodes(root), value[_TOP], strict=True):
+        found = _checked(entry)
+        if isinstance(found, ModelVersion):
+            yield _Entry(found, _line(node))
+            continue
+        named = entry.get("name") if isinstance(entry, dict) else None
+        whose = f" (model version '{named}')" if named else ""
+        for location, message in found:
+            problems.append(Problem(str(path), _line_at(node, location), dotted(location), message + whose))
+
+
+def _compose(text: str) -> tuple[yaml.Node | None, Any]:
+    """The nodes of a document, which know their lines, and its value."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None, None
+        _keep_texts(root)
+        return root, loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
+    """The model version in an entry, or what is wrong with it."""
+    if not isinstance(entry, dict):
+        return (Complaint((), "expected a mapping with at least name and provider"),)
+    provider = entry.get("provider")
+    unknown: tuple[Complaint, ...] = ()
+    if isinstance(provider, str) and provider not in PROVIDERS:
+        unknown = (Complaint(("provider",), f"unknown provider '{provider}'; allowed: {', '.join(PROVIDERS)}"),)
+    try:
+        version = ModelVersion.model_validate(entry)
+    except ValidationError as error:
+        return unknown + complaints(error, ModelVersion)
+    if unknown:
+        return unknown
+    try:
+        check_settings(version)
+    except SettingsError as error:
+        return error.complaints
+    except UsageError as error:
+        return (Complaint((), str(error)),)
+    return version
+
+
+def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """Keys that a mapping has twice, of which YAML would silently take the last."""
+    seen_nodes: set[int] = set()
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen_nodes:  # an alias
+            continue
+        seen_nodes.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        yield node, key
+                    seen.add(key.value)
+                waiting.append(value)
+
+
+def _keep_texts(root: yaml.Node) -> None:
+    """Has `provider: null`, `model: 4.5` and `name: on` mean the texts they look like."""
+    for entry in _entry_nodes(root):
+        if isinstance(entry, yaml.MappingNode):
+            for key, value in entry.value:
+                if key.value in _TEXTS and isinstance(value, yaml.ScalarNode) and value.value not in {"", "~"}:
+                    value.tag = "tag:yaml.org,2002:str"
+
+
+def _entry_nodes(root: yaml.Node) -> list[yaml.Node]:
+    entries = _child(root, _TOP)
+    return entries[0].value if entries is not None and isinstance(entries[0], yaml.SequenceNode) else []
+
+
+def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """The value under a key or index, and the node that names its place; None where there is none."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == str(part):
+                return value, key
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    return None
+
+
+def _line_at(node: yaml.Node, location: Location) -> int:
+    """The line of a place in an entry, or of the deepest thing around it that is there."""
+    line = _line(node)
+    for part in location:
+        found = _child(node, part)
+        if found is None:
+            break
+        node, named = found
+        line = _line(named)
+    return line
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

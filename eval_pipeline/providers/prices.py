@@ -1,0 +1,157 @@
+"""What calls cost: tokens times the price of the day, from `genai-prices` or as the model version states it."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import lru_cache
+from importlib.metadata import version as package_version
+
+from eval_pipeline.core.model import Usage
+from eval_pipeline.core.model_versions import ModelVersion, Price
+from eval_pipeline.providers.registry import NOT_A_MODEL
+
+_MILLION = 1_000_000
+_USUAL_BATCH_DISCOUNT = Decimal("0.5")
+_BATCH = {"processing": "batch"}
+
+
+def price_version() -> str:
+    """Where prices come from, e.g. `genai-prices 0.2.3`: stored beside every cost."""
+    return f"genai-prices {package_version('genai-prices')}"
+
+
+def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool = False) -> float | None:
+    """The cost of a call in US dollars, or None where the price or the tokens are unknown; never 0 for that.
+
+    Args:
+        version: its `price` goes first, from the day in `since` on; then the price table under `priced_as` or `model`.
+        usage: of the call.
+        asked_on: ISO date of the call.
+        batch: asked in a batch.
+
+    Raises:
+        ValueError: more tokens from or to the cache than tokens put in, or `asked_on` is no date.
+    """
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    if usage.cache_read_tokens + usage.cache_write_tokens > usage.input_tokens:
+        raise ValueError(f"input_tokens counts cached tokens too, so they cannot be more: {usage}")
+    stated = version.price
+    if stated is not None and (stated.since is None or date.fromisoformat(asked_on) >= stated.since):
+        return _stated(stated, batch).of(usage)
+    name = version.priced_as or ("" if version.provider in NOT_A_MODEL else version.model)
+    prices = _from_table(name, asked_on, batch)
+    if prices is None:
+        return None
+    if prices.first_tier is not None and usage.input_tokens > prices.first_tier:
+        return _ask(name, asked_on, batch, usage)
+    return prices.of(usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnitPrices:
+    """US dollars per million tokens of each kind, and per call.
+
+    Attributes:
+        first_tier: with more input tokens than this, other prices hold; None where the prices are the same for all.
+    """
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    per_call: float = 0.0
+    first_tier: int | None = None
+
+    def of(self, usage: Usage) -> float:
+        """Dollars for a call whose tokens are known."""
+        assert usage.input_tokens is not None
+        assert usage.output_tokens is not None
+        plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+        tokens = plain * self.input + usage.output_tokens * self.output
+        tokens += usage.cache_read_tokens * self.cache_read + usage.cache_write_tokens * self.cache_write
+        return tokens / _MILLION + self.per_call
+
+
+def _stated(price: Price, batch: bool) -> _UnitPrices:
+    share = 1.0 - price.batch_discount if batch else 1.0
+    read = price.input if price.cache_read is None else price.cache_read
+    write = price.input if price.cache_write is None else price.cache_write
+    return _UnitPrices(price.input * share, price.output * share, read * share, write * share)
+
+
+@lru_cache(maxsize=4096)
+def _from_table(name: str, asked_on: str, batch: bool) -> _UnitPrices | None:
+    """Unit prices of a model on a day, found by asking the package for one token of each kind; None: not in the table.
+
+    So its rules on what a kind costs that has no price of its own are followed, and it is asked once a model and day.
+    """
+    if not name or not _has_prices(name, asked_on, batch):
+        return None
+    per_call = _ask(name, asked_on, batch, Usage(0, 0))
+
+    def of_one(usage: Usage) -> float:
+        return (_ask(name, asked_on, batch, usage) - per_call) * _MILLION
+
+    return _UnitPrices(
+        input=round(of_one(Usage(1, 0)), 9),
+        output=round(of_one(Usage(0, 1)), 9),
+        cache_read=round(of_one(Usage(1, 0, cache_read_tokens=1)), 9),
+        cache_write=round(of_one(Usage(1, 0, cache_write_tokens=1)), 9),
+        per_call=per_call,
+        first_tier=_first_tier(name, asked_on, batch),
+    )
+
+
+def _ask(name: str, asked_on: str, batch: bool, usage: Usage) -> float:
+    """The package's own price of a call to a model that it knows."""
+    import genai_prices
+
+    told = genai_prices.Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+    )
+    when = _moment(asked_on)
+    if not batch:
+        return float(genai_prices.calc_price(told, name, genai_request_timestamp=when).total_price)
+    standard = genai_prices.calc_price(told, name, genai_request_timestamp=when)
+    batched = genai_prices.calc_price(told, name, genai_request_timestamp=when, price_context=_BATCH)
+    if batched.model_price == standard.model_price:
+        # The table does not list batch prices of every model; everybody who has batches asks half for them.
+        return float(standard.total_price * (1 - _USUAL_BATCH_DISCOUNT))
+    return float(batched.total_price)
+
+
+def _has_prices(name: str, asked_on: str, batch: bool) -> bool:
+    import genai_prices
+
+    try:
+        found = genai_prices.calc_price(
+            genai_prices.Usage(input_tokens=0, output_tokens=0), name, genai_request_timestamp=_moment(asked_on)
+        )
+    except LookupError:
+        return False
+    # A model can be in the table for its audio alone: what its text costs is then unknown, not nothing.
+    return found.model_price.input_mtok is not None and found.model_price.output_mtok is not None
+
+
+def _first_tier(name: str, asked_on: str, batch: bool) -> int | None:
+    """The least number of input tokens at which a tier of prices ends; None without tiers."""
+    import genai_prices
+    from genai_prices.types import TieredPrices
+
+    found = genai_prices.calc_price(
+        genai_prices.Usage(input_tokens=0, output_tokens=0),
+        name,
+        genai_request_timestamp=_moment(asked_on),
+        price_context=_BATCH if batch else None,
+    )
+    tiered = [price for price in vars(found.model_price).values() if isinstance(price, TieredPrices)]
+    return min((tier.start for price in tiered for tier in price.tiers), default=None)
+
+
+def _moment(asked_on: str) -> datetime:
+    # Some prices depend on the hour: noon is outside the cheap hours of the night, so that no cost is understated.
+    return datetime.combine(date.fromisoformat(asked_on), time(12), tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""The stages of an evaluation: plain functions from record to record; Dagster only decides when they run."""

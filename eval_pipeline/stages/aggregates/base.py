@@ -1,0 +1,124 @@
+"""What the aggregates share: the turns of a partition as arrays, and writing the table."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.tables import turns_table
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS
+from eval_pipeline.tracks.base import Track
+
+Row = dict[str, Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate table and how its rows come about.
+
+    Attributes:
+        rows: from the partition's turns; an empty partition gives rows whose numbers are null, with the reason.
+        headline: the numbers that people see first, from those rows.
+        version: bumped when the meaning of a column changes.
+    """
+
+    table: Table
+    rows: Callable[["Turns"], list[Row]]
+    headline: Callable[[Sequence[Row]], Mapping[str, Any]]
+    version: int = 1
+
+
+class Turns:
+    """The turns of a partition as columns and arrays."""
+
+    def __init__(self, workspace: Workspace, partition: Partition) -> None:
+        self.workspace, self.partition = workspace, partition
+        self.track: Track = workspace.track(partition.suite)
+        self.options = workspace.suite(partition.suite).require().options
+        key = RecordKey.of(partition)
+        self.results: pa.Table = workspace.record.read(TURN_RESULTS, key)
+        self.wide: pa.Table = workspace.record.read(turns_table(self.track), key)
+
+    def __len__(self) -> int:
+        return int(self.results.num_rows)
+
+    @cached_property
+    def clusters(self) -> Codes:
+        """Code of each turn's cluster."""
+        return codes(self.results["cluster"])
+
+    @cached_property
+    def conversations(self) -> Codes:
+        """Code of each turn's conversation; every sample of a case is one."""
+        cases, samples = codes(self.results["case_id"]), self.results["sample"].to_numpy().astype(np.int64)
+        return cases * (int(samples.max(initial=0)) + 1) + samples
+
+    def floats(self, column: str) -> Floats:
+        """A column as floats, NULL as NaN; from the shared columns or the track's own."""
+        table = self.results if column in self.results.column_names else self.wide
+        return floats(table[column])
+
+    @cached_property
+    def metric_failures(self) -> Mapping[str, list[str]]:
+        """Ids of the turns on which a metric failed, by metric."""
+        failed: dict[str, list[str]] = {}
+        table = self.workspace.record.read(METRIC_ERRORS, RecordKey.of(self.partition), ["metric", "turn_id"])
+        for row in table.to_pylist():
+            failed.setdefault(row["metric"], []).append(row["turn_id"])
+        return failed
+
+    @cached_property
+    def errors(self) -> list[Row]:
+        """Rows of the `errors` table."""
+        rows: list[Row] = self.workspace.record.read(ERRORS, RecordKey.of(self.partition)).to_pylist()
+        return rows
+
+
+def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> StageResult:
+    """Makes an aggregate's table where it is not current."""
+    record, key = workspace.record, RecordKey.of(partition)
+    wide = turns_table(workspace.track(partition.suite))
+    options = workspace.suite(partition.suite).require().options
+    made_from = content_hashes(record, partition, (TURN_RESULTS, wide, ERRORS, METRIC_ERRORS))
+    made_from |= {"version": str(aggregate.version), "options": repr(sorted(options.items()))}
+    reused = record.is_current(aggregate.table, key, made_from)
+    if not reused:
+        with record.writer(aggregate.table, key, made_from) as writer:
+            columns = Columns(writer)
+            for row in aggregate.rows(Turns(workspace, partition)):
+                columns.add(row)
+            columns.flush()
+    header = record.header(aggregate.table, key)
+    assert header is not None
+    headline = aggregate.headline(record.read(aggregate.table, key).to_pylist())
+    return StageResult(header.rows, header.content_hash, reused, headline)
+
+
+def floats(column: pa.ChunkedArray) -> Floats:
+    """A column of numbers or booleans as floats, NULL as NaN."""
+    return column.cast(pa.float64()).to_numpy().astype(np.float64, copy=False)
+
+
+def codes(column: pa.ChunkedArray) -> Codes:
+    """A column of text as integer codes, in order of first appearance."""
+    encoded = column.combine_chunks().dictionary_encode()
+    indices = encoded.indices if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks().indices
+    return indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def sums(values: Floats, groups: Codes) -> Floats:
+    """Sum of the values of each group, for the groups that occur, in the order of their codes."""
+    _, places = np.unique(groups, return_inverse=True)
+    return np.bincount(places, weights=values) if len(values) else np.zeros(0)

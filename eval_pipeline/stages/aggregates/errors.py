@@ -1,0 +1,77 @@
+"""`error_analysis`: what failed turns have in common."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.stages.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
+from eval_pipeline.store.tables import GENERATIONS
+
+MOST_SHAPES = 50
+"""Message shapes kept, the most frequent first."""
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?")
+
+
+def message_shape(message: str) -> str:
+    """A message without what differs from turn to turn: quoted text is `'…'`, numbers are `N`."""
+    shape = _NUMBER.sub("N", _QUOTED.sub("'…'", message))
+    return " ".join(shape.split())[:200]
+
+
+def error_rows(turns: Turns) -> list[Row]:
+    """Failed turns counted by error class, failure mode, complexity, recovery, and shape of the message."""
+    failed = turns.errors
+    rows = _counted("error_class", failed, lambda row: row["error_class"], by_class=False)
+    rows += _counted("failure_mode", failed, lambda row: row["failure_mode"], by_class=False)
+    rows += _counted("complexity", failed, lambda row: row["complexity"])
+    rows += _counted("message_shape", failed, lambda row: message_shape(row["error_message"]))[:MOST_SHAPES]
+    return rows + _counted("recovered", _first_failures(turns), lambda row: row["recovered"])
+
+
+def _first_failures(turns: Turns) -> list[Row]:
+    """Turns whose first attempt did not run, by the class of that error and whether a later attempt did."""
+    key = RecordKey.of(turns.partition)
+    columns = ["turn_id", "sample", "outcome", "error_class", "error_message"]
+    generations = turns.workspace.record.read(GENERATIONS, key, columns).to_pylist()
+    final = turns.results.select(["turn_id", "sample", "outcome"]).to_pylist()
+    outcomes = {(row["turn_id"], row["sample"]): row["outcome"] for row in final}
+    return [
+        row | {"recovered": "recovered" if outcomes[row["turn_id"], row["sample"]] == "ran" else "not recovered"}
+        for row in generations
+        if row["outcome"] == "failed"
+    ]
+
+
+def _counted(
+    grouping: str, rows: Sequence[Row], group: Callable[[Row], Any], *, by_class: bool = True
+) -> list[Row]:
+    """Counts rows by a value (and by error class), the most frequent first; rows without the value are left out."""
+    groups: defaultdict[tuple[str, str | None], list[Row]] = defaultdict(list)
+    for row in rows:
+        if (value := group(row)) is not None:
+            groups[str(value), row["error_class"] if by_class else None].append(row)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0][0], item[0][1] or ""))
+    return [
+        {
+            "grouping": grouping,
+            "value": value,
+            "error_class": error_class,
+            "turns": len(found),
+            "share": len(found) / len(rows),
+            "example_turn_id": found[0]["turn_id"],
+            "example_message": found[0]["error_message"],
+        }
+        for (value, error_class), found in ordered
+    ]
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    return {row["value"]: row["turns"] for row in rows if row["grouping"] == "error_class"}
+
+
+ERROR_ANALYSIS = Aggregate(TABLE, error_rows, _headline)

@@ -1,0 +1,160 @@
+"""`statistics`: the mean of every metric with its uncertainty, overall and by split (statistics.md)."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_pipeline.stages.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.stages.aggregates.cost import successful_turns
+from eval_pipeline.statistics import (
+    Estimate,
+    estimate_mean,
+    estimate_rate,
+    latency_quantiles,
+    pass_at_k,
+    pass_hat_k,
+)
+from eval_pipeline.store.tables import STATISTICS as TABLE
+
+ALL = "all"
+SHARED_RATES = ("correct", "first_attempt_correct")
+SHARED_MEANS = ("score", "tokens", "usd", "latency_ms", "attempts")
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number a turn has, and whether it is a yes or no.
+
+    Attributes:
+        failed: turns on which the metric itself failed; their value is 0.
+    """
+
+    name: str
+    values: Floats
+    is_rate: bool
+    failed: Mask | None = None
+
+
+def statistics_rows(turns: Turns) -> list[Row]:
+    """A row per metric and split, then the rates of conversations, latency quantiles and repeated sampling."""
+    measures = list(_measures(turns))
+    rows = [
+        _row(measure, split, value, measure.values[mask], turns.clusters[mask], mask)
+        for split, value, mask in _splits(turns)
+        for measure in measures
+    ]
+    return rows + _conversation_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
+
+
+def _measures(turns: Turns) -> Iterator[Measure]:
+    yield from (Measure(name, turns.floats(name), True) for name in SHARED_RATES)
+    yield from (Measure(name, turns.floats(name), False) for name in SHARED_MEANS)
+    turn_ids = turns.wide["turn_id"].to_pylist() if turns.metric_failures else []
+    for metric in turns.track.metrics:
+        if metric.kind == "label":
+            continue
+        failed = None
+        if metric.name in turns.metric_failures:
+            failed = np.isin(turn_ids, turns.metric_failures[metric.name])
+        yield Measure(metric.name, turns.floats(metric.name), metric.kind == "boolean", failed)
+
+
+def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
+    """Every part of the turns that has figures of its own."""
+    yield ALL, ALL, np.ones(len(turns), dtype=bool)
+    tags = [set(json.loads(text)) for text in turns.results["tags"].to_pylist()]
+    for tag in sorted(set().union(*tags)):
+        yield "tag", tag, np.array([tag in held for held in tags], dtype=bool)
+    for feature in turns.track.feature_columns:
+        if feature.type == "BOOLEAN":
+            values = turns.floats(feature.name)
+            yield from ((feature.name, text, values == number) for text, number in (("true", 1), ("false", 0)))
+    columns = {"turn_number": "turn_index", **{a: turns.track.complexity_columns[a] for a in turns.track.complexity_axes}}
+    for split, column in columns.items():
+        values = turns.floats(column)
+        for level in np.unique(values[~np.isnan(values)]):
+            yield split, str(int(level)), values == level
+    classes = np.array([text or "" for text in turns.results["error_class"].to_pylist()], dtype=object)
+    for error_class in sorted(set(classes) - {""}):
+        yield "error_class", error_class, classes == error_class
+
+
+def _row(measure: Measure, split: str, value: str, values: Floats, clusters: NDArray[np.int64], mask: Mask) -> Row:
+    estimate = (estimate_rate if measure.is_rate else estimate_mean)(values, clusters)
+    failed = measure.failed[mask] if measure.failed is not None else None
+    row = estimate_row(measure.name, split, value, estimate)
+    if failed is not None and failed.any():
+        kept = values[~failed]
+        row |= {"failures": int(failed.sum())}
+        row |= {"mean_without_failures": float(np.nanmean(kept)) if np.isfinite(kept).any() else None}
+    return row
+
+
+def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row:
+    """A row of the table for an estimate without failures."""
+    return {
+        "metric": metric,
+        "split": split,
+        "split_value": value,
+        "n": estimate.n,
+        "clusters": estimate.clusters,
+        "mean": estimate.mean,
+        "se": estimate.se,
+        "low": estimate.low,
+        "high": estimate.high,
+        "method": estimate.method,
+        "failures": 0,
+        "mean_without_failures": estimate.mean,
+        "reason": estimate.reason,
+    }
+
+
+def _conversation_rows(turns: Turns) -> list[Row]:
+    """Share of conversations all of whose turns are right."""
+    _, first = np.unique(turns.conversations, return_index=True)
+    success = successful_turns(turns)[first]
+    return [estimate_row("conversation_success", ALL, ALL, estimate_rate(success, turns.clusters[first]))]
+
+
+def _latency_rows(turns: Turns) -> list[Row]:
+    """Quantiles of the time a turn took, all attempts together, in milliseconds."""
+    values = turns.floats("latency_ms")
+    known = values[~np.isnan(values)]
+    found = latency_quantiles(known)
+    reason = "quantiles have no interval here" if len(known) else "no latency known"
+    clusters = len(np.unique(turns.clusters))
+    return [
+        estimate_row(name, ALL, ALL, Estimate(len(known), clusters, value, None, None, None, "none", reason))
+        for name, value in (("latency_ms_p50", found.p50), ("latency_ms_p95", found.p95))
+    ]
+
+
+def _repeated_rows(turns: Turns) -> list[Row]:
+    """pass@k and pass^k over the samples of each turn, where there are several."""
+    samples = turns.results["sample"].to_numpy()
+    if not len(samples) or samples.max() == 0:
+        return []
+    ids = np.array(turns.results["turn_id"].to_pylist(), dtype=object)
+    _, first, places = np.unique(ids, return_index=True, return_inverse=True)
+    n, right = np.bincount(places), np.bincount(places, weights=turns.floats("correct")).astype(np.int64)
+    rows: list[Row] = []
+    for k in range(1, int(n.min()) + 1):
+        for name, chance in ((f"pass@{k}", pass_at_k(n, right, k)), (f"pass^{k}", pass_hat_k(n, right, k))):
+            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[first])))
+    return rows
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    overall = {row["metric"]: row for row in rows if row["split"] == ALL}
+    correct = overall["correct"]
+    shown = {"accuracy": correct["mean"], "accuracy_low": correct["low"], "accuracy_high": correct["high"]}
+    names = ("first_attempt_correct", "conversation_success", "latency_ms_p50", "latency_ms_p95")
+    return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
+
+
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline)

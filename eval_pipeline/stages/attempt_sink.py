@@ -1,0 +1,77 @@
+"""Where attempts go: the tables of attempts, prompts and validations of one partition."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.stages.ask import Asked
+from eval_pipeline.stages.attempts import attempt_row
+from eval_pipeline.stages.columns import Columns
+from eval_pipeline.store.record import TableWriter
+from eval_pipeline.tracks.base import Track
+
+PROMPT_GROUP = 250
+"""Prompts are long; this many are held before they are written."""
+
+
+class AttemptSink:
+    """Writes attempts in the order in which they are added.
+
+    Args:
+        validation: None where the validator's log is not kept (recovery attempts: the log has one row a turn).
+    """
+
+    def __init__(
+        self,
+        track: Track,
+        version: ModelVersion,
+        simulated: bool,
+        attempts: TableWriter,
+        prompts: TableWriter,
+        validation: TableWriter | None = None,
+    ) -> None:
+        self._track, self._version = track, version
+        self._attempts, self._prompts = Columns(attempts), Columns(prompts, PROMPT_GROUP)
+        self._validation = Columns(validation) if validation else None
+        self._constant: Mapping[str, Any] = {"identity_hash": version.identity_hash(), "simulated": simulated}
+        self._seen: set[str] = set()
+
+    def add(self, case: Case, turn: Turn, asked: Asked) -> None:
+        """Takes one attempt."""
+        attempt, usd = asked.attempt, None
+        if attempt.response is not None:
+            response = attempt.response
+            usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
+        self._attempts.add(attempt_row(self._track, turn, case.id, attempt, usd) | self._constant)
+        if attempt.prompt_hash not in self._seen:
+            self._seen.add(attempt.prompt_hash)
+            self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
+        if self._validation is not None:
+            self._validation.add(_validation_row(case, turn, asked))
+
+    def flush(self) -> None:
+        """Writes what is left."""
+        self._attempts.flush()
+        self._prompts.flush()
+        if self._validation is not None:
+            self._validation.flush()
+
+
+def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:
+    validation, failure = asked.validation, asked.attempt.call_failure
+    if validation is None:
+        message = failure.message if failure else "no response"
+        said: dict[str, Any] = {"parsed": False, "verdict": "invalid", "checks": "{}", "errors": canonical_json([message])}
+    else:
+        said = {
+            "parsed": validation.parsed,
+            "verdict": validation.verdict,
+            "checks": canonical_json(dict(validation.checks)),
+            "errors": canonical_json(list(validation.errors)),
+        }
+    attempt = asked.attempt
+    place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index}
+    return place | {"sample": attempt.sample, "number": attempt.number} | said

@@ -1,0 +1,34 @@
+"""Evidence: what comparing the last attempt of each turn with the gold shows."""
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.attempts import attempted_turns, group_attempts, load_rows
+from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, RECOVERY_ATTEMPTS
+
+VERSION = "1"
+
+
+def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
+    """Compares every turn's last attempt with its gold and records what that shows."""
+    track, record = workspace.track(partition.suite), workspace.record
+    key = RecordKey.of(partition)
+    made_from = content_hashes(record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS))
+    made_from |= {"evidence": track.versions["evidence"], "stage": VERSION}
+    reused = record.is_current(EVIDENCE, key, made_from)
+    if not reused:
+        attempts = group_attempts(track, load_rows(record, partition))
+        with record.writer(EVIDENCE, key, made_from) as writer:
+            rows = Columns(writer)
+            for case, turn, sample, made in attempted_turns(workspace.cases(partition.suite), attempts):
+                place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
+                for evidence in track.gather(case, turn, made[-1]):
+                    said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
+                    rows.add(place | said | {"details": canonical_json(dict(evidence.details))})
+            rows.flush()
+    header = record.header(EVIDENCE, key)
+    assert header is not None
+    return StageResult(header.rows, header.content_hash, reused, {"rows": header.rows})

@@ -1,0 +1,211 @@
+"""Generations: the first attempt at every turn, asked, executed and recorded."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from eval_pipeline import __version__
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model import CallErrorKind, Case, Partition, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Provider
+from eval_pipeline.providers.calls import Counters
+from eval_pipeline.providers.prices import price_version
+from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer
+from eval_pipeline.stages.attempt_sink import AttemptSink
+from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
+from eval_pipeline.stages.registration import register_model_version
+from eval_pipeline.stages.runs import RunContext, record_run
+from eval_pipeline.stages.scope import FULL, Scope, failed_cases
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
+from eval_pipeline.tracks.base import Track
+
+VERSION = "1"
+TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Turns that must be asked one after the other: one turn, or a conversation that shows the model its own answers."""
+
+    case: Case
+    turns: tuple[Turn, ...]
+    sample: int
+
+
+def generate(
+    workspace: Workspace, partition: Partition, run: RunContext, scope: Scope, progress: Progress
+) -> StageResult:
+    """Asks the model version every turn of the scope and records prompts, responses, artefacts and outcomes.
+
+    Responses that the journal holds are not asked for again; nothing at all is done where the record is current.
+
+    Raises:
+        UsageError: an unknown name, or a partial scope over a full evaluation of the same date.
+        FatalCallError: no call can succeed.
+    """
+    version = workspace.model_version(partition.model_version)
+    track = workspace.track(partition.suite)
+    key, record = RecordKey.of(partition), workspace.record
+    guard_scope(workspace, partition, scope)
+    failed = failed_cases(record, partition) if scope.failed else None
+    cases = scope.select(workspace.cases(partition.suite), failed)
+    planned = sum(len(case.turns) for case in cases) * version.samples_per_turn
+    made_from = _made_from(workspace, partition, track, version, scope, run.epoch)
+    reused = all(record.is_current(table, key, made_from) for table in TABLES) and not _unanswered(workspace, key)
+    counts = Counters()
+    if not reused:
+        provider = provider_for(workspace, version)
+        register_model_version(workspace, version, provider)
+        units = list(plan_units(cases, version))
+        label = f"{partition.suite} · {partition.model_version} · generations"
+        progress.start(label, planned)
+        with ExitStack() as stack:
+            writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
+            sink = AttemptSink(track, version, provider.simulated, *writers)
+            ordered = _Ordered(sink)
+            asking = _ask_all(workspace, partition, run.epoch, version, provider, track, units, ordered, progress, label)
+            counts = asyncio.run(asking)
+            sink.flush()
+        progress.finish(label)
+    record_run(
+        workspace,
+        partition,
+        run.run_id,
+        scope=scope.label(),
+        turns_planned=planned,
+        cases_planned=len(cases),
+        epoch=run.epoch,
+        calls=counts.calls,
+        journal_hits=counts.journal_hits,
+        call_errors=counts.failures,
+        software=canonical_json({"eval_pipeline": __version__, "genai-prices": price_version()}),
+    )
+    header = record.header(GENERATIONS, key)
+    assert header is not None
+    facts = {"turns": planned, "calls": counts.calls, "journal_hits": counts.journal_hits}
+    facts["call_errors"] = counts.failures
+    return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
+    """What can be asked independently of everything else, in the suite's order."""
+    for case in cases:
+        for sample in range(version.samples_per_turn):
+            if version.history == "own":
+                yield Unit(case, case.turns, sample)
+            else:
+                yield from (Unit(case, (turn,), sample) for turn in case.turns)
+
+
+def prompt_version(version: ModelVersion, track: Track) -> str:
+    """The prompt version a model version uses on a track. Raises UsageError for one the track does not know."""
+    name = version.prompt.get(track.name, track.prompt_versions[-1])
+    if name not in track.prompt_versions:
+        known = ", ".join(track.prompt_versions)
+        raise UsageError(f"model version '{version.name}': track {track.name} has no prompt '{name}'; known: {known}")
+    return name
+
+
+def planned_scope(workspace: Workspace, partition: Partition) -> str:
+    """Label of the scope that the partition's generations were made with. Raises UsageError where there are none."""
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    if header is None:
+        raise UsageError(f"{partition.suite} has no generations of {partition.model_version} on {partition.eval_date}")
+    return header.made_from["scope"]
+
+
+def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> None:
+    """Refuses to replace a full evaluation by a part of it. Raises UsageError."""
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    if header is not None and header.made_from.get("scope") == FULL and not scope.is_full:
+        raise UsageError(
+            f"{partition.suite} has been evaluated in full for {partition.model_version} on {partition.eval_date}; "
+            "a part would replace it: give another --eval-date"
+        )
+
+
+def _made_from(
+    workspace: Workspace, partition: Partition, track: Track, version: ModelVersion, scope: Scope, epoch: str
+) -> Mapping[str, str]:
+    cases = workspace.record.header(CASES, RecordKey(suite=partition.suite))
+    predictions = version.predictions.get(partition.suite)
+    versions = {name: track.versions[name] for name in ("parser", "executor", "validator")}
+    return {
+        "cases": cases.content_hash if cases else "",
+        "identity": version.identity_hash(),
+        "prompt": prompt_version(version, track),
+        "predictions": predictions.content_hash if predictions else "",
+        "price": json_hash([version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]),
+        "scope": scope.label(),
+        "epoch": epoch,
+        "stage": VERSION,
+        **versions,
+    }
+
+
+def _unanswered(workspace: Workspace, key: RecordKey) -> bool:
+    """Whether asking again may help: a call failed for another reason than that there is no prediction."""
+    errors = set(workspace.record.read(GENERATIONS, key, ["call_error"])["call_error"].unique().to_pylist())
+    return bool(errors - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
+
+
+async def _ask_all(
+    workspace: Workspace,
+    partition: Partition,
+    epoch: str,
+    version: ModelVersion,
+    provider: Provider,
+    track: Track,
+    units: Sequence[Unit],
+    ordered: "_Ordered",
+    progress: Progress,
+    label: str,
+) -> Counters:
+    prompts = prompt_version(version, track)
+    async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
+        asker = Asker(track, partition.suite, caller, executor, provider.recorded)
+        waiting = iter(enumerate(units))
+
+        async def worker() -> None:
+            for place, unit in waiting:
+                ordered.put(place, unit, await _ask_unit(asker, version, unit, prompts))
+                progress.advance(label, len(unit.turns))
+
+        await run_together([worker() for _ in range(min(version.concurrency, len(units)))])
+        return caller.counters
+
+
+async def _ask_unit(asker: Asker, version: ModelVersion, unit: Unit, prompts: str) -> list[Asked]:
+    own: dict[str, str] | None = {} if version.history == "own" else None
+    asked = []
+    for turn in unit.turns:
+        history = history_texts(asker.track, unit.case, turn, own)
+        prompt = asker.track.prompt(unit.case, turn, history, prompts)
+        result = await asker.attempt(unit.case, turn, unit.sample, prompt)
+        if own is not None:
+            own[turn.id] = own_answer(asker.track, result.attempt)
+        asked.append(result)
+    return asked
+
+
+class _Ordered:
+    """Passes results on in the order of the units, whatever the order in which they arrive."""
+
+    def __init__(self, sink: AttemptSink) -> None:
+        self._sink = sink
+        self._arrived: dict[int, tuple[Unit, list[Asked]]] = {}
+        self._next = 0
+
+    def put(self, place: int, unit: Unit, asked: list[Asked]) -> None:
+        """Takes the results of the unit at that place."""
+        self._arrived[place] = (unit, asked)
+        while self._next in self._arrived:
+            ready, results = self._arrived.pop(self._next)
+            for turn, result in zip(ready.turns, results, strict=True):
+                self._sink.add(ready.case, turn, result)
+            self._next += 1

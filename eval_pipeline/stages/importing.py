@@ -1,0 +1,204 @@
+"""Bringing in what was made elsewhere: foreign data sets as suites, recorded predictions as model versions."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.ids import canonical_json, text_hash
+from eval_pipeline.core.model import Case, Json
+from eval_pipeline.core.model_versions import ModelVersion, Predictions
+from eval_pipeline.providers.model_versions import save_imported
+from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header
+from eval_pipeline.tracks.base import Track, load_importer
+
+CASES_FILE = "cases.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSuite:
+    """What an import of a data set made.
+
+    Attributes:
+        wrong_gold: turns whose own gold does not hold, each with the reason.
+    """
+
+    folder: Path
+    cases: int
+    turns: int
+    wrong_gold: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedPredictions:
+    """What an import of predictions made; `missing` turns will be scored as no answer."""
+
+    model_version: str
+    predictions: int
+    missing: tuple[str, ...]
+
+
+def import_suite(workspace: Workspace, form: str, source: Path, name: str, limit: int | None = None) -> ImportedSuite:
+    """Turns a foreign data set into a suite below `$EVAL_HOME/suites`; nothing is left behind where it is wrong.
+
+    Raises:
+        UsageError: an unknown form, or the name of a suite that is not an imported one.
+        InputError: the source is not of that form.
+    """
+    track_name, importer = load_importer(form)
+    folder = workspace.home.imported_suites / name
+    _check_suite_name(workspace, name, folder)
+    if not source.exists():
+        raise UsageError(f"no file {source}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
+    try:
+        # Built aside under the same name, since a suite's name is its folder's.
+        made = aside / name
+        made.mkdir()
+        with (made / CASES_FILE).open("w") as file:
+            file.writelines(canonical_json(raw) + "\n" for raw in importer(source, limit))
+        header = {"name": name, "version": "1", "track": track_name, "cases": CASES_FILE}
+        header["description"] = f"imported from {source.name} ({form})"
+        (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False))
+        suite = read_header(made)
+        cases = read_cases(suite)
+        problems = [f"{turn.id}: {why}" for case in cases for turn, why in suite.track().check_gold(case)]
+        if folder.exists():
+            shutil.rmtree(folder)
+        made.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return ImportedSuite(folder, len(cases), sum(len(case.turns) for case in cases), tuple(problems))
+
+
+def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
+    try:
+        SuiteFile(name=name, version="1", track="", cases="")
+    except ValidationError as error:
+        raise UsageError(f"'{name}' is no name for a suite: lower-case letters, digits and '_', a letter first") from error
+    if name in workspace.suites and workspace.suites[name].folder != folder:
+        raise UsageError(f"there is a suite '{name}' at {workspace.suites[name].folder} already; give another --suite")
+
+
+class PredictionRow(BaseModel):
+    """A row of recorded predictions; `response` or `answer` is there, in the track's form."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    case_id: str
+    turn_index: int = Field(ge=0)
+    sample: int = Field(default=0, ge=0)
+    response: str | dict[str, Json] | list[Json] | None = None
+    answer: str | float | int | None = None
+    unit: str | None = None
+    calculation: str | None = None
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    latency_ms: float | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> "PredictionRow":
+        if self.response is not None and self.answer is not None:
+            raise ValueError("expected either 'response' or 'answer', found both")
+        return self
+
+
+def import_predictions(
+    workspace: Workspace, source: Path, suite: str, name: str, priced_as: str | None = None
+) -> ImportedPredictions:
+    """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
+
+    Raises:
+        InputError: rows that do not parse, that name turns the suite lacks, or that give a turn twice.
+        UsageError: the name stands for something else already.
+    """
+    found = workspace.suite(suite)
+    track, cases = found.track(), read_cases(found)
+    rows = list(_read_predictions(source, track, cases))
+    text = "".join(canonical_json(row) + "\n" for row in rows)
+    samples = 1 + max((row["sample"] for row in rows), default=0)
+    version = _recorded_version(workspace, name, suite, text_hash(text), priced_as, samples)
+    path = workspace.home.predictions / version.predictions[suite].file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new")
+    aside.write_text(text)
+    aside.rename(path)
+    save_imported(workspace.home.imported_model_versions, version)
+    given = {(row["case_id"], row["turn_index"]) for row in rows}
+    missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
+    return ImportedPredictions(name, len(rows), tuple(missing))
+
+
+def _recorded_version(
+    workspace: Workspace, name: str, suite: str, content_hash: str, priced_as: str | None, samples: int
+) -> ModelVersion:
+    entry = Predictions(file=f"{name}/{suite}.jsonl", content_hash=content_hash)
+    before = workspace.model_versions.get(name)
+    if before is None:
+        values: dict[str, Any] = {"name": name, "provider": "recorded", "samples_per_turn": samples}
+        values |= {"max_recovery_attempts": 0, "priced_as": priced_as, "predictions": {suite: entry}}
+        return ModelVersion.model_validate(values)
+    if before.provider != "recorded":
+        raise UsageError(f"model version '{name}' is of provider '{before.provider}'; give another --model-version")
+    known = before.predictions.get(suite)
+    if known is not None and known.content_hash != content_hash:
+        raise UsageError(f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version")
+    if before.samples_per_turn != samples:
+        raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")
+    priced = priced_as or before.priced_as
+    return before.model_copy(update={"predictions": {**before.predictions, suite: entry}, "priced_as": priced})
+
+
+def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator[dict[str, Json]]:
+    if not source.is_file():
+        raise UsageError(f"no file {source}")
+    turns = {case.id: len(case.turns) for case in cases}
+    problems: list[Problem] = []
+    first: dict[tuple[str, int, int], int] = {}
+    for number, line in enumerate(source.read_text().split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = PredictionRow.model_validate_json(line)
+            text = _response_text(track, row)
+        except ValidationError as error:
+            problems += [_problem(source, number, detail) for detail in error.errors(include_url=False)]
+            continue
+        except ValueError as error:
+            problems.append(Problem(str(source), number, "", str(error)))
+            continue
+        place = (row.case_id, row.turn_index, row.sample)
+        if row.case_id not in turns:
+            problems.append(Problem(str(source), number, "case_id", f"the suite has no case '{row.case_id}'"))
+        elif row.turn_index >= turns[row.case_id]:
+            message = f"case '{row.case_id}' has {turns[row.case_id]} turns, found index {row.turn_index} (from 0)"
+            problems.append(Problem(str(source), number, "turn_index", message))
+        elif place in first:
+            problems.append(Problem(str(source), number, "", f"the same turn was given on line {first[place]}"))
+        else:
+            first[place] = number
+            kept = row.model_dump(include={"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"})
+            yield {**kept, "text": text}
+    if problems:
+        raise InputError(problems)
+
+
+def _response_text(track: Track, row: PredictionRow) -> str:
+    if row.response is None and row.answer is None:
+        return ""
+    if row.response is None:
+        return track.from_recorded(row.model_dump())
+    return row.response if isinstance(row.response, str) else canonical_json(row.response)
+
+
+def _problem(source: Path, line: int, detail: Mapping[str, Any]) -> Problem:
+    place = ".".join(str(part) for part in detail["loc"])
+    return Problem(str(source), line, place, str(detail["msg"]).removeprefix("Value error, "))

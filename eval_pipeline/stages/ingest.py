@@ -1,0 +1,114 @@
+"""First stages: the suite's files as they came, and the cases in them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval_pipeline.core.ids import canonical_json, files_hash, text_hash
+from eval_pipeline.core.model import Case
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import CASES, SUITES, TURNS
+from eval_pipeline.suites import load_suite, read_cases, suite_files
+from eval_pipeline.tracks.base import Track
+
+VERSION = "1"
+
+
+def ingest_files(workspace: Workspace, suite: str) -> StageResult:
+    """Hashes every file of a suite into the `suites` table.
+
+    Raises:
+        InputError: `suite.yaml` is wrong.
+    """
+    source = workspace.suite(suite)
+    header = source.require()
+    loaded = load_suite(source)
+    key = RecordKey(suite=suite)
+    made_from = {"files": loaded.content_hash, "stage": VERSION}
+    files = suite_files(source)
+    facts = {"files": len(files), "content_hash": loaded.content_hash}
+    if not workspace.record.is_current(SUITES, key, made_from):
+        # Counted by reading, so a suite with wrong cases has its files on record, but no counts.
+        with workspace.record.writer(SUITES, key, made_from) as writer:
+            writer.write(
+                {
+                    "track": [loaded.track],
+                    "version": [loaded.version],
+                    "description": [loaded.description],
+                    "licence": [header.licence],
+                    "content_hash": [loaded.content_hash],
+                    "files": [canonical_json([_file_facts(name, path) for name, path in files])],
+                    "options": [canonical_json(dict(loaded.options))],
+                }
+            )
+    return StageResult(1, loaded.content_hash, False, facts)
+
+
+def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
+    """Reads and validates the cases of a suite into the `cases` and `turns` tables.
+
+    Raises:
+        InputError: with every problem in any file.
+    """
+    source = workspace.suite(suite)
+    track = source.track()
+    loaded = load_suite(source)
+    key = RecordKey(suite=suite)
+    made_from = {"files": loaded.content_hash, "parser": track.versions["cases"], "stage": VERSION}
+    record = workspace.record
+    reused = record.is_current(CASES, key, made_from) and record.is_current(TURNS, key, made_from)
+    if not reused:
+        cases = tuple(read_cases(source))
+        hashes = {name: text_hash(path.read_text()) for name, path in _source_files(workspace, suite, cases)}
+        with record.writer(TURNS, key, made_from) as writer:
+            writer.write(turn_columns(track, cases))
+        with record.writer(CASES, key, made_from) as writer:
+            writer.write(case_columns(cases, hashes))
+        header = record.header(CASES, key)
+        assert header is not None
+        workspace.remember_cases(suite, header.content_hash, cases)
+    header = record.header(CASES, key)
+    turns = record.header(TURNS, key)
+    assert header is not None and turns is not None
+    return StageResult(header.rows, header.content_hash, reused, {"cases": header.rows, "turns": turns.rows})
+
+
+def case_columns(cases: Sequence[Case], hashes: dict[str, str]) -> dict[str, list[object]]:
+    """Columns of the `cases` table."""
+    return {
+        "case_id": [case.id for case in cases],
+        "cluster": [case.cluster for case in cases],
+        "tags": [canonical_json(list(case.tags)) for case in cases],
+        "features": [canonical_json(dict(case.features)) for case in cases],
+        "turns": [len(case.turns) for case in cases],
+        "source_file": [case.source_file for case in cases],
+        "source_line": [case.source_line for case in cases],
+        "source_hash": [hashes.get(case.source_file) for case in cases],
+        "content": [case.content for case in cases],
+    }
+
+
+def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]:
+    """Columns of the `turns` table; a turn whose own gold does not hold carries the reason."""
+    problems = {turn.id: reason for case in cases for turn, reason in track.check_gold(case)}
+    pairs = [(case, turn) for case in cases for turn in case.turns]
+    return {
+        "turn_id": [turn.id for _, turn in pairs],
+        "case_id": [case.id for case, _ in pairs],
+        "turn_index": [turn.index for _, turn in pairs],
+        "question": [turn.question for _, turn in pairs],
+        "expected": [track.expected_text(turn) for _, turn in pairs],
+        "expected_printed": [track.expected_printed(turn) for _, turn in pairs],
+        "gold": [canonical_json(track.gold_json(turn)) for _, turn in pairs],
+        "complexity": [track.gold_complexity(turn) for _, turn in pairs],
+        "gold_problem": [problems.get(turn.id) for _, turn in pairs],
+    }
+
+
+def _file_facts(name: str, path: Path) -> dict[str, object]:
+    return {"file": name, "bytes": path.stat().st_size, "hash": files_hash([(name, path)])}
+
+
+def _source_files(workspace: Workspace, suite: str, cases: Sequence[Case]) -> list[tuple[str, Path]]:
+    folder = workspace.suite(suite).folder.parent
+    return [(name, folder / name) for name in sorted({case.source_file for case in cases})]

@@ -1,0 +1,29 @@
+"""Publishing: what the record holds, put into the DuckDB store that people query."""
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.runs import now, record_run
+from eval_pipeline.stages.tables import track_tables
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS
+
+
+def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -> StageResult:
+    """Closes the run's row in `runs` and publishes whatever the store does not hold yet."""
+    record, key = workspace.record, RecordKey.of(partition)
+    cost = record.read(COST_PER_CORRECT_ANSWER, key, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
+    totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
+    record_run(workspace, partition, run_id, status="complete", finished_at=now(), **totals)
+    published = publish(record, workspace.home.store, track_tables())
+    header = record.header(TURN_RESULTS, key)
+    assert header is not None
+    facts = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
+    return StageResult(header.rows, header.content_hash, False, facts)
+
+
+def publish_all(workspace: Workspace, *, full: bool) -> StageResult:
+    """Publishes everything that differs from the record, or builds the store anew."""
+    do = publish_full if full else publish
+    published = do(workspace.record, workspace.home.store, track_tables())
+    return StageResult(published.rows, "", False, {"partitions_replaced": published.partitions_replaced})

@@ -1,0 +1,133 @@
+"""Recovery attempts: another try at what did not run, with the error shown (spec/recovery.md)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from eval_pipeline.core.model import Attempt, Case, Failed, Partition, Ran, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Provider
+from eval_pipeline.providers.calls import Counters
+from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
+from eval_pipeline.stages.attempt_sink import AttemptSink
+from eval_pipeline.stages.attempts import Attempts, group_attempts
+from eval_pipeline.stages.generate import prompt_version
+from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
+
+VERSION = "1"
+TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A turn whose generation did not run."""
+
+    case: Case
+    turn: Turn
+    attempt: Attempt
+    own_answers: Mapping[str, str] | None
+
+
+def recover(workspace: Workspace, partition: Partition, run: RunContext, progress: Progress) -> StageResult:
+    """Asks again, up to `max_recovery_attempts` times, where executing the generation failed.
+
+    Wrong but running answers and calls that failed are left alone, and so are recorded predictions.
+    """
+    version = workspace.model_version(partition.model_version)
+    track = workspace.track(partition.suite)
+    key, record = RecordKey.of(partition), workspace.record
+    generations = record.header(GENERATIONS, key)
+    assert generations is not None, "generations come before recovery"
+    made_from = {"generations": generations.content_hash, "epoch": run.epoch, "stage": VERSION}
+    reused = all(record.is_current(table, key, made_from) for table in TABLES)
+    counts, turns = Counters(), 0
+    if not reused:
+        provider = provider_for(workspace, version)
+        broken = [] if provider.recorded else _broken_turns(workspace, partition, version)
+        turns = len(broken)
+        label = f"{partition.suite} · {partition.model_version} · recovery"
+        progress.start(label, turns)
+        with ExitStack() as stack:
+            writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
+            sink = AttemptSink(track, version, provider.simulated, *writers)
+            if broken:
+                counts = asyncio.run(_recover_all(workspace, partition, run.epoch, version, provider, broken, sink, progress, label))
+            sink.flush()
+        progress.finish(label)
+    header = record.header(RECOVERY_ATTEMPTS, key)
+    assert header is not None
+    facts = {"attempts": header.rows, "calls": counts.calls, "journal_hits": counts.journal_hits}
+    return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVersion) -> list[Broken]:
+    """The turns to recover, with the conversation as it stood at each."""
+    track, record = workspace.track(partition.suite), workspace.record
+    rows = record.read(GENERATIONS, RecordKey.of(partition)).to_pylist()
+    if not any(row["outcome"] == "failed" for row in rows):
+        return []
+    attempts: Attempts = group_attempts(track, rows)
+    broken = []
+    for case in workspace.cases(partition.suite):
+        for sample in range(version.samples_per_turn):
+            own: dict[str, str] | None = {} if version.history == "own" else None
+            for turn in case.turns:
+                attempt = next(iter(attempts.get((turn.id, sample), ())), None)
+                if attempt is None:
+                    continue
+                if isinstance(attempt.outcome, Failed):
+                    broken.append(Broken(case, turn, attempt, None if own is None else dict(own)))
+                if own is not None:
+                    own[turn.id] = own_answer(track, attempt)
+    return broken
+
+
+async def _recover_all(
+    workspace: Workspace,
+    partition: Partition,
+    epoch: str,
+    version: ModelVersion,
+    provider: Provider,
+    broken: Sequence[Broken],
+    sink: AttemptSink,
+    progress: Progress,
+    label: str,
+) -> Counters:
+    track = workspace.track(partition.suite)
+    results: list[list[Asked]] = [[] for _ in broken]
+    async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
+        asker = Asker(track, partition.suite, caller, executor, provider.recorded)
+        waiting = iter(enumerate(broken))
+
+        async def worker() -> None:
+            for place, item in waiting:
+                results[place] = await _recover(asker, version, item)
+                progress.advance(label)
+
+        await run_together([worker() for _ in range(min(version.concurrency, len(broken)))])
+        counts = caller.counters
+    for item, asked in zip(broken, results, strict=True):
+        for result in asked:
+            sink.add(item.case, item.turn, result)
+    return counts
+
+
+async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[Asked]:
+    case, turn, last = broken.case, broken.turn, broken.attempt
+    history = history_texts(asker.track, case, turn, broken.own_answers)
+    original = asker.track.prompt(case, turn, history, prompt_version(version, asker.track))
+    asked: list[Asked] = []
+    for number in range(1, version.max_recovery_attempts + 1):
+        assert isinstance(last.outcome, Failed) and last.response is not None
+        prompt = recovery_prompt(original, last.response.text, last.outcome.message)
+        result = await asker.attempt(case, turn, last.sample, prompt, number, last.outcome.error_class)
+        asked.append(result)
+        last = result.attempt
+        if last.call_failure is not None or isinstance(last.outcome, Ran):
+            break
+    return asked

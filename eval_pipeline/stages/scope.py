@@ -1,0 +1,126 @@
+"""Which part of a suite a run covers."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Self
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Case, Partition
+from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
+from eval_pipeline.suites import read_cases
+
+FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A part of a suite; conditions left out hold for every case, and conversations are never cut.
+
+    Attributes:
+        sample_size: conversations drawn at random, the same ones for the same seed.
+        cases: ids of cases.
+        tags: cases with any of them.
+        failed: cases with a turn that was wrong in the latest evaluation.
+    """
+
+    sample_size: int | None = None
+    seed: int = 0
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        return self == Scope(seed=self.seed)
+
+    def label(self) -> str:
+        """How the scope stands in the `runs` table: `full`, or its conditions as JSON."""
+        if self.is_full:
+            return FULL
+        values = {name: value for name, value in asdict(self).items() if value}
+        return canonical_json(values)
+
+    @classmethod
+    def from_label(cls, label: str) -> Self:
+        """The scope that `label` came from."""
+        if label == FULL:
+            return cls()
+        values = json.loads(label)
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+    def select(self, cases: Sequence[Case], failed: Collection[str] | None = None) -> list[Case]:
+        """The cases of the scope, in the suite's order.
+
+        Args:
+            cases: all cases of the suite.
+            failed: ids of the cases with a wrong turn; None where the suite was never evaluated.
+
+        Raises:
+            UsageError: a case or tag that the suite lacks, or `failed` without an earlier evaluation.
+        """
+        self.check_names(cases)
+        if self.failed and failed is None:
+            raise UsageError("--failed needs an earlier evaluation of this suite and model version; run it in full first")
+        chosen = [
+            case
+            for case in cases
+            if (not self.cases or case.id in self.cases)
+            and (not self.tags or set(self.tags) & set(case.tags))
+            and (not self.failed or case.id in (failed or ()))
+        ]
+        if self.sample_size is None or self.sample_size >= len(chosen):
+            return chosen
+        drawn = set(Random(self.seed).sample([case.id for case in chosen], self.sample_size))
+        return [case for case in chosen if case.id in drawn]
+
+    def check_names(self, cases: Sequence[Case]) -> None:
+        """Raises UsageError where the scope names a case or tag that the cases lack."""
+        unknown_cases = set(self.cases) - {case.id for case in cases}
+        if unknown_cases:
+            raise UsageError(f"no case '{min(unknown_cases)}' in this suite")
+        unknown_tags = set(self.tags) - {tag for case in cases for tag in case.tags}
+        if unknown_tags:
+            tags = ", ".join(sorted({tag for case in cases for tag in case.tags}))
+            raise UsageError(f"no case has the tag '{min(unknown_tags)}'; tags: {tags or 'none'}")
+
+
+def failed_cases(record: Record, partition: Partition) -> set[str] | None:
+    """Cases with a wrong turn in the newest full evaluation of a suite and model version; None without one."""
+    full = [
+        key
+        for key in record.partitions(TURN_RESULTS)
+        if (key.suite, key.model_version) == (partition.suite, partition.model_version)
+        and (header := record.header(GENERATIONS, key)) is not None
+        and header.made_from.get("scope") == FULL
+    ]
+    if not full:
+        return None
+    newest = max(full, key=lambda key: str(key.eval_date))
+    table = record.read(TURN_RESULTS, newest, ["case_id", "correct"])
+    pairs = zip(table["case_id"].to_pylist(), table["correct"].to_pylist(), strict=True)
+    return {case for case, correct in pairs if not correct}
+
+
+def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -> list[str]:
+    """The suites that have any of the scope's cases and tags.
+
+    Raises:
+        UsageError: none has.
+    """
+    if not scope.cases and not scope.tags:
+        return list(suites)
+    chosen, refused = [], ""
+    for name in suites:
+        try:
+            scope.check_names(read_cases(workspace.suite(name)))
+            chosen.append(name)
+        except UsageError as error:
+            refused = f"{name}: {error}"
+    if not chosen:
+        raise UsageError(refused)
+    return chosen

@@ -1,0 +1,116 @@
+"""Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from eval_pipeline.core.model import Evidence, Partition
+from eval_pipeline.stages.attempts import attempt_from_row, attempted_turns, load_rows
+from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.stages.runs import now
+from eval_pipeline.stages.tables import turns_table
+from eval_pipeline.stages.turn_rows import (
+    ScoredTurn,
+    error_row,
+    metric_rows,
+    plain_inputs,
+    result_row,
+    spent_on,
+    wide_row,
+)
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.tables import (
+    CASES,
+    ERRORS,
+    EVIDENCE,
+    GENERATIONS,
+    METRIC_ERRORS,
+    METRICS,
+    RECOVERY_ATTEMPTS,
+    TURN_RESULTS,
+)
+from eval_pipeline.tracks.base import Track
+
+VERSION = "1"
+
+
+def score(workspace: Workspace, partition: Partition) -> StageResult:
+    """Scores every turn of the partition into `metrics`, the per-turn tables, `errors` and `metric_errors`."""
+    track, record = workspace.track(partition.suite), workspace.record
+    key = RecordKey.of(partition)
+    made_from = content_hashes(record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE))
+    made_from |= {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
+    tables = (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS)
+    reused = all(record.is_current(table, key, made_from) for table in tables)
+    if not reused:
+        with ExitStack() as stack:
+            writers = [Columns(stack.enter_context(record.writer(table, key, made_from))) for table in tables]
+            metrics, wide, errors, metric_errors, results = writers
+            versions = {metric.name: str(metric.version) for metric in track.metrics}
+            for item in _scored_turns(workspace, partition, track):
+                for row in metric_rows(item, versions):
+                    metrics.add(row)
+                wide.add(wide_values := wide_row(item))
+                results.add(result_row(item))
+                if not item.correct:
+                    errors.add(error_row(item, partition.model_version, wide_values))
+                for failure_row in _metric_error_rows(item):
+                    metric_errors.add(failure_row)
+            for writer in writers:
+                writer.flush()
+    header, failed = record.header(TURN_RESULTS, key), record.header(METRIC_ERRORS, key)
+    assert header is not None and failed is not None
+    facts = {"turns": header.rows, "accuracy": accuracy(record, key), "metric_errors": failed.rows}
+    return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def scorer_versions(track: Track) -> str:
+    """The versions of a track's metrics as one text: changes when any metric's meaning does."""
+    return ",".join(f"{metric.name}:{metric.version}" for metric in track.metrics)
+
+
+def accuracy(record: Record, key: RecordKey) -> float | None:
+    """Share of the partition's turns that are right; None where there are none."""
+    correct = record.read(TURN_RESULTS, key, ["correct"])["correct"].to_pylist()
+    return sum(correct) / len(correct) if correct else None
+
+
+def _scored_turns(workspace: Workspace, partition: Partition, track: Track) -> Iterator[ScoredTurn]:
+    record = workspace.record
+    rows: defaultdict[tuple[str, int], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in load_rows(record, partition):
+        rows[row["turn_id"], row["sample"]].append(row)
+    evidence = _evidence(record, partition)
+    runner = MetricRunner(track.metrics)
+    for case, turn, sample, made in attempted_turns(workspace.cases(partition.suite), rows):
+        attempts = [attempt_from_row(track, row) for row in made]
+        values = track.values(case, turn, attempts, evidence.get((turn.id, sample), ()))
+        simulated = bool(made[0]["simulated"])
+        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(made), simulated)
+
+
+def _evidence(record: Record, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
+    found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
+    columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
+    for row in record.read(EVIDENCE, RecordKey.of(partition), columns).to_pylist():
+        details = json.loads(row.pop("details"))
+        found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
+    return found
+
+
+def _metric_error_rows(item: ScoredTurn) -> Iterator[dict[str, Any]]:
+    for failure in item.scored.failures:
+        yield {
+            "turn_id": item.turn.id,
+            "sample": item.final.sample,
+            "metric": failure.metric,
+            "inputs": plain_inputs(failure.inputs),
+            "message": failure.message,
+            "stack_trace": failure.stack_trace,
+            "at": now(),
+        }

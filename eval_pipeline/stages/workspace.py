@@ -1,0 +1,106 @@
+"""What every stage is handed: where things lie, the record, suites, model versions and progress."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Case, Json
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.model_versions import load_model_versions
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.tables import CASES
+from eval_pipeline.suites import SuiteSource, find_suites
+from eval_pipeline.tracks.base import Track
+
+
+class Progress(Protocol):
+    """Told how far a stage has come."""
+
+    def start(self, label: str, total: int) -> None: ...
+
+    def advance(self, label: str, steps: int = 1) -> None: ...
+
+    def finish(self, label: str) -> None: ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def start(self, label: str, total: int) -> None: ...
+
+    def advance(self, label: str, steps: int = 1) -> None: ...
+
+    def finish(self, label: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """What a stage has left in the record.
+
+    Attributes:
+        rows: rows of its main table.
+        content_hash: of its main table; equal contents, equal hash.
+        reused: nothing had changed, so nothing was done.
+        facts: headline numbers for people (metadata in Dagster, lines on the terminal).
+    """
+
+    rows: int
+    content_hash: str
+    reused: bool
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Workspace:
+    """One home as the stages see it. Cheap to make; reads lazily."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.record = Record(home.record)
+        self._cases: dict[str, tuple[str, tuple[Case, ...]]] = {}
+
+    @cached_property
+    def suites(self) -> dict[str, SuiteSource]:
+        """Every suite by name, broken ones included."""
+        return find_suites(self.home.suite_folders)
+
+    @cached_property
+    def model_versions(self) -> dict[str, ModelVersion]:
+        """Every model version by name. Raises InputError where a file is wrong."""
+        return load_model_versions(self.home.model_version_files)
+
+    def suite(self, name: str) -> SuiteSource:
+        """The suite of that name. Raises UsageError with the known names."""
+        if name not in self.suites:
+            raise UsageError(f"unknown suite '{name}'; known: {', '.join(self.suites) or 'none'}")
+        return self.suites[name]
+
+    def model_version(self, name: str) -> ModelVersion:
+        """The model version of that name. Raises UsageError with the known names."""
+        if name not in self.model_versions:
+            raise UsageError(f"unknown model version '{name}'; known: {', '.join(self.model_versions) or 'none'}")
+        return self.model_versions[name]
+
+    def track(self, suite: str) -> Track:
+        """The track of a suite."""
+        return self.suite(suite).track()
+
+    def cases(self, suite: str) -> tuple[Case, ...]:
+        """The cases of a suite as the record has them. Raises UsageError where there are none yet."""
+        key = RecordKey(suite=suite)
+        header = self.record.header(CASES, key)
+        if header is None:
+            raise UsageError(f"the cases of '{suite}' are not in the record yet; materialise {suite}/cases first")
+        if self._cases.get(suite, ("", ()))[0] != header.content_hash:
+            rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()
+            track = self.track(suite)
+            cases = (track.read_case(json.loads(r["content"]), suite, r["source_file"], r["source_line"]) for r in rows)
+            self.remember_cases(suite, header.content_hash, tuple(cases))
+        return self._cases[suite][1]
+
+    def remember_cases(self, suite: str, content_hash: str, cases: tuple[Case, ...]) -> None:
+        """Keeps cases just read, so that the stages after it in the same process need not read them again."""
+        self._cases[suite] = (content_hash, cases)

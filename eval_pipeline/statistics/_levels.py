@@ -1,0 +1,71 @@
+"""Turns sorted by level of complexity: which turns count, which levels are merged, what each cluster holds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval_pipeline.statistics._clusters import as_codes, as_numbers, as_verdicts
+
+
+def complete(
+    levels: ArrayLike, correct: ArrayLike, clusters: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """The turns whose level and verdict are both known: level, verdict and cluster code."""
+    level, right, labels = as_numbers(levels, "levels"), as_verdicts(correct, "correct"), np.asarray(clusters)
+    if not level.shape == right.shape == labels.shape:
+        shapes = f"{level.shape}, {right.shape} and {labels.shape}"
+        raise ValueError(f"levels, correct and clusters must have one shape, got {shapes}")
+    here = ~(np.isnan(level) | np.isnan(right))
+    return level[here], right[here], as_codes(labels[here], int(here.sum()))
+
+
+def merge_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.int64], list[int]]:
+    """Which group each level goes into.
+
+    Args:
+        counts: Shape (K,), turns at each level, in rising order of level.
+        least: Turns a group must have.
+
+    Returns:
+        The group of each level, shape (K,), rising; and for each group the index of the level that represents it.
+    """
+    starts: list[int] = []
+    carried = 0
+    for index in range(counts.size - 1, -1, -1):
+        carried += int(counts[index])
+        if carried >= least or index == 0:
+            starts.append(index)
+            carried = 0 if carried >= least else carried
+    starts.reverse()
+    if carried and len(starts) > 1:
+        # The lowest level is left short: the group above takes it in and keeps its own name.
+        represented = starts[1:]
+        starts = [0, *starts[2:]]
+    else:
+        represented = starts
+    is_start = np.zeros(counts.size, dtype=np.int64)
+    is_start[starts[1:]] = 1
+    return np.cumsum(is_start), represented
+
+
+def by_cluster(
+    group: NDArray[np.int64], right: NDArray[np.float64], codes: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
+    """What each cluster holds at each level.
+
+    Args:
+        group: Shape (N,), the level each turn belongs to, in 0..size - 1.
+        right: Shape (N,), 1 for right and 0 for wrong.
+        codes: Shape (N,), cluster codes, not negative.
+        size: L, the number of levels.
+
+    Returns:
+        Shape (C, 2 * L): turns at each level, then right answers at each level. Unused codes have no row.
+    """
+    cells = codes * size + group
+    length = (int(codes.max()) + 1) * size
+    turns = np.bincount(cells, minlength=length).reshape(-1, size).astype(np.float64)
+    hits = np.bincount(cells, weights=right, minlength=length).reshape(-1, size)
+    used = turns.any(axis=1)
+    return np.hstack([turns[used], hits[used]])

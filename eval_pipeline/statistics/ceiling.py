@@ -1,0 +1,264 @@
+"""Accuracy against complexity, and the complexity up to which a model holds (statistics.md, "complexity_ceiling")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval_pipeline.statistics._clusters import ONE_CLUSTER
+from eval_pipeline.statistics._levels import by_cluster, complete, merge_small
+from eval_pipeline.statistics._special import CONFIDENCE
+from eval_pipeline.statistics.intervals import Estimate, estimate_rate
+from eval_pipeline.statistics.isotonic import antitonic_from_sums
+from eval_pipeline.statistics.logistic import clustered_logistic
+
+Verdict = Literal["ceiling observed", "no ceiling observed", "below threshold at the lowest level", "insufficient data"]
+
+_MIN_LEVELS: Final = 3
+_TOO_FEW: Final = "insufficient data"
+_CELLS: Final = 1_000_000
+"""Bootstrap weights held at once (8 MB): more draws than that are done in chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEstimate:
+    """Accuracy at one level of complexity.
+
+    Attributes:
+        level: The complexity: a turn number, a number of operations.
+        estimate: Accuracy of the turns at this level, with its interval.
+    """
+
+    level: float
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLevel:
+    """One level of the fit, small levels merged.
+
+    Attributes:
+        level: The level that stands for the group: the one the others were merged into.
+        lowest: Lowest complexity merged into it.
+        highest: Highest complexity merged into it.
+        n: Turns.
+        accuracy: Share of them that are right, 0..1.
+        fitted: The monotone curve there, 0..1; None with too few levels for a fit.
+    """
+
+    level: float
+    lowest: float
+    highest: float
+    n: int
+    accuracy: float
+    fitted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The highest complexity at which the monotone accuracy curve is still at or above a threshold.
+
+    Attributes:
+        threshold: τ, 0..1.
+        ceiling: That complexity; None where the curve never falls below τ, where it starts below it, and with
+            insufficient data.
+        ceiling_low: Lower end of the 95% bootstrap interval; None where it lies below the lowest level. Where the whole
+            interval lies beyond the highest level it is the highest level: the ceiling is at least that.
+        ceiling_high: Upper end; None where it lies beyond the highest level ("interval open above"), or below the
+            lowest.
+        slope: Change of the log odds of a right answer a step of complexity; None as in `LogisticFit`.
+        odds_ratio: exp(slope); None as in `LogisticFit`.
+        p_value: Two-sided p of slope = 0; None as in `LogisticFit`.
+        verdict: What was seen, in words.
+        reason: Why numbers are missing, parts joined by "; "; None where all are there.
+        levels: The levels of the fit, in rising order.
+    """
+
+    threshold: float
+    ceiling: float | None
+    ceiling_low: float | None
+    ceiling_high: float | None
+    slope: float | None
+    odds_ratio: float | None
+    p_value: float | None
+    verdict: Verdict
+    reason: str | None
+    levels: tuple[FittedLevel, ...]
+
+
+def accuracy_by_level(levels: ArrayLike, correct: ArrayLike, clusters: ArrayLike) -> list[LevelEstimate]:
+    """Accuracy and interval at each level as it is, nothing merged (statistics.md, "complexity_ceiling", "Per level").
+
+    Args:
+        levels: Shape (N,), complexity of each turn; NaN is unknown, the turn is left out.
+        correct: Shape (N,), 1 for right and 0 for wrong; NaN is missing, the turn is left out.
+        clusters: Shape (N,), any integers; equal labels, same cluster.
+
+    Returns:
+        One entry a level, in rising order.
+
+    Raises:
+        TypeError: If the labels are not integers.
+        ValueError: If the shapes do not fit or ``correct`` is neither 0, 1 nor NaN.
+    """
+    level, right, codes = complete(levels, correct, clusters)
+    distinct, where = np.unique(level, return_inverse=True)
+    by_level = np.argsort(where, kind="stable")
+    parts = np.split(by_level, np.cumsum(np.bincount(where))[:-1]) if distinct.size else []
+    return [
+        LevelEstimate(float(value), estimate_rate(right[part], codes[part]))
+        for value, part in zip(distinct, parts, strict=True)
+    ]
+
+
+def complexity_ceiling(
+    levels: ArrayLike,
+    correct: ArrayLike,
+    clusters: ArrayLike,
+    threshold: float = 0.5,
+    draws: int = 2000,
+    seed: int = 0,
+    min_per_level: int = 20,
+) -> Ceiling:
+    """The ceiling, its bootstrap interval and the slope of accuracy over complexity.
+
+    As statistics.md, "complexity_ceiling", has it. Levels are merged first: from the highest down, a level with fewer
+    than ``min_per_level`` turns (those merged into it counted) goes into the level below; if the lowest is then still
+    too small, it goes into the next one up. A group is represented by the level the others went into: its lowest
+    member, but for turns that came from below. So no ceiling is claimed above the levels that carry it.
+
+    The interval is a percentile bootstrap over clusters (Field and Welsh 2007), each drawn with all its turns, at order
+    statistics rather than between them since levels are steps. It depends on the seed, not on the order or the labels
+    of the turns. Draws whose curve never falls below the threshold count as beyond the highest level, those whose curve
+    starts below it as below the lowest.
+
+    Args:
+        levels: Shape (N,), complexity of each turn; NaN is unknown, the turn is left out.
+        correct: Shape (N,), 1 for right and 0 for wrong; NaN is missing, the turn is left out.
+        clusters: Shape (N,), any integers; equal labels, same cluster.
+        threshold: τ, above 0 and at most 1.
+        draws: Bootstrap draws, at least 1.
+        seed: Seed of the bootstrap.
+        min_per_level: Turns below which a level is merged, at least 1.
+
+    Returns:
+        The ceiling; with fewer than three levels after merging, "insufficient data".
+
+    Raises:
+        TypeError: If the labels are not integers.
+        ValueError: If the shapes do not fit, ``correct`` is neither 0, 1 nor NaN, or a setting is out of range.
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise ValueError(f"threshold must be above 0 and at most 1, got {threshold}")
+    if draws < 1 or min_per_level < 1:
+        raise ValueError(f"draws and min_per_level must be at least 1, got {draws} and {min_per_level}")
+    level, right, codes = complete(levels, correct, clusters)
+    distinct, where, counts = np.unique(level, return_inverse=True, return_counts=True)
+    group_of, represented = merge_small(counts, min_per_level)
+    group = group_of[where]
+    values = distinct[represented]
+
+    size = len(represented)
+    turns = np.bincount(group, minlength=size).astype(np.float64)
+    hits = np.bincount(group, weights=right, minlength=size).astype(np.float64)
+    curve = antitonic_from_sums(hits, turns) if size >= _MIN_LEVELS else None
+    fitted = tuple(
+        FittedLevel(
+            level=float(values[g]),
+            lowest=float(distinct[group_of == g].min()),
+            highest=float(distinct[group_of == g].max()),
+            n=int(turns[g]),
+            accuracy=float(hits[g] / turns[g]),
+            fitted=None if curve is None else float(curve[g]),
+        )
+        for g in range(size)
+    )
+    if curve is None:
+        return Ceiling(threshold, None, None, None, None, None, None, _TOO_FEW, _TOO_FEW, fitted)
+
+    held = int(np.count_nonzero(curve >= threshold))
+    verdict, reasons = _verdict(held, size)
+    ceiling = None if reasons else float(values[held - 1])
+    low: float | None = None
+    high: float | None = None
+    table = by_cluster(group, right, codes, size)
+    if len(table) > 1:
+        low, high, open_ends = _interval(_bootstrap_held(table, threshold, draws, seed), values)
+        reasons += open_ends
+    else:
+        reasons.append(ONE_CLUSTER)
+    fit = clustered_logistic(values[group], right, codes)
+    if fit.reason is not None and fit.reason not in reasons:
+        reasons.append(f"slope: {fit.reason}")
+    reason = "; ".join(reasons) or None
+    return Ceiling(threshold, ceiling, low, high, fit.slope, fit.odds_ratio, fit.p_value, verdict, reason, fitted)
+
+
+def _verdict(held: int, size: int) -> tuple[Verdict, list[str]]:
+    """What it means that ``held`` of ``size`` levels hold the threshold, and why there is no ceiling, if so."""
+    if held == size:
+        return "no ceiling observed", ["accuracy never falls below the threshold"]
+    if held == 0:
+        return "below threshold at the lowest level", ["accuracy starts below the threshold"]
+    return "ceiling observed", []
+
+
+def _bootstrap_held(table: NDArray[np.float64], threshold: float, draws: int, seed: int) -> NDArray[np.int64]:
+    """How many levels hold the threshold in each bootstrap draw over clusters.
+
+    Args:
+        table: Shape (C, 2 * L), as `by_cluster` makes it.
+        threshold: τ.
+        draws: Number of draws.
+        seed: Seed of the generator.
+
+    Returns:
+        Shape (draws,), in 0 (below the lowest level) .. L (beyond the highest).
+    """
+    clusters, size = len(table), table.shape[1] // 2
+    # In an order of their own, the clusters give the same draws whatever their labels and the order of the turns.
+    table = table[np.lexsort(table.T)]
+    generator = np.random.default_rng(seed)
+    held = np.empty(draws, dtype=np.int64)
+    chunk = max(1, _CELLS // clusters)
+    for start in range(0, draws, chunk):
+        stop = min(start + chunk, draws)
+        # Counting picks gives the multinomial weights at a fifth of what Generator.multinomial takes.
+        picks = generator.integers(0, clusters, size=(stop - start, clusters), dtype=np.int32)
+        weights = np.empty(picks.shape)
+        for row, pick in zip(weights, picks, strict=True):
+            row[:] = np.bincount(pick, minlength=clusters)
+        sums = weights @ table
+        curves = antitonic_from_sums(sums[:, size:], sums[:, :size])
+        held[start:stop] = np.count_nonzero(curves >= threshold, axis=1)
+    return held
+
+
+def _interval(held: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float | None, float | None, list[str]]:
+    """Ends of the ceiling's interval, and which of them are open.
+
+    Args:
+        held: Shape (draws,), as `_bootstrap_held` makes it.
+        values: Shape (L,), the levels.
+
+    Returns:
+        Low, high, and the reasons for those that are None.
+    """
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low = int(np.quantile(held, tail, method="lower"))
+    high = int(np.quantile(held, 1.0 - tail, method="higher"))
+    if high == 0:
+        return None, None, ["interval below the lowest level"]
+    reasons = []
+    if low == 0:
+        reasons.append("interval open below")
+    if high == values.size:
+        reasons.append("interval open above")
+    return (
+        float(values[low - 1]) if low > 0 else None,
+        float(values[high - 1]) if high < values.size else None,
+        reasons,
+    )

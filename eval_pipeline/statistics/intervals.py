@@ -1,0 +1,179 @@
+"""Means and rates over turns that come in conversations, with 95% intervals.
+
+Turns of one conversation are not independent, so all errors are clustered (statistics.md, "Uncertainty"; Miller 2024,
+"Adding Error Bars to Evals", arXiv:2411.00640). With values s_i, mean m, N turns and C clusters,
+
+    SE^2 = C / (C - 1) * sum_c (sum_{i in c} (s_i - m))^2 / N^2,    with C - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval_pipeline.statistics._clusters import NO_TURNS, ONE_CLUSTER, as_codes, as_numbers, as_verdicts
+from eval_pipeline.statistics._special import t_critical
+
+Method = Literal["wilson_clustered", "t_clustered", "none"]
+
+_OVERFLOW: Final = "values too large to average"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean or a rate, and how well the data know it.
+
+    Attributes:
+        n: Turns with a value; missing values are not counted.
+        clusters: Conversations (or groups of them) with at least one value.
+        mean: Their mean, in the unit of the values (0..1 for a rate); None without turns.
+        se: Clustered standard error of the mean, in the same unit; None for fewer than two clusters.
+        low: Lower end of the 95% interval; None where ``se`` is.
+        high: Upper end of the 95% interval; None where ``se`` is.
+        method: How the interval was made; "none" where there is none.
+        reason: Why numbers are missing; None where all are there.
+    """
+
+    n: int
+    clusters: int
+    mean: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    method: Method
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """Mean and clustered error of the values that are there; ``mean`` and ``se`` None where undefined."""
+
+    n: int
+    clusters: int
+    mean: float | None
+    se: float | None
+
+
+def clustered_se(values: ArrayLike, clusters: ArrayLike) -> float | None:
+    """Clustered standard error of a mean (statistics.md, "Uncertainty").
+
+    Args:
+        values: Shape (N,), any unit; NaN is missing and dropped.
+        clusters: Shape (N,), any integers; equal labels, same cluster.
+
+    Returns:
+        The standard error in the unit of the values; None for fewer than two clusters.
+
+    Raises:
+        TypeError: If the labels are not integers.
+        ValueError: If the shapes do not fit or a value is infinite.
+    """
+    return _summarise(as_numbers(values), clusters, centre=True).se
+
+
+def estimate_mean(values: ArrayLike, clusters: ArrayLike) -> Estimate:
+    """Mean with the interval m ± t·SE, t with C - 1 degrees of freedom (statistics.md, "Uncertainty").
+
+    Args:
+        values: Shape (N,), any unit; NaN is missing and dropped.
+        clusters: Shape (N,), any integers; equal labels, same cluster.
+
+    Returns:
+        The estimate. One cluster has a mean and no interval; no value at all has neither.
+
+    Raises:
+        TypeError: If the labels are not integers.
+        ValueError: If the shapes do not fit or a value is infinite.
+    """
+    found = _summarise(as_numbers(values), clusters, centre=True)
+    if found.mean is None or found.se is None:
+        return _without_interval(found)
+    half = t_critical(found.clusters - 1) * found.se
+    low, high = found.mean - half, found.mean + half
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return Estimate(found.n, found.clusters, found.mean, found.se, None, None, "none", _OVERFLOW)
+    return Estimate(found.n, found.clusters, found.mean, found.se, low, high, "t_clustered", None)
+
+
+def estimate_rate(values: ArrayLike, clusters: ArrayLike) -> Estimate:
+    """Rate with Wilson's interval for clustered data (statistics.md, "Uncertainty").
+
+    Wilson's score interval (Wilson 1927) with the effective sample size n_eff = clamp(m(1 - m) / SE^2, 1, N) in the
+    place of N and t with C - 1 degrees of freedom in the place of z, after Korn and Graubard (1998, Survey Methodology
+    24). Where SE is 0, the turns show nothing of how far conversations agree, and n_eff = C: as if each conversation
+    had told one thing.
+
+    Args:
+        values: Shape (N,), 1 for right and 0 for wrong; NaN is missing and dropped.
+        clusters: Shape (N,), any integers; equal labels, same cluster.
+
+    Returns:
+        The estimate; its interval lies in 0..1 and holds the mean. One cluster has a mean and no interval; no value at
+        all has neither.
+
+    Raises:
+        TypeError: If the labels are not integers.
+        ValueError: If the shapes do not fit or a value is neither 0, 1 nor NaN.
+    """
+    found = _summarise(as_verdicts(values), clusters, centre=False)
+    if found.mean is None or found.se is None:
+        return _without_interval(found)
+    n_effective = float(found.clusters)
+    if found.se > 0.0:
+        n_effective = min(max(found.mean * (1.0 - found.mean) / found.se**2, 1.0), float(found.n))
+    low, high = _wilson(found.mean, n_effective, t_critical(found.clusters - 1))
+    return Estimate(found.n, found.clusters, found.mean, found.se, low, high, "wilson_clustered", None)
+
+
+def _summarise(values: NDArray[np.float64], clusters: ArrayLike, *, centre: bool) -> _Summary:
+    """Mean and clustered error of the values that are not NaN.
+
+    Args:
+        values: Shape (N,).
+        clusters: Shape (N,), integers.
+        centre: Whether to measure the values from the least of them, which keeps the error exact where they are large
+            and close together (and exactly 0 where they are equal). Not for verdicts: their sums are whole numbers,
+            exact as they stand.
+    """
+    labels = np.asarray(clusters)
+    if labels.shape != values.shape:
+        raise ValueError(f"clusters must have shape {values.shape}, got {labels.shape}")
+    missing = np.isnan(values)
+    if missing.any():
+        values, labels = values[~missing], labels[~missing]
+    n = values.size
+    if n == 0:
+        return _Summary(0, 0, None, None)
+    codes = as_codes(labels, n)
+    turns = np.bincount(codes)
+    count = int(np.count_nonzero(turns))
+    with np.errstate(over="ignore", invalid="ignore"):
+        origin = float(values.min()) if centre else 0.0
+        sums = np.bincount(codes, weights=values - origin if centre else values)
+        total = float(sums.sum())
+        mean = origin + total / n
+        # N times the residual sum of a cluster: whole for verdicts, so that "SE is 0" is not a question of rounding.
+        residuals = n * sums - total * turns
+        se = math.sqrt(float(residuals @ residuals) * (count / (count - 1))) / n**2 if count > 1 else None
+    if not math.isfinite(mean):
+        return _Summary(n, count, None, None)
+    return _Summary(n, count, mean, se if se is not None and math.isfinite(se) else None)
+
+
+def _wilson(rate: float, n: float, t: float) -> tuple[float, float]:
+    """Ends of Wilson's interval for a rate seen on ``n`` independent trials, with ``t`` in the place of z."""
+    spread = t * t / n
+    centre = (rate + spread / 2.0) / (1.0 + spread)
+    half = t * math.sqrt(rate * (1.0 - rate) / n + spread / (4.0 * n)) / (1.0 + spread)
+    # At rates of 0 and 1 the near end is the rate itself but for rounding.
+    return max(0.0, min(centre - half, rate)), min(1.0, max(centre + half, rate))
+
+
+def _without_interval(found: _Summary) -> Estimate:
+    """The estimate of data that carry no interval, with the reason."""
+    reason = NO_TURNS if found.n == 0 else ONE_CLUSTER if found.mean is not None and found.clusters == 1 else _OVERFLOW
+    return Estimate(found.n, found.clusters, found.mean, None, None, None, "none", reason)

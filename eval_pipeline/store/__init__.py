@@ -1,0 +1,1 @@
+"""The record (Parquet) and the published store (DuckDB)."""

@@ -1,0 +1,90 @@
+"""The published store's schema as SQL: tables, comments, views of the latest evaluations, macros."""
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.store.tables import all_tables
+
+_FORMAT = 1
+"""Bumped when the same record would be published differently though the schema is the same."""
+
+META = """
+CREATE SCHEMA meta;
+CREATE TABLE meta.files (table_name VARCHAR, source VARCHAR, suite VARCHAR, model_version VARCHAR, eval_date DATE,
+    path VARCHAR, content_hash VARCHAR);
+CREATE TABLE meta.store (schema_hash VARCHAR);
+"""
+
+LATEST = """
+CREATE VIEW latest_partitions AS
+WITH scopes AS (
+    SELECT r.suite, r.model_version, r.eval_date, arg_max(r.scope, (r.started_at, r.run_id)) AS scope
+    FROM runs AS r GROUP BY ALL
+), found AS (
+    SELECT r.suite, r.model_version, r.eval_date FROM runs AS r
+    UNION
+    SELECT t.suite, t.model_version, t.eval_date FROM turn_results AS t
+)
+SELECT found.suite, found.model_version, found.eval_date, scopes.scope
+FROM found LEFT JOIN scopes ON scopes.suite = found.suite
+    AND scopes.model_version = found.model_version AND scopes.eval_date = found.eval_date
+QUALIFY row_number() OVER (
+    PARTITION BY found.suite, found.model_version
+    ORDER BY scopes.scope IS NOT DISTINCT FROM 'full' DESC, found.eval_date DESC
+) = 1;
+COMMENT ON VIEW latest_partitions IS 'For each suite and model version the newest date whose last run was of the full '
+    'scope; where there is none, the newest date.';
+COMMENT ON COLUMN latest_partitions.suite IS 'Suite; never NULL.';
+COMMENT ON COLUMN latest_partitions.model_version IS 'Model version; never NULL.';
+COMMENT ON COLUMN latest_partitions.eval_date IS 'Logical date of the evaluation; never NULL.';
+COMMENT ON COLUMN latest_partitions.scope IS 'Scope of the last run of that date; NULL: the run is not recorded.';
+"""
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def schema_sql(track_tables: Sequence[Table]) -> str:
+    """Everything a new store needs before it is filled."""
+    tables = all_tables(track_tables)
+    parts = [META, *(part for table in tables for part in _table(table)), LATEST]
+    parts += [part for table in tables if table.key == "partition" for part in _latest(table)]
+    parts.append(files("eval_pipeline.store").joinpath("macros.sql").read_text(encoding="utf-8"))
+    return "\n".join(parts)
+
+
+def schema_hash(schema: str) -> str:
+    """Changes when a store with another schema, or published by other rules, must be rebuilt."""
+    return json_hash([_FORMAT, schema])
+
+
+def _table(table: Table) -> Iterator[str]:
+    columns = ", ".join(_column(column) for column in table.all_columns)
+    yield f"CREATE TABLE {quoted(table.name)} ({columns});"
+    yield f"COMMENT ON TABLE {quoted(table.name)} IS {text(table.comment)};"
+    for column in table.all_columns:
+        yield f"COMMENT ON COLUMN {quoted(table.name)}.{quoted(column.name)} IS {text(column.comment)};"
+
+
+def _column(column: Column) -> str:
+    # DuckDB's own choice for long texts, FSST, takes ten times the time of zstd and three times the space.
+    compression = " USING COMPRESSION zstd" if column.long else ""
+    return f"{quoted(column.name)} {column.type}{compression}"
+
+
+def _latest(table: Table) -> Iterator[str]:
+    view = f"latest_{table.name}"
+    yield (
+        f"CREATE VIEW {quoted(view)} AS SELECT t.* FROM {quoted(table.name)} AS t SEMI JOIN latest_partitions AS p "
+        "ON t.suite = p.suite AND t.model_version = p.model_version AND t.eval_date = p.eval_date;"
+    )
+    yield f"COMMENT ON VIEW {quoted(view)} IS {text(f'The rows of {table.name} that belong to latest_partitions.')};"

@@ -1,0 +1,150 @@
+-- Parameters of a macro hide columns of the same name: columns are always qualified here.
+
+CREATE MACRO explain_turn(turn_id, model_version, on_date := NULL) AS TABLE
+WITH asked AS (
+    SELECT max(r.eval_date) AS eval_date
+    FROM (
+        SELECT a.eval_date FROM attempts AS a WHERE a.turn_id = turn_id AND a.model_version = model_version
+        UNION ALL
+        SELECT t.eval_date FROM turn_results AS t WHERE t.turn_id = turn_id AND t.model_version = model_version
+    ) AS r
+    WHERE on_date IS NULL OR r.eval_date = CAST(on_date AS DATE)
+), question AS (
+    SELECT t.* FROM turns AS t WHERE t.turn_id = turn_id
+), tries AS (
+    SELECT a.* FROM attempts AS a SEMI JOIN asked USING (eval_date)
+    WHERE a.turn_id = turn_id AND a.model_version = model_version
+), checked AS (
+    SELECT v.* FROM validation AS v SEMI JOIN asked USING (eval_date)
+    WHERE v.turn_id = turn_id AND v.model_version = model_version
+), shown AS (
+    SELECT e.* FROM evidence AS e SEMI JOIN asked USING (eval_date)
+    WHERE e.turn_id = turn_id AND e.model_version = model_version
+), outcome AS (
+    SELECT r.* FROM turn_results AS r SEMI JOIN asked USING (eval_date)
+    WHERE r.turn_id = turn_id AND r.model_version = model_version
+), scores AS (
+    SELECT m.* FROM metrics AS m SEMI JOIN asked USING (eval_date)
+    WHERE m.turn_id = turn_id AND m.model_version = model_version
+), parts AS (
+    SELECT
+        0 AS part, NULL::BIGINT AS sample, NULL::BIGINT AS attempt, 0 AS place, 'case' AS kind, c.case_id AS name,
+        c.content::VARCHAR AS text, NULL::DOUBLE AS value,
+        json_object('suite', c.suite, 'source_file', c.source_file, 'source_line', c.source_line,
+            'source_hash', c.source_hash, 'cluster', c.cluster, 'tags', c.tags, 'features', c.features) AS details
+    FROM cases AS c JOIN question AS q ON c.suite = q.suite AND c.case_id = q.case_id
+    UNION ALL
+    SELECT
+        1, NULL, NULL, 0, 'question', q.turn_id, q.question, NULL,
+        json_object('turn_index', q.turn_index, 'complexity', q.complexity)
+    FROM question AS q
+    UNION ALL
+    SELECT
+        2, NULL, NULL, 0, 'gold', q.turn_id, q.expected, NULL,
+        json_object('expected_printed', q.expected_printed, 'gold', q.gold, 'gold_problem', q.gold_problem)
+    FROM question AS q
+    UNION ALL
+    SELECT
+        3, t.sample, t.number, 0, 'prompt', t.prompt_hash, p.text, NULL,
+        json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash, 'asked_on', t.asked_on)
+    FROM tries AS t LEFT JOIN prompts AS p ON p.prompt_hash = t.prompt_hash
+    UNION ALL
+    SELECT
+        3, t.sample, t.number, 1, 'response', coalesce(t.call_error, t.stop_reason), t.response, NULL,
+        json_object('call_error', t.call_error, 'stop_reason', t.stop_reason, 'input_tokens', t.input_tokens,
+            'output_tokens', t.output_tokens, 'cache_read_tokens', t.cache_read_tokens,
+            'cache_write_tokens', t.cache_write_tokens, 'usd', t.usd, 'latency_ms', t.latency_ms,
+            'first_byte_ms', t.first_byte_ms, 'retries', t.retries, 'batch', t.batch, 'simulated', t.simulated,
+            'metadata', t.metadata)
+    FROM tries AS t
+    UNION ALL
+    SELECT
+        3, v.sample, v.number, 2, 'validation', v.verdict, NULL, v.parsed::BIGINT,
+        json_object('checks', v.checks, 'errors', v.errors)
+    FROM checked AS v
+    UNION ALL
+    SELECT
+        3, t.sample, t.number, 3, 'outcome', coalesce(t.error_class, t.outcome),
+        coalesce(t.error_message, t.result::VARCHAR), NULL,
+        json_object('outcome', t.outcome, 'artefact', t.artefact, 'sandbox_tier', t.sandbox_tier)
+    FROM tries AS t
+    UNION ALL
+    SELECT 4, s.sample, NULL, 0, 'evidence', s.kind, s.verdict, s.value, s.details FROM shown AS s
+    UNION ALL
+    SELECT
+        5, o.sample, NULL, 0, 'answer', o.outcome, o.answer, o.correct::BIGINT,
+        json_object('correct', o.correct, 'first_attempt_correct', o.first_attempt_correct, 'score', o.score,
+            'attempts', o.attempts, 'tokens', o.tokens, 'usd', o.usd)
+    FROM outcome AS o
+    UNION ALL
+    SELECT
+        6, s.sample, NULL, 0, 'metric', s.metric, coalesce(s.error, s.reason, s.label), s.value,
+        json_object('label', s.label, 'reason', s.reason, 'error', s.error, 'scorer_version', s.scorer_version,
+            'details', s.details)
+    FROM scores AS s
+)
+SELECT
+    row_number() OVER (
+        ORDER BY p.sample NULLS FIRST, p.part, p.attempt NULLS FIRST, p.place, p.kind, p.name
+    ) AS step,
+    p.sample, p.attempt, p.kind, p.name, p.text, p.value, p.details
+FROM parts AS p
+ORDER BY step;
+
+COMMENT ON MACRO TABLE explain_turn IS 'explain_turn(turn_id, model_version, on_date := newest): everything behind one '
+    'result in order: case with its source, question, gold; for each sample the attempts (prompt, response, '
+    'validation, outcome), evidence, answer and metrics.';
+
+CREATE MACRO leaderboard(suite) AS TABLE
+WITH chosen AS (
+    SELECT p.suite, p.model_version, p.eval_date, p.scope FROM latest_partitions AS p WHERE p.suite = suite
+), results AS (
+    SELECT
+        r.model_version, count(*) AS turns, avg(r.correct::BIGINT) AS accuracy, sum(r.tokens)::BIGINT AS tokens,
+        sum(r.usd) AS usd, bool_or(r.simulated) AS simulated
+    FROM turn_results AS r SEMI JOIN chosen AS c
+        ON r.suite = c.suite AND r.model_version = c.model_version AND r.eval_date = c.eval_date
+    GROUP BY r.model_version
+), headline AS (
+    SELECT s.model_version, s.mean, s.low, s.high
+    FROM statistics AS s SEMI JOIN chosen AS c
+        ON s.suite = c.suite AND s.model_version = c.model_version AND s.eval_date = c.eval_date
+    WHERE s.metric = 'correct' AND s.split = 'all'
+), cost AS (
+    SELECT k.model_version, k.tokens_total, k.usd_total, k.tokens_per_success, k.usd_per_success
+    FROM cost_per_correct_answer AS k SEMI JOIN chosen AS c
+        ON k.suite = c.suite AND k.model_version = c.model_version AND k.eval_date = c.eval_date
+)
+SELECT
+    c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns, coalesce(h.mean, r.accuracy) AS accuracy,
+    h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens, coalesce(k.usd_total, r.usd) AS usd,
+    k.tokens_per_success, k.usd_per_success, coalesce(r.simulated, v.simulated) AS simulated
+FROM chosen AS c
+LEFT JOIN results AS r ON r.model_version = c.model_version
+LEFT JOIN headline AS h ON h.model_version = c.model_version
+LEFT JOIN cost AS k ON k.model_version = c.model_version
+LEFT JOIN model_versions AS v ON v.model_version = c.model_version
+ORDER BY accuracy DESC NULLS LAST, k.tokens_per_success NULLS LAST, c.model_version;
+
+COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite): every model version on its latest date, the most accurate '
+    'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation.';
+
+CREATE MACRO compare(model_a, model_b, suite) AS TABLE
+WITH a AS (
+    SELECT r.* FROM latest_turn_results AS r WHERE r.model_version = model_a AND r.suite = suite
+), b AS (
+    SELECT r.* FROM latest_turn_results AS r WHERE r.model_version = model_b AND r.suite = suite
+)
+SELECT
+    a.turn_id, a.sample, a.question, a.expected, a.correct AS correct_a, b.correct AS correct_b,
+    CASE
+        WHEN a.correct = b.correct THEN 'same'
+        WHEN a.correct AND NOT b.correct THEN 'broken'
+        WHEN b.correct AND NOT a.correct THEN 'fixed'
+    END AS change,
+    a.answer AS answer_a, b.answer AS answer_b, a.tokens AS tokens_a, b.tokens AS tokens_b
+FROM a JOIN b ON a.turn_id = b.turn_id AND a.sample = b.sample
+ORDER BY a.case_id, a.turn_index, a.sample;
+
+COMMENT ON MACRO TABLE compare IS 'compare(model_a, model_b, suite): the turns that both answered on their latest '
+    'dates; change is broken (a right, b wrong), fixed (a wrong, b right) or same, NULL where one was not scored.';

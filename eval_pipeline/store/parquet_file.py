@@ -1,0 +1,236 @@
+"""One Parquet file of the record: how it is written, what its footer says, how it is read."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.store.durable import write_error
+from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import arrow_schema
+
+_ROW_GROUP_BYTES = 16 << 20
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file of the record says of itself.
+
+    Attributes:
+        schema_version: version of the table when the file was written.
+        schema_hash: of the columns the file has.
+        made_from: hashes of what it was made from, by name.
+        content_hash: SHA-256 over schema and data pages, 32 hexadecimal digits; equal data in equal chunks have
+            equal hashes.
+        rows: number of rows.
+        key: values of the key columns, as text.
+    """
+
+    schema_version: int
+    schema_hash: str
+    made_from: Mapping[str, str]
+    content_hash: str
+    rows: int
+    key: Mapping[str, str]
+
+
+class _HashingSink:
+    """A file that knows the hash of all that was written to it, and whose errors name the file that it is to become.
+
+    Errors of the caller's own code, between two writes, pass as they are.
+    """
+
+    def __init__(self, file: BinaryIO, target: Path, seed: str) -> None:
+        self._file = file
+        self._target = target
+        self._digest = hashlib.sha256(seed.encode())
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        self._digest.update(data)
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            raise write_error(self._target, error) from error
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Nothing to do before the end: no one sees the file until then."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def content_hash(self) -> str:
+        return self._digest.hexdigest()[:32]
+
+
+class TableWriter:
+    """Writes the rows of one table and key; made by `Record.writer`."""
+
+    def __init__(
+        self, file: BinaryIO, target: Path, table: Table, key: RecordKey, made_from: Mapping[str, str]
+    ) -> None:
+        self._table = table
+        self._schema = arrow_schema(table)
+        self._key = key.values(table)
+        self._made_from = made_from
+        self._sink = _HashingSink(file, target, table.schema_hash())
+        self._rows = 0
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            self._schema,
+            compression="zstd",
+            compression_level=1,
+            # A dictionary of long texts is built only to be thrown away; nothing reads the statistics.
+            use_dictionary=[column.name for column in table.all_columns if not column.long],
+            write_statistics=False,
+        )
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Adds rows, as one row group (more where they are over 16 MiB, so that readers need little memory).
+
+        Args:
+            columns: every column of the table but the key columns, all of one length. JSON columns take JSON text
+                (`canonical_json(value)`) or None; aware datetimes are stored in UTC. A lone surrogate, which UTF-8
+                cannot hold and models do write, becomes U+FFFD.
+
+        Raises:
+            ValueError: columns are missing, unknown or of different lengths, a value is not of the column's type, or
+                a number is NaN or infinite (a number that the data cannot carry is NULL).
+        """
+        expected = {column.name for column in self._table.columns}
+        if columns.keys() != expected:
+            odd = sorted(columns.keys() ^ expected)
+            raise ValueError(f"{self._table.name}: columns missing or unknown: {', '.join(odd)}")
+        lengths = {len(values) for values in columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"{self._table.name}: columns of different lengths: {sorted(lengths)}")
+        rows = lengths.pop() if lengths else 0
+        if not rows:
+            return
+        arrays = [pa.repeat(pa.scalar(value, self._schema.field(name).type), rows) for name, value in self._key.items()]
+        for column in self._table.columns:
+            array = _array(columns[column.name], self._schema.field(column.name).type, self._table.name, column.name)
+            _check(array, column.type, self._table.name, column.name)
+            arrays.append(array)
+        group = pa.Table.from_arrays(arrays, schema=self._schema)
+        pieces = min(rows, max(1, math.ceil(group.nbytes / _ROW_GROUP_BYTES)))
+        self._writer.write_table(group, row_group_size=math.ceil(rows / pieces))
+        self._rows += rows
+
+    def finish(self) -> None:
+        """Writes the footer; the content hash is of everything before it."""
+        footer = {
+            "schema_version": str(self._table.version),
+            "schema_hash": self._table.schema_hash(),
+            "made_from": canonical_json(dict(self._made_from)),
+            "content_hash": self._sink.content_hash(),
+            "rows": str(self._rows),
+            "key": canonical_json({name: str(value) for name, value in self._key.items()}),
+        }
+        self._writer.add_key_value_metadata(footer)
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Lets go of the file without caring for what is in it."""
+        self._writer.is_open = False  # else its destructor writes a footer into a closed file
+
+
+def _array(values: Sequence[Any], kind: pa.DataType, table: str, column: str) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        whole = [text if text is None else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                 for text in values]  # fmt: skip
+        return pa.array(whole, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError) as error:
+        raise ValueError(f"{table}.{column} takes {kind}: {error}") from error
+
+
+def _check(array: pa.Array, kind: str, table: str, column: str) -> None:
+    """Refuses what neither JSON nor an honest figure can be. Text that is no JSON at all is refused when published."""
+    if kind == "DOUBLE":
+        if pc.all(pc.is_finite(array)).as_py() is False:
+            raise ValueError(f"{table}.{column} holds NaN or infinity; a number the data cannot carry is None")
+    elif kind == "JSON":
+        # json.dumps writes these words for numbers; only texts with one of them are worth parsing.
+        for word in ("NaN", "Infinity"):
+            for text in array.filter(pc.match_substring(array, word)).to_pylist():
+                json.loads(text, parse_constant=lambda name: _not_json(name, table, column))
+
+
+def _not_json(name: str, table: str, column: str) -> None:
+    raise ValueError(f"{table}.{column} holds {name}, which is not JSON; write null")
+
+
+def damaged(path: Path, found: object) -> StoreError:
+    """The error for a file of the record that cannot be read."""
+    return StoreError(f"{path} is damaged ({_first_line(found)}); remove it, the next run makes it again")
+
+
+def _first_line(found: object) -> str:
+    return (str(found).splitlines() or [type(found).__name__])[0].strip().rstrip(".")
+
+
+def read_header(path: Path) -> Header | None:
+    """What the file's footer says; None where there is no such file."""
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+    except FileNotFoundError:
+        return None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error
+    try:
+        return Header(
+            schema_version=int(metadata[b"schema_version"]),
+            schema_hash=metadata[b"schema_hash"].decode(),
+            made_from=json.loads(metadata[b"made_from"]),
+            content_hash=metadata[b"content_hash"].decode(),
+            rows=int(metadata[b"rows"]),
+            key=json.loads(metadata[b"key"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise damaged(path, "its footer is not one of eval-pipeline") from error
+
+
+def verify(path: Path, header: Header) -> None:
+    """Compares the data pages with the content hash in the footer. Raises StoreError where they differ."""
+    digest = hashlib.sha256(header.schema_hash.encode())
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(size - 8)
+            left = size - 8 - int.from_bytes(file.read(4), "little")
+            file.seek(0)
+            while left > 0 and (data := file.read(min(_CHUNK, left))):
+                digest.update(data)
+                left -= len(data)
+    except OSError as error:
+        raise damaged(path, error.strerror or error) from error
+    if digest.hexdigest()[:32] != header.content_hash:
+        raise damaged(path, "its bytes are not those that were written")
+
+
+def row_groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The file's row groups, one at a time; at least one, if an empty one."""
+    try:
+        with pq.ParquetFile(path) as file:
+            if not file.num_row_groups:
+                yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
+            for index in range(file.num_row_groups):
+                yield file.read_row_group(index, columns=columns, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error

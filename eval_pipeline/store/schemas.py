@@ -1,0 +1,83 @@
+"""Tables and columns as values: name, type and meaning, from which Arrow schemas and DuckDB DDL are made."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from eval_pipeline.core.ids import json_hash
+
+ColumnType = Literal["VARCHAR", "BOOLEAN", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "JSON"]
+TableKey = Literal["partition", "suite", "model_version", "shared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        comment: unit, range and the meaning of NULL; becomes `COMMENT ON COLUMN`.
+        long: holds kilobytes a row (prompts, documents): compressed as such, where the default is slow and large.
+    """
+
+    name: str
+    type: ColumnType
+    comment: str
+    long: bool = False
+
+
+SUITE = Column("suite", "VARCHAR", "Suite the row belongs to; never NULL.")
+MODEL_VERSION = Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL.")
+EVAL_DATE = Column("eval_date", "DATE", "Logical date of the evaluation; never NULL.")
+KEY_COLUMNS: dict[TableKey, tuple[Column, ...]] = {
+    "partition": (SUITE, MODEL_VERSION, EVAL_DATE),
+    "suite": (SUITE,),
+    "model_version": (MODEL_VERSION,),
+    "shared": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the record and of the published store.
+
+    Attributes:
+        columns: without the key columns, which follow from `key`.
+        key: `partition` (suite, model_version, eval_date), `suite`, `model_version`, or `shared`: published without
+            key columns, one row for each value of `unique`, from sources that are partitions of the record.
+        sources: record tables it is filled from, where not the one of its own name.
+        version: bumped when the meaning of a column changes; see `migrations.MIGRATIONS`.
+        unique: of a shared table, the column that tells its rows apart.
+        referenced_by: of a shared table, the table whose column `unique` keeps a row in the store.
+    """
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    key: TableKey = "partition"
+    sources: tuple[str, ...] = ()
+    version: int = 1
+    unique: str = ""
+    referenced_by: str = ""
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns that say which partition a row is of; they come first."""
+        return KEY_COLUMNS[self.key]
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """Key columns, then the others."""
+        return self.key_columns + self.columns
+
+    def record_tables(self) -> tuple["Table", ...]:
+        """The tables of the record that this one is published from; itself where it has no sources."""
+        if not self.sources:
+            return (self,)
+        key: TableKey = "partition" if self.key == "shared" else self.key
+        return tuple(replace(self, name=source, key=key, sources=()) for source in self.sources)
+
+    def schema_hash(self) -> str:
+        """Changes with the version, and with the name or type of any column.
+
+        A track's columns follow from its metrics, so that the version alone would not tell.
+        """
+        return json_hash([self.version, [[column.name, column.type] for column in self.all_columns]])

@@ -1,0 +1,231 @@
+"""A copy of the published store that is being changed aside, before anyone sees it: what is done to it in SQL."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.store.ddl import quoted, text
+from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import all_tables
+
+if TYPE_CHECKING:
+    import duckdb
+
+_ROW_GROUP = 8192
+"""Rows that DuckDB gathers before it compresses them. Its default, 122,880, keeps 0.6 GB of prompts in memory."""
+_FILES_A_STATEMENT = 200
+_COMPACT_FROM_BLOCKS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of the record as one published table sees it.
+
+    Attributes:
+        relative: its path below the record, with `/`.
+        place: where to read it: the file itself, or a copy in today's schema.
+    """
+
+    table: Table
+    source: str
+    key: RecordKey
+    relative: str
+    place: Path
+    content_hash: str
+
+    def facts(self) -> tuple[str, str, str | None, str | None, date | None, str, str]:
+        """The row of `meta.files`."""
+        key = self.key
+        return (
+            *(self.table.name, self.source, key.suite, key.model_version, key.eval_date),
+            *(self.relative, self.content_hash),
+        )
+
+
+@dataclass(slots=True)
+class Change:
+    """One table and key whose rows are replaced by those of `files`; by none where `files` is empty."""
+
+    table: Table
+    key: RecordKey
+    files: list[SourceFile] = field(default_factory=list)
+
+
+class Snapshot:
+    """An open store file that no one else knows of. Nothing here is durable until `closed` and fsynced."""
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path) -> None:
+        self._connection = connection
+        self.path = path
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Runs one statement and gives its rows."""
+        cursor = self._connection.execute(sql, list(parameters))
+        return cursor.fetchall() if cursor.description else []
+
+    def create(self, schema: str, schema_hash: str) -> None:
+        """Makes the tables, views and macros of an empty store."""
+        self._connection.execute(schema)
+        self.execute("INSERT INTO meta.store VALUES (?)", [schema_hash])
+
+    def apply(self, changes: Sequence[Change], tables: Sequence[Table], *, fresh: bool) -> int:
+        """Makes the changes in one transaction.
+
+        Args:
+            changes: sorted by table and key; rows are stored in this order.
+            tables: all tables of the store.
+            fresh: nothing needs to be deleted first.
+
+        Returns:
+            How many rows were added.
+        """
+        rows = 0
+        self.execute("BEGIN")
+        for table, grouped in groupby(changes, lambda change: change.table):
+            mine = list(grouped)
+            if not fresh:
+                self._forget(table, mine)
+            files = [file for change in mine for file in change.files]
+            rows += self._insert_missing(table, files) if table.key == "shared" else self._insert(table, files)
+            self._remember(files)
+        changed = {change.table.name for change in changes}
+        for table in tables:
+            if table.key == "shared" and changed & {table.name, table.referenced_by}:
+                self._drop_orphans(table)
+        self.execute("COMMIT")
+        self.execute("CHECKPOINT")
+        return rows
+
+    def free_share(self) -> float:
+        """Share of the file's blocks that hold nothing, 0..1; 0 for files too small to care."""
+        total, free = self.execute(
+            "SELECT total_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
+        )[0]
+        return free / total if total >= _COMPACT_FROM_BLOCKS else 0.0
+
+    def compact(self, target: Path) -> None:
+        """Writes the store without its free blocks to another file."""
+        self.execute(f"ATTACH {text(str(target))} AS compacted (ROW_GROUP_SIZE {_ROW_GROUP})")
+        self.execute("COPY FROM DATABASE store TO compacted")
+        self.execute("CHECKPOINT compacted")
+        self.execute("DETACH compacted")
+
+    def _forget(self, table: Table, changes: Sequence[Change]) -> None:
+        for change in changes:
+            key = [change.key.suite, change.key.model_version, change.key.eval_date]
+            self.execute(
+                "DELETE FROM meta.files WHERE table_name = ? AND suite IS NOT DISTINCT FROM ? "
+                "AND model_version IS NOT DISTINCT FROM ? AND eval_date IS NOT DISTINCT FROM ?",
+                [table.name, *key],
+            )
+            if table.key == "shared":
+                continue  # others may have the same rows: orphans are dropped at the end
+            keyed = change.key.values(table)
+            where = " AND ".join(f"{quoted(name)} = ?" for name in keyed)
+            self.execute(f"DELETE FROM {quoted(table.name)} WHERE {where}", list(keyed.values()))
+
+    def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
+        rows = 0
+        for start in range(0, len(files), _FILES_A_STATEMENT):
+            places = [str(file.place) for file in files[start : start + _FILES_A_STATEMENT]]
+            added = self.execute(
+                f"INSERT INTO {quoted(table.name)} BY NAME "
+                f"SELECT {_columns(table)} FROM read_parquet(?, hive_partitioning = false)",
+                [places],
+            )
+            rows += added[0][0]
+        return rows
+
+    def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
+        """Rows whose `unique` value is not there yet; row numbers are joined instead of rows, which may be large."""
+        rows = 0
+        unique = quoted(table.unique)
+        for file in files:
+            source = "read_parquet(?, hive_partitioning = false, file_row_number = true)"
+            added = self.execute(
+                f"INSERT INTO {quoted(table.name)} BY NAME SELECT {_columns(table)} FROM {source} "
+                f"WHERE file_row_number IN (SELECT min(new.file_row_number) FROM {source} AS new "
+                f"WHERE NOT EXISTS (FROM {quoted(table.name)} AS old WHERE old.{unique} = new.{unique}) "
+                f"GROUP BY new.{unique})",
+                [str(file.place), str(file.place)],
+            )
+            rows += added[0][0]
+        return rows
+
+    def _drop_orphans(self, table: Table) -> None:
+        unique = quoted(table.unique)
+        self.execute(
+            f"DELETE FROM {quoted(table.name)} AS row WHERE NOT EXISTS "
+            f"(FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = row.{unique})"
+        )
+
+    def _remember(self, files: Sequence[SourceFile]) -> None:
+        columns = zip(*(file.facts() for file in files), strict=True)
+        listed = [list(column) for column in columns]
+        if listed:
+            marks = ", ".join("unnest(?)" for _ in listed)
+            self.execute(f"INSERT INTO meta.files SELECT {marks}", listed)
+
+
+@contextmanager
+def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """DuckDB set up to spend little: one thread (more cost CPU without being faster here) and bounded memory."""
+    import duckdb
+
+    spill = Path(f"{beside}.spill")
+    shutil.rmtree(spill, ignore_errors=True)
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "threads": 1,
+            "memory_limit": "256MB",
+            "temp_directory": str(spill),
+            "write_buffer_row_group_count": 1,
+            "fsync_mode": "NONE",  # no one sees the file before it is whole; it is fsynced once, then
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        },
+    )
+    try:
+        yield connection
+    finally:
+        connection.close()
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+@contextmanager
+def opened(connection: "duckdb.DuckDBPyConnection", path: Path, *, read_only: bool = False) -> Iterator[Snapshot]:
+    """The store file, attached for the time of the block.
+
+    Attached rather than connected to: DuckDB shares connections to one path within a process, so that one to a file
+    that was renamed over would show the file from before.
+    """
+    option = "READ_ONLY" if read_only else f"ROW_GROUP_SIZE {_ROW_GROUP}"
+    connection.execute(f"ATTACH {text(str(path))} AS store ({option})")
+    try:
+        connection.execute("USE store")
+        yield Snapshot(connection, path)
+    except BaseException:
+        with suppress(Exception):  # the first error tells; this one would be a consequence
+            connection.execute("ROLLBACK")
+        raise
+    finally:
+        with suppress(Exception):
+            connection.execute("USE memory")
+            connection.execute("DETACH store")
+
+
+def ordered(changes: Sequence[Change], track_tables: Sequence[Table]) -> list[Change]:
+    """The changes in the order in which rows are stored: tables as declared, keys sorted."""
+    places = {table.name: place for place, table in enumerate(all_tables(track_tables))}
+    return sorted(changes, key=lambda change: (places[change.table.name], change.key.order()))
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(quoted(column.name) for column in table.all_columns)

@@ -1,0 +1,117 @@
+"""What the store keeps of figures over many turns (spec/statistics.md)."""
+
+from eval_pipeline.store.schemas import Column, Table
+
+_REASON = Column("reason", "VARCHAR", "Why figures of the row are NULL; NULL: none is for want of data.")
+_CLUSTERS = Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL.")
+_AXIS = Column("axis", "VARCHAR", "Which complexity, e.g. `turn_number` or `operations`; never NULL.")
+_UNCERTAIN = "NULL: one conversation only, or no turns"
+
+
+def _interval(name: str, unit: str, missing: str) -> tuple[Column, Column, Column]:
+    """A figure and its 95% interval."""
+    return (
+        Column(name, "DOUBLE", f"{unit}; NULL: {missing}."),
+        Column(f"{name}_low", "DOUBLE", f"Lower end of the 95% interval of {name}; NULL: no interval, or {missing}."),
+        Column(f"{name}_high", "DOUBLE", f"Upper end of the 95% interval of {name}; NULL: no interval, or {missing}."),
+    )
+
+
+STATISTICS = Table(
+    "statistics",
+    "One row a metric and group of turns: mean, error clustered by conversation, 95% interval. "
+    "The headline accuracy is the row with metric `correct` and split `all`.",
+    (
+        Column("metric", "VARCHAR", "A metric, or a column of `turn_results` such as `correct`; never NULL."),
+        Column("split", "VARCHAR", "What the turns were split by; `all` for all turns together; never NULL."),
+        Column("split_value", "VARCHAR", "Which group of the split, as text; NULL with split `all`."),
+        Column("n", "BIGINT", "Turns with a value (failures of the metric included), from 0; never NULL."),
+        _CLUSTERS,
+        Column("mean", "DOUBLE", "Mean with failures of the metric counted as 0, in its unit; NULL: no turns."),
+        Column("se", "DOUBLE", f"Standard error of the mean, clustered by conversation; {_UNCERTAIN}."),
+        Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
+        Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),
+        Column("method", "VARCHAR", "How the interval was made, e.g. `wilson` or `t`; NULL: no interval."),
+        Column("failures", "BIGINT", "Turns on which the metric itself failed, from 0; never NULL."),
+        Column("mean_without_failures", "DOUBLE", "Mean over the other turns; NULL: there are none."),
+        _REASON,
+    ),
+)
+
+ACCURACY_BY_COMPLEXITY = Table(
+    "accuracy_by_complexity",
+    "One row a level of complexity: the share of correct turns.",
+    (
+        _AXIS,
+        Column("level", "BIGINT", "Complexity of the turns, from 0; never NULL."),
+        Column("n", "BIGINT", "Turns of that level, from 1; never NULL."),
+        _CLUSTERS,
+        Column("accuracy", "DOUBLE", "Share of correct turns, 0..1; NULL: none could be scored."),
+        Column("se", "DOUBLE", f"Standard error, clustered by conversation; {_UNCERTAIN}."),
+        Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
+        Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),
+        _REASON,
+    ),
+)
+
+COST_PER_CORRECT_ANSWER = Table(
+    "cost_per_correct_answer",
+    "One row a partition: everything spent, recovery attempts included, over what came out right.",
+    (
+        Column("tokens_total", "BIGINT", "Input and output tokens of all attempts; NULL: not told by the provider."),
+        Column("usd_total", "DOUBLE", "US dollars of all attempts; NULL: no price known."),
+        Column("successful_conversations", "BIGINT", "Conversations whose every turn is correct, from 0; never NULL."),
+        Column("conversations", "BIGINT", "Conversations evaluated, from 0; never NULL."),
+        *_interval("tokens_per_success", "Tokens a successful conversation", "no successful conversation"),
+        *_interval("usd_per_success", "US dollars a successful conversation", "see `usd_reason`"),
+        Column("correct_turns", "BIGINT", "Correct turns, from 0; never NULL."),
+        Column("turns", "BIGINT", "Turns evaluated, from 0; never NULL."),
+        *_interval("tokens_per_correct_turn", "Tokens a correct turn", "no correct turn"),
+        *_interval("usd_per_correct_turn", "US dollars a correct turn", "see `usd_reason`"),
+        _REASON,
+        Column("usd_reason", "VARCHAR", "Why figures in dollars are NULL; NULL: they are known."),
+    ),
+)
+
+COMPLEXITY_CEILING = Table(
+    "complexity_ceiling",
+    "One row an axis: up to which complexity the model stays above a threshold of accuracy.",
+    (
+        _AXIS,
+        Column("threshold", "DOUBLE", "Accuracy that counts as being able, 0..1; never NULL."),
+        Column("ceiling", "DOUBLE", "Highest complexity at which the monotone curve reaches it; NULL: see `verdict`."),
+        Column("ceiling_low", "DOUBLE", "Lower end of the 95% interval; NULL: none, or below the lowest level."),
+        Column("ceiling_high", "DOUBLE", "Upper end of the 95% interval; NULL: none, or beyond the highest level."),
+        Column("slope", "DOUBLE", "Change of the log odds of being correct a step; NULL: no fit, or separated."),
+        Column("odds_ratio", "DOUBLE", "exp(slope), above 0: 1 means that complexity does not matter; NULL: as slope."),
+        Column("p_value", "DOUBLE", "Of the slope being 0, 0..1; NULL: as the slope."),
+        Column("verdict", "VARCHAR", "What was found, in words; never NULL."),
+        _REASON,
+    ),
+)
+
+ERROR_ANALYSIS = Table(
+    "error_analysis",
+    "One row a group of turns that are not correct, grouped in several ways.",
+    (
+        Column(
+            "grouping",
+            "VARCHAR",
+            "`error_class`, `failure_mode`, `complexity`, `recovered` or `message_shape`; never NULL.",
+        ),
+        Column("value", "VARCHAR", "Which group, as text; NULL: turns without a value."),
+        Column("error_class", "VARCHAR", "Error class of the group; NULL: several, or turns that ran."),
+        Column("turns", "BIGINT", "Turns in the group, from 1; never NULL."),
+        Column("share", "DOUBLE", "Of all turns that this grouping covers, 0..1; never NULL."),
+        Column("example_turn_id", "VARCHAR", "A turn of the group, the first by id; never NULL."),
+        Column("example_message", "VARCHAR", "Its error message; NULL: it ran."),
+    ),
+)
+
+AGGREGATE_TABLES = (
+    STATISTICS,
+    ACCURACY_BY_COMPLEXITY,
+    COST_PER_CORRECT_ANSWER,
+    COMPLEXITY_CEILING,
+    ERROR_ANALYSIS,
+)

@@ -1,0 +1,268 @@
+"""Suites on disk: finding them, reading `suite.yaml` and cases, and saying where a file is wrong.
+
+A suite is a folder with a `suite.yaml` and the files it names; no code belongs to it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.ids import files_hash
+from eval_pipeline.core.model import Case, Json, Suite
+from eval_pipeline.tracks.base import TRACKS, Track, load_track
+
+SUITE_FILE = "suite.yaml"
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class SuiteFile(BaseModel):
+    """`suite.yaml`; `cases` are glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)
+    version: str
+    track: str
+    description: str = ""
+    licence: str = ""
+    cases: str | list[str]
+    options: dict[str, Json] = Field(default_factory=dict)
+
+    def patterns(self) -> list[str]:
+        """The case patterns as a list."""
+        return [self.cases] if isinstance(self.cases, str) else self.cases
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSource:
+    """A suite as found on disk, read or not: a broken one still has a name, so that only its own assets fail.
+
+    Attributes:
+        header: None where `suite.yaml` is wrong; `problems` says how.
+    """
+
+    name: str
+    folder: Path
+    header: SuiteFile | None
+    problems: tuple[Problem, ...] = ()
+
+    def require(self) -> SuiteFile:
+        """The header. Raises InputError where `suite.yaml` is wrong."""
+        if self.header is None:
+            raise InputError(self.problems)
+        return self.header
+
+    def track(self) -> Track:
+        """The suite's track."""
+        return load_track(self.require().track)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One case as it stands in a file, with the lines of its fields where the format knows them."""
+
+    raw: Any
+    file: str
+    line: int
+    node: yaml.Node | None = None
+
+
+def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
+    """Every suite below the folders by name; the name of a suite is that of its folder."""
+    found: dict[str, SuiteSource] = {}
+    for folder in folders:
+        for path in sorted(folder.glob(f"*/{SUITE_FILE}")):
+            source = read_header(path.parent)
+            if source.name in found:
+                other = found[source.name].folder
+                problem = Problem(str(path), 1, "name", f"a suite named '{source.name}' is also at {other}")
+                source = SuiteSource(source.name, source.folder, None, (problem,))
+            found[source.name] = source
+    return found
+
+
+def find_suite(folders: Sequence[Path], name: str) -> SuiteSource:
+    """The suite of that name. Raises UsageError with the known names."""
+    suites = find_suites(folders)
+    if name not in suites:
+        raise UsageError(f"unknown suite '{name}'; known: {', '.join(suites) or 'none'}")
+    return suites[name]
+
+
+def read_header(folder: Path) -> SuiteSource:
+    """Reads `suite.yaml` alone; what is wrong with it is kept on the result."""
+    path = folder / SUITE_FILE
+    try:
+        entries = list(_yaml_entries(path.read_text(), str(path)))
+        if len(entries) != 1:
+            raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
+        header = SuiteFile.model_validate(entries[0].raw)
+        if header.name != folder.name:
+            raise InputError([_at(entries[0], ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")])
+        if header.track not in TRACKS:
+            known = ", ".join(TRACKS)
+            raise InputError([_at(entries[0], ("track",), f"unknown track '{header.track}'; known: {known}")])
+    except ValidationError as error:
+        return SuiteSource(folder.name, folder, None, tuple(_validation_problems(entries[0], error)))
+    except InputError as error:
+        return SuiteSource(folder.name, folder, None, error.problems)
+    except (OSError, UnicodeDecodeError) as error:
+        return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", f"cannot be read: {error}"),))
+    return SuiteSource(header.name, folder, header)
+
+
+def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
+    """Every file of the suite as (name below the folder, path), in order."""
+    paths = [path for path in source.folder.rglob("*") if path.is_file()]
+    return sorted((path.relative_to(source.folder).as_posix(), path) for path in paths)
+
+
+def load_suite(source: SuiteSource) -> Suite:
+    """The suite with the hash of all its files. Raises InputError where `suite.yaml` is wrong."""
+    header = source.require()
+    return Suite(
+        name=header.name,
+        version=header.version,
+        track=header.track,
+        content_hash=files_hash(suite_files(source)),
+        description=header.description,
+        options=header.options,
+    )
+
+
+def read_cases(source: SuiteSource) -> list[Case]:
+    """Every case of the suite, in the order of files and lines.
+
+    Raises:
+        InputError: with every problem found in any file: file, line, field and what was expected.
+    """
+    header, track = source.require(), source.track()
+    cases: list[Case] = []
+    problems: list[Problem] = []
+    first: dict[str, str] = {}
+    for path in _case_files(source, header):
+        try:
+            entries = list(_read_entries(path, path.relative_to(source.folder.parent).as_posix()))
+        except InputError as error:
+            problems += error.problems
+            continue
+        for entry in entries:
+            case, wrong = _read_case(track, header.name, entry)
+            problems += wrong
+            if case is None:
+                continue
+            if case.id in first:
+                problems.append(_at(entry, ("id",), f"duplicate id '{case.id}', first used at {first[case.id]}"))
+            first.setdefault(case.id, f"{entry.file}:{entry.line}")
+            cases.append(case)
+    if problems:
+        raise InputError(problems)
+    return cases
+
+
+def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
+    files: list[Path] = []
+    for pattern in header.patterns():
+        matched = sorted(path for path in source.folder.glob(pattern) if path.is_file())
+        # An empty suite is allowed, a pattern that names a single missing file is a mistake.
+        if not matched and "*" not in pattern:
+            place = str(source.folder / SUITE_FILE)
+            raise InputError([Problem(place, None, "cases", f"no file '{pattern}' in {source.folder}")])
+        files += matched
+    return list(dict.fromkeys(files))
+
+
+def _read_entries(path: Path, name: str) -> Iterator[_Entry]:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(name, None, "", f"cannot be read as UTF-8 text: {error}")]) from error
+    if path.suffix == ".jsonl":
+        yield from _jsonl_entries(text, name)
+    elif path.suffix in {".yaml", ".yml", ".json"}:
+        # JSON is YAML here, for the sake of line numbers.
+        yield from _yaml_entries(text, name)
+    else:
+        expected = "expected .jsonl, .json, .yaml or .yml"
+        raise InputError([Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")])
+
+
+def _jsonl_entries(text: str, name: str) -> Iterator[_Entry]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _Entry(json.loads(line), name, number)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError([Problem(name, number, "", f"not a JSON object on one line: {error}")]) from error
+
+
+def _yaml_entries(text: str, name: str) -> Iterator[_Entry]:
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            value = loader.construct_document(node)
+            items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
+            for raw, item in items:
+                yield _Entry(raw, name, item.start_mark.line + 1, item)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        message = getattr(error, "problem", None) or str(error)
+        line = mark.line + 1 if mark else None
+        raise InputError([Problem(name, line, "", f"does not parse: {message}")]) from error
+    finally:
+        loader.dispose()
+
+
+def _read_case(track: Track, suite: str, entry: _Entry) -> tuple[Case | None, list[Problem]]:
+    if not isinstance(entry.raw, Mapping):
+        found = type(entry.raw).__name__
+        return None, [Problem(entry.file, entry.line, "", f"expected a mapping that holds a case, found {found}")]
+    try:
+        return track.read_case(entry.raw, suite, entry.file, entry.line), []
+    except ValidationError as error:
+        return None, _validation_problems(entry, error)
+    except ValueError as error:
+        return None, [Problem(entry.file, entry.line, "", str(error))]
+
+
+def _validation_problems(entry: _Entry, error: ValidationError) -> list[Problem]:
+    problems = []
+    for detail in error.errors(include_url=False, include_context=False):
+        message = str(detail["msg"]).removeprefix("Value error, ")
+        if detail["type"] not in {"missing", "extra_forbidden", "value_error"}:
+            message = f"{message}, found {_short(detail['input'])}"
+        problems.append(_at(entry, detail["loc"], message))
+    return problems
+
+
+def _at(entry: _Entry, location: Sequence[int | str], message: str) -> Problem:
+    return Problem(entry.file, _line_of(entry, location), ".".join(str(part) for part in location), message)
+
+
+def _line_of(entry: _Entry, location: Sequence[int | str]) -> int:
+    """The line of a field in a YAML entry, or of the nearest thing around it."""
+    node, line = entry.node, entry.line
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((key, value) for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            pair = (node.value[part], node.value[part])
+        else:
+            pair = None
+        if pair is None:
+            break
+        line, node = pair[0].start_mark.line + 1, pair[1]
+    return line
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,153 @@
+"""What the command line draws: progress bars, the headline table, query results."""
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from eval_pipeline.stages.doctor import Finding
+    from eval_pipeline.stages.headline import Headline
+    from eval_pipeline.stages.planning import Plan
+
+console = Console()
+errors = Console(stderr=True)
+REFRESH = 4
+"""Redraws a second; each costs CPU."""
+
+
+class ProgressBars:
+    """Progress as bars on the terminal; nothing where standard error is no terminal."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._bars = Bars(*columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "ProgressBars":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def start(self, label: str, total: int) -> None:
+        """Shows a bar."""
+        self._tasks[label] = self._bars.add_task(label, total=total)
+
+    def advance(self, label: str, steps: int = 1) -> None:
+        """Moves a bar on."""
+        self._bars.advance(self._tasks[label], steps)
+
+    def finish(self, label: str) -> None:
+        """Takes a bar away."""
+        self._bars.remove_task(self._tasks.pop(label))
+
+
+def fail(message: str) -> None:
+    """Shows an error."""
+    errors.print(f"[bold red]error:[/] {_escaped(message)}", highlight=False, soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """Shows a remark that is no result."""
+    errors.print(_escaped(message), highlight=False, soft_wrap=True)
+
+
+def headline_table(headlines: Sequence["Headline"]) -> Table:
+    """The headline: accuracy with its interval, tokens, cost per correct answer, ceiling."""
+    from eval_pipeline.stages.headline import ceiling_text
+
+    table = Table(title="Accuracy and cost, 95% intervals clustered by conversation", title_justify="left")
+    for name in ("suite", "model version", "turns"):
+        table.add_column(name, justify="right" if name == "turns" else "left", overflow="fold")
+    for name in ("accuracy", "first attempt", "conversations", "tokens", "tokens / right conv.", "$ / right conv."):
+        table.add_column(name, justify="right")
+    table.add_column("ceiling")
+    for found in headlines:
+        name = found.partition.model_version + (" (simulated)" if found.simulated else "")
+        suite = found.partition.suite + ("" if found.scope == "full" else " (part)")
+        correct, cost = found.overall["correct"], found.cost
+        table.add_row(
+            suite,
+            name,
+            str(correct["n"]),
+            _rate(correct),
+            _percent(found.overall["first_attempt_correct"]["mean"]),
+            f"{cost['successful_conversations']}/{cost['conversations']}",
+            _number(cost["tokens_total"], ",.0f"),
+            _number(cost["tokens_per_success"], ",.0f"),
+            _number(cost["usd_per_success"], ".4f"),
+            ceiling_text(found.ceiling),
+        )
+    return table
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
+    """Prints the rows of a query as `table`, `csv` or `json`."""
+    if form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+    elif form == "json":
+        records = [dict(zip(columns, row, strict=True)) for row in rows]
+        print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
+    else:
+        table = Table()
+        for name in columns:
+            table.add_column(_escaped(name), overflow="fold")
+        for row in rows:
+            table.add_row(*(_escaped("NULL" if cell is None else str(cell)) for cell in row))
+        console.print(table)
+
+
+def plan_table(plans: Sequence["Plan"]) -> Table:
+    """What a run would ask and cost at most."""
+    table = Table(title="Upper bounds; recovery attempts come on top", title_justify="left")
+    table.add_column("suite")
+    table.add_column("model version")
+    for name in ("turns", "journalled", "calls", "input tokens (est.)", "output tokens ≤", "$ ≤"):
+        table.add_column(name, justify="right")
+    for found in plans:
+        numbers = (found.turns, found.journalled, found.calls, found.input_tokens, found.output_tokens)
+        shown = [f"{number:,}" for number in numbers]
+        table.add_row(found.suite, found.model_version, *shown, _number(found.usd, ".4f"))
+    return table
+
+
+def finding_line(finding: "Finding") -> Text:
+    """A line of `doctor`."""
+    line = Text("ok   " if finding.fine else "FAIL ", style="green" if finding.fine else "bold red")
+    line.append(f"{finding.topic}: {finding.text}", style="default")
+    if not finding.fine and finding.remedy:
+        line.append(f" — {finding.remedy}", style="default")
+    return line
+
+
+def _rate(row: Any) -> str:
+    if row["mean"] is None:
+        return str(row["reason"])
+    if row["low"] is None:
+        return f"{_percent(row['mean'])} ({row['reason']})"
+    return f"{_percent(row['mean'])} [{_percent(row['low'])}, {_percent(row['high'])}]"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

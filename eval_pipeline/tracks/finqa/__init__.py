@@ -1,0 +1,1 @@
+"""The track `finqa`: conversational financial question answering (spec/finqa.md)."""

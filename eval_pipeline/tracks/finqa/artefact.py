@@ -1,0 +1,138 @@
+"""Reading a response into a plan."""
+
+from math import isfinite
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
+from eval_pipeline.tracks.finqa.plan import Plan
+from eval_pipeline.tracks.finqa.program import (
+    EXTRACT,
+    MAX_ARGUMENTS,
+    MAX_STEPS,
+    Argument,
+    Label,
+    Literal,
+    Program,
+    Reference,
+    Step,
+    read_argument,
+)
+from eval_pipeline.tracks.finqa.recorded import RECORDED, read_recorded
+from eval_pipeline.tracks.finqa.response import FORMS, find_json
+
+_MAX_TEXT = 300
+
+
+def parse_plan(text: str, recorded: bool) -> Plan:
+    """Finds the plan in a response: JSON alone, in a fence, or with prose around it.
+
+    Args:
+        text: the response as it came.
+        recorded: also accept what `recorded_response` makes.
+
+    Raises:
+        ArtefactError: with the class that spec/recovery.md gives.
+    """
+    value = find_json(text, lambda found: _is_plan(found, recorded))
+    if isinstance(value, list):
+        return Plan("plan", _program(value))
+    if isinstance(value, dict):
+        if recorded and RECORDED in value:
+            return read_recorded(value[RECORDED])
+        for key in ("plan", "steps"):
+            if key in value:
+                return Plan("plan", _program(value[key]))
+        if "calculation" in value:
+            return Plan("calculation", _calculation(value["calculation"]))
+    raise _invalid(f"the JSON is not a plan; expected {FORMS}")  # find_json gives nothing else
+
+
+def _is_plan(value: Json, recorded: bool) -> bool:
+    if isinstance(value, dict):
+        return "plan" in value or "steps" in value or "calculation" in value or (recorded and RECORDED in value)
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "tool" in value[0]
+
+
+def _invalid(message: str) -> ArtefactError:
+    return ArtefactError(ErrorClass.VALUE, message)
+
+
+def _program(steps: Json) -> Program:
+    if not isinstance(steps, list) or not steps:
+        raise _invalid("the plan is empty" if steps == [] else "the plan must be a list of steps")
+    if len(steps) > MAX_STEPS:
+        raise _invalid(f"the plan has {len(steps)} steps, at most {MAX_STEPS} are run")
+    program = Program(tuple([_step(step, index) for index, step in enumerate(steps)]))
+    if sum(len(step.arguments) for step in program.steps) > MAX_ARGUMENTS:
+        raise _invalid(f"the plan has more than {MAX_ARGUMENTS} arguments")
+    return program
+
+
+def _step(raw: Json, index: int) -> Step:
+    if not isinstance(raw, dict):
+        raise _invalid(f"step {index} must be an object with 'tool'")
+    tool = raw.get("tool")
+    if tool == "extract":
+        return _extract_step(raw, index)
+    if tool == "compute":
+        return _compute_step(raw, index)
+    raise _invalid(f"step {index}: 'tool' must be 'extract' or 'compute', found {str(tool)[:40]!r}")
+
+
+def _extract_step(raw: dict[str, Json], index: int) -> Step:
+    if "value" not in raw:
+        raise _invalid(f"step {index}: extract needs 'value'")
+    argument = _argument(raw["value"], index)
+    if isinstance(argument, Reference):
+        raise _invalid(f"step {index}: extract needs a number of the document, not the reference #{argument.step}")
+    source = raw.get("source", "")
+    return Step(EXTRACT, (argument,), source[:_MAX_TEXT] if isinstance(source, str) else "")
+
+
+def _compute_step(raw: dict[str, Json], index: int) -> Step:
+    name, arguments = raw.get("operation"), raw.get("args")
+    if not isinstance(name, str) or not name.strip():
+        raise _invalid(f"step {index}: compute needs 'operation'")
+    if not isinstance(arguments, list):
+        raise _invalid(f"step {index}: compute needs 'args', a list")
+    if len(arguments) > MAX_ARGUMENTS:
+        raise _invalid(f"step {index} has {len(arguments)} arguments, at most {MAX_ARGUMENTS} are read")
+    operation = name.strip().lower()[:_MAX_TEXT]
+    if operation == EXTRACT:
+        raise _invalid(f"step {index}: extract is a tool, not an operation")
+    read = tuple([_argument(argument, index) for argument in arguments])
+    if operation.startswith("table_") and len(read) == 2 and read[1] == Label("none"):
+        read = read[:1]  # FinQA writes table_max(row, none)
+    return Step(operation, read)
+
+
+def _argument(raw: Json, index: int) -> Argument:
+    if isinstance(raw, str):
+        if len(raw) > _MAX_TEXT:
+            raise _invalid(f"step {index}: an argument has {len(raw)} characters, at most {_MAX_TEXT} are read")
+        return read_argument(raw)
+    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+        raise _invalid(f"step {index}: a value must be a number or a text, found {_json_name(raw)}")
+    try:
+        value = float(raw)
+    except OverflowError:
+        value = float("inf")
+    if not isfinite(value):
+        raise _invalid(f"step {index}: a value is not a finite number")
+    return Literal(value)
+
+
+def _json_name(raw: Json) -> str:
+    if raw is None or isinstance(raw, bool):
+        return {None: "null", True: "true", False: "false"}[raw]
+    return "an object" if isinstance(raw, dict) else "a list"
+
+
+def _calculation(raw: Json) -> Program:
+    if not isinstance(raw, str) or not raw.strip():
+        raise _invalid("the calculation must be a text that is not empty")
+    try:
+        return parse_calculation(raw)
+    except CalculationError as error:
+        raise _invalid(str(error)) from None

@@ -1,0 +1,257 @@
+"""Responses that go wrong in a given way, made from the gold (for the simulated provider).
+
+Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+"""
+
+from collections.abc import Callable, Iterator
+from math import isfinite
+from random import Random
+
+from eval_pipeline.core.model import Json, Ran
+from eval_pipeline.core.numbers import Number
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.document import Gold
+from eval_pipeline.tracks.finqa.execute import run_program
+from eval_pipeline.tracks.finqa.gold import gold_response, gold_steps, response_text
+from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
+from eval_pipeline.tracks.finqa.metrics.failure_mode import failure_mode
+from eval_pipeline.tracks.finqa.metrics.logic_recall import logic_recall
+from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
+from eval_pipeline.tracks.finqa.metrics.operand_recall import operand_recall
+from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
+from eval_pipeline.tracks.finqa.metrics.unit_agnostic_match import unit_agnostic_match
+from eval_pipeline.tracks.finqa.program import expanded_operations, literal_values
+
+Steps = list[dict[str, Json]]
+
+_OTHER_OPERATION = {"add": "subtract", "subtract": "add", "multiply": "divide", "divide": "multiply", "exp": "multiply"}
+_OTHER_ROW = {
+    "table_sum": "table_average",
+    "table_average": "table_sum",
+    "table_max": "table_min",
+    "table_min": "table_max",
+}
+
+
+def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+
+    Raises:
+        ValueError: for a mode that is not in `FAILURE_MODES`.
+    """
+    if mode not in _CANDIDATES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(_CANDIDATES)}")
+    candidates = (text for text in _CANDIDATES[mode](gold, rng) if _mode_of(text, gold) == mode)
+    return next(candidates, None)
+
+
+def _mode_of(text: str, gold: Gold) -> str | None:
+    """The failure mode that the metrics give a response."""
+    try:
+        plan = parse_plan(text, False)
+    except ArtefactError:
+        return "execution_error" if text.strip() else "no_answer"
+    if plan.program is None:
+        return None
+    outcome = run_program(plan.program, gold.table)
+    if not isinstance(outcome, Ran):
+        return "execution_error"
+    predicted = outcome.value.get("text", outcome.value.get("value"))
+    return failure_mode(
+        numerical_match=numerical_match(predicted, gold.expected),
+        exact_match=exact_match(predicted, gold.expected, gold.printed, gold.printed_number),
+        no_answer=False,
+        failed=False,
+        sign_agnostic_match=sign_agnostic_match(predicted, gold.expected),
+        unit_agnostic_match=unit_agnostic_match(predicted, gold.expected),
+        logic_recall=logic_recall(expanded_operations(plan.program), gold.operations),
+        operand_recall=operand_recall(literal_values(plan.program), gold.literals),
+    )
+
+
+def _extract(value: float | str) -> dict[str, Json]:
+    return {"tool": "extract", "value": value, "source": "document"}
+
+
+def _compute(operation: str, *arguments: str | float) -> dict[str, Json]:
+    return {"tool": "compute", "operation": operation, "args": list(arguments)}
+
+
+def _last(steps: Steps) -> str:
+    return f"#{len(steps) - 1}"
+
+
+def _computes(steps: Steps) -> list[int]:
+    return [index for index, step in enumerate(steps) if step["tool"] == "compute"]
+
+
+def _shuffled(rng: Random, items: list[int]) -> list[int]:
+    return rng.sample(items, len(items))
+
+
+def _replaced(steps: Steps, index: int, **changes: Json) -> str:
+    return response_text([*steps[:index], {**steps[index], **changes}, *steps[index + 1 :]])
+
+
+def _with_swapped(steps: Steps, rng: Random) -> Iterator[str]:
+    """One step with its two arguments the other way round."""
+    for index in _shuffled(rng, _computes(steps)):
+        arguments = steps[index]["args"]
+        if len(arguments) == 2:
+            yield _replaced(steps, index, args=arguments[::-1])
+
+
+def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+    yield ""
+
+
+def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    ways: tuple[Callable[[], str], ...] = (
+        lambda: _broken_json(gold, rng),
+        lambda: _unknown_operation(steps, rng),
+        lambda: response_text([*steps, _compute("add", f"#{len(steps) + rng.randint(0, 3)}", _last(steps))]),
+        lambda: response_text([*steps, _extract(0), _compute("divide", _last(steps), f"#{len(steps)}")]),
+    )
+    for way in rng.sample(ways, len(ways)):
+        yield way()
+
+
+def _broken_json(gold: Gold, rng: Random) -> str:
+    text = gold_response(gold)
+    return text[: rng.randint(len(text) // 2, len(text) - 3)] if rng.random() < 0.5 else text.replace('": ', '" ', 1)
+
+
+def _unknown_operation(steps: Steps, rng: Random) -> str:
+    name = rng.choice(("growth_rate", "percent_of", "cagr", "round", "minus", "difference_in_percent"))
+    computes = _computes(steps)
+    if not computes:
+        return response_text([*steps, _compute(name, _last(steps))])
+    return _replaced(steps, rng.choice(computes), operation=name)
+
+
+def _sign_error(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    yield from _with_swapped(steps, rng)
+    if len(steps) == 1 and isinstance(gold.expected, float):
+        yield response_text([_extract(-gold.expected)])
+    yield response_text([*steps, _compute("multiply", _last(steps), "const_m1")])
+
+
+def _scale_error(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    small = isinstance(gold.expected, float) and abs(gold.expected) < 5
+    operations = ("multiply", "divide") if small else ("divide", "multiply")  # as people confuse 0.12 and 12%
+    for operation in operations if rng.random() < 0.8 else operations[::-1]:
+        if len(steps) == 1 and isinstance(gold.expected, float):
+            yield response_text([_extract(gold.expected * 100 if operation == "multiply" else gold.expected / 100)])
+        yield response_text([*steps, _compute(operation, _last(steps), "const_100")])
+
+
+def _wrong_operations(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    computes = _computes(steps)
+    if not computes:
+        other = _other_value(gold, rng)
+        for operation in rng.sample(("subtract", "add", "divide", "multiply"), 4):
+            yield response_text([*steps, _extract(other), _compute(operation, "#0", "#1")])
+        return
+    if len(computes) > 1 and rng.random() < 0.5:
+        yield response_text(steps[: computes[-1]])
+    for index in _shuffled(rng, computes):
+        name = steps[index]["operation"]
+        other_name = _OTHER_OPERATION.get(name) or _OTHER_ROW.get(name)
+        if other_name is not None:
+            yield _replaced(steps, index, operation=other_name)
+    for index in computes[1:]:
+        yield response_text(steps[:index])
+    if steps[0]["tool"] == "extract":
+        yield response_text(steps[:1])
+    yield response_text([_extract(_other_value(gold, rng))])
+    yield from _said_wrong(gold)
+
+
+def _said_wrong(gold: Gold) -> Iterator[str]:
+    if isinstance(gold.expected, str):
+        yield response_text([_extract("no" if gold.expected == "yes" else "yes")])
+
+
+def _wrong_operands(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    extracts = [index for index, step in enumerate(steps) if step["tool"] == "extract"]
+    for _ in range(4):
+        for index in _shuffled(rng, extracts):
+            yield _replaced(steps, index, value=_near(_plain(steps[index]["value"]), rng))
+    for factor in (-3.7, 0.013, 517.3, -0.0021):  # far off, where near values do not change the answer enough
+        for index in _shuffled(rng, extracts):
+            yield _replaced(steps, index, value=_plain(steps[index]["value"]) * factor or factor)
+
+
+def _other(gold: Gold, rng: Random) -> Iterator[str]:
+    steps = gold_steps(gold.program)
+    if not _computes(steps):
+        yield response_text([*steps, _extract(_other_value(gold, rng))])
+        yield from (response_text([*steps, _extract(word)]) for word in ("yes", "no"))
+        return
+    yield from _with_swapped(steps, rng)
+    for name, argument in rng.sample((("multiply", "const_2"), ("divide", "const_3"), ("add", "const_10")), 3):
+        yield response_text([*steps, _compute(name, _last(steps), argument)])
+    yield response_text([*steps, _extract(_other_value(gold, rng))])
+    if isinstance(gold.expected, str):
+        yield response_text([*steps, _extract("no" if gold.expected == "yes" else "yes")])
+
+
+def _rounding(gold: Gold, rng: Random) -> Iterator[str]:
+    """Answers cut or rounded to too few digits, else off by less than 1%."""
+    expected = gold.expected
+    if isinstance(expected, str) or gold.printed_number is None:
+        return
+    steps = gold_steps(gold.program)
+    for value in _rounded_values(expected, gold.printed_number, rng):
+        kept = steps if _computes(steps) else []
+        yield response_text([*kept, {**_extract(value), "source": f"{_last(steps)}, rounded"}])
+
+
+def _rounded_values(expected: float, printed: Number, rng: Random) -> Iterator[float]:
+    for digits in (2, 3, 4, 5):
+        yield float(f"{expected:.{digits}g}")
+        cut = float(f"{expected:.{digits - 1}e}")
+        yield cut - (cut - expected) * 2 if abs(cut) > abs(expected) else cut
+    for share in (0.004, 0.007, 0.0095):
+        yield from (expected * (1 + sign * share) for sign in rng.sample((-1, 1), 2))
+    unit = 0.01 if printed.percent else 1.0
+    step = unit / 10.0 ** min(printed.decimals, 20)
+    yield from (expected + sign * min(step, 0.00095) for sign in (-1, 1))
+
+
+def _other_value(gold: Gold, rng: Random) -> float:
+    """A number that the answer is not, of its size."""
+    return _near(gold.expected if isinstance(gold.expected, float) else 1.0, rng)
+
+
+def _near(value: float, rng: Random) -> float:
+    """Another number of the same size and precision, as if read from the next cell."""
+    text = f"{value:.10g}"
+    decimals = len(text.partition(".")[2]) if "e" not in text else 6
+    factor = rng.choice((rng.uniform(0.55, 0.93), rng.uniform(1.07, 1.6)))
+    near = round(value * factor, decimals)
+    if near == value or not isfinite(near):
+        near = value + rng.choice((-3.0, 2.0, 5.0))
+    return near
+
+
+def _plain(value: float | str) -> float:
+    return float(value[:-1]) / 100 if isinstance(value, str) else value
+
+
+_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+    "no_answer": _no_answer,
+    "execution_error": _execution_error,
+    "sign_error": _sign_error,
+    "scale_error": _scale_error,
+    "wrong_operations": _wrong_operations,
+    "wrong_operands": _wrong_operands,
+    "other": _other,
+    "rounding": _rounding,
+}

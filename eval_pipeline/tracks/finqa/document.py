@@ -1,0 +1,114 @@
+"""The document of a case, the gold of a turn, and the numbers that an operand may come from."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from eval_pipeline.core.numbers import Number, number_text, parse_number
+from eval_pipeline.tracks.finqa.program import Program
+
+Cell = str | float
+Rows = tuple[tuple[Cell, ...], ...]
+
+_IN_TEXT = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(\s*%)?")
+_SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
+_ALWAYS = frozenset(float(n) for n in (*range(13), 100, 1000, 1_000_000))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page of a filing. Without slots: the numbers in it are found once and kept.
+
+    Attributes:
+        table: rows of cells, the header first; the first cell of a row is its label.
+        answers: the gold answers of the conversation; later turns may take them up.
+    """
+
+    pre_text: str
+    table: Rows
+    post_text: str
+    answers: tuple[Number, ...] = ()
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """Sizes of all numbers in text, table and answers; a percentage counts as 12.5 and as 0.125."""
+        found: set[float] = set()
+        for text in (self.pre_text, self.post_text, *_texts(self.table)):
+            for digits, percent in _IN_TEXT.findall(text):
+                size = float(digits.replace(",", ""))
+                found.add(_rounded(size))
+                if percent:
+                    found.add(_rounded(size / 100))
+        found.update(_rounded(abs(cell)) for row in self.table for cell in row if not isinstance(cell, str))
+        for answer in self.answers:
+            found.add(_rounded(abs(answer.value)))
+        return frozenset(found)
+
+    def has(self, operand: float) -> bool:
+        """Whether an operand is in the document: sign, percent and thousands do not matter, small counts always are."""
+        size = abs(operand)
+        numbers = self.numbers
+        return size in _ALWAYS or size in numbers or any(_rounded(size * scale) in numbers for scale in _SCALES)
+
+
+def _texts(table: Rows) -> Iterable[str]:
+    return (cell for row in table for cell in row if isinstance(cell, str))
+
+
+def _rounded(size: float) -> float:
+    """Ten significant digits, so that 0.0397 and 3.97 / 100 are one number."""
+    return float(f"{size:.10g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What is right for a turn.
+
+    Attributes:
+        program_text: as the suite has it.
+        expected: the answer; text is yes or no.
+        printed: the answer in the filing's style, if the data set has it.
+        printed_number: `printed` as a number, where it is one.
+        operations: of the program, synonyms expanded.
+        literals: its distinct literal operands.
+        written_operations: how many operations the program has as written.
+        table: of the document, which `table_*` operations read.
+    """
+
+    program_text: str
+    program: Program
+    expected: float | str
+    printed: str | None
+    printed_number: Number | None
+    operations: tuple[str, ...]
+    literals: tuple[float, ...]
+    written_operations: int
+    table: Rows
+
+    def expected_text(self) -> str:
+        """The answer as people read it."""
+        return self.expected if isinstance(self.expected, str) else number_text(self.expected)
+
+
+def answer_numbers(golds: Iterable[Gold]) -> tuple[Number, ...]:
+    """The answers that are numbers, as computed, as shown and as printed."""
+    found: list[Number] = []
+    for gold in golds:
+        if not isinstance(gold.expected, str):
+            found.append(Number(gold.expected))
+        if gold.printed_number is not None:
+            found.append(gold.printed_number)
+    return tuple(found)
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as the prompt shows it."""
+    if isinstance(cell, str):
+        return cell
+    return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+
+
+def is_number_cell(cell: Cell) -> bool:
+    """Whether a cell holds a number, as a number or printed."""
+    return not isinstance(cell, str) or parse_number(cell) is not None

@@ -1,0 +1,183 @@
+"""The interpreter: runs a program step by step; its last value is the answer."""
+
+from collections.abc import Sequence
+from math import fsum, isfinite, prod
+
+from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.tracks.finqa.program import (
+    BINARY_OPERATIONS,
+    EXTRACT,
+    FOLDING_OPERATIONS,
+    OPERATIONS,
+    TABLE_OPERATIONS,
+    Constant,
+    Label,
+    Literal,
+    Program,
+    Reference,
+    Step,
+)
+
+Value = float | str
+Table = Sequence[Sequence[str | int | float]]
+YES, NO = "yes", "no"
+
+
+class StepError(Exception):
+    """A step cannot run; the message tells what to mend."""
+
+
+def run_program(program: Program, table: Table) -> Outcome:
+    """Runs a program against the document's table."""
+    try:
+        value = evaluate(program, table)
+    except StepError as error:
+        return Failed(ErrorClass.VALUE, str(error))
+    return Ran(result_json(value, answers_in_percent(program)))
+
+
+def result_json(value: Value, percent: bool) -> Json:
+    """The result of an attempt as JSON: `{"value": 0.25, "percent": true}` or `{"text": "yes"}`."""
+    return {"text": value} if isinstance(value, str) else {"value": value, "percent": percent}
+
+
+def answers_in_percent(program: Program) -> bool:
+    """Whether the answer is a number as read, with a percent mark; what is computed carries none."""
+    last = program.steps[-1]
+    if last.operation != EXTRACT:
+        return False
+    argument = last.arguments[0]
+    return isinstance(argument, Literal) and argument.percent
+
+
+def evaluate(program: Program, table: Table) -> Value:
+    """The value of the last step. Raises StepError."""
+    values: list[Value] = []
+    for index, step in enumerate(program.steps):
+        for problem in step_problems(step, index):
+            raise StepError(problem)
+        value = _step_value(step, index, values, table)
+        if not isinstance(value, str) and not isfinite(value):
+            raise StepError(f"step {index}: {step.operation} does not give a finite number")
+        values.append(value)
+    return values[-1]
+
+
+def step_problems(step: Step, index: int) -> list[str]:
+    """What is wrong with a step whatever the values are; a step with a problem cannot run."""
+    name, arguments = step.operation, step.arguments
+    if name == EXTRACT:
+        first = arguments[0]
+        if isinstance(first, Label) and normalised_text(first.text) not in (YES, NO):
+            return [f"step {index}: extract needs one number (or yes or no), not '{first.text[:60]}'"]
+        return []
+    if name not in OPERATIONS:
+        return [f"step {index}: unknown operation '{name[:40]}'; use one of {', '.join(sorted(OPERATIONS))}"]
+    if name in TABLE_OPERATIONS:
+        if len(arguments) != 1 or not isinstance(arguments[0], Label):
+            return [f"step {index}: {name} takes the label of one table row"]
+        return []
+    return _argument_problems(step, index)
+
+
+def _argument_problems(step: Step, index: int) -> list[str]:
+    name, arguments = step.operation, step.arguments
+    problems: list[str] = []
+    if name in BINARY_OPERATIONS and len(arguments) != 2:
+        problems.append(f"step {index}: {name} takes two arguments, found {len(arguments)}")
+    elif not arguments:
+        problems.append(f"step {index}: {name} has no arguments")
+    for argument in arguments:
+        if isinstance(argument, Reference):
+            if argument.step >= index:
+                problems.append(f"step {index}: {_dangling(argument, index)}")
+        elif isinstance(argument, Label):
+            problems.append(f"step {index}: '{argument.text[:60]}' is not a number, a reference #k or a const_k")
+    return problems
+
+
+def _dangling(reference: Reference, index: int) -> str:
+    """A sentence on a reference that points to no earlier step."""
+    known = f"the earlier steps are #0 to #{index - 1}" if index else "there is no step before it"
+    return f"#{reference.step} is not the result of an earlier step; {known}"
+
+
+def _step_value(step: Step, index: int, values: list[Value], table: Table) -> Value:
+    name, arguments = step.operation, step.arguments
+    if name in TABLE_OPERATIONS:
+        label = arguments[0]
+        return _over_row(name, label.text if isinstance(label, Label) else "", index, table)
+    if name == EXTRACT and isinstance(arguments[0], Label):
+        return normalised_text(arguments[0].text)
+    numbers: list[float] = []
+    for argument in arguments:
+        if isinstance(argument, (Literal, Constant)):
+            numbers.append(argument.value)
+        elif isinstance(argument, Reference):
+            value = values[argument.step]
+            if isinstance(value, str):
+                raise StepError(f"step {index}: {name} needs numbers, but #{argument.step} is '{value}'")
+            numbers.append(value)
+    if name == EXTRACT:
+        return numbers[0]
+    if name in FOLDING_OPERATIONS:
+        return _fold(name, numbers)
+    return _binary(name, numbers[0], numbers[1], index)
+
+
+def _fold(name: str, numbers: list[float]) -> float:
+    if name in ("multiply", "product"):
+        return prod(numbers)
+    try:
+        total = fsum(numbers) if len(numbers) > 2 else sum(numbers)
+    except OverflowError:
+        return float("inf")
+    return total / len(numbers) if name == "average" else total
+
+
+def _binary(name: str, a: float, b: float, index: int) -> Value:
+    if name in ("subtract", "difference"):
+        return a - b
+    if name == "greater":
+        return YES if a > b else NO
+    if name == "exp":
+        return _power(a, b, index)
+    if b == 0:
+        raise StepError(f"step {index}: {name} divides by zero")
+    # the new value comes first: percentage_change(120, 100) is 0.2
+    return (a - b) / b if name == "percentage_change" else a / b
+
+
+def _power(a: float, b: float, index: int) -> float:
+    try:
+        value = a**b
+    except ZeroDivisionError:
+        raise StepError(f"step {index}: exp of zero to a negative power divides by zero") from None
+    except OverflowError:
+        raise StepError(f"step {index}: exp does not give a finite number") from None
+    if isinstance(value, complex):
+        raise StepError(f"step {index}: exp of a negative number to a broken power is not a real number")
+    return float(value)
+
+
+def _over_row(name: str, label: str, index: int, table: Table) -> float:
+    wanted = normalised_text(label)
+    row = next((row for row in table if row and normalised_text(str(row[0])) == wanted), None)
+    if row is None:
+        labels = ", ".join(f"'{str(row[0])[:40]}'" for row in table[1:9] if row)
+        raise StepError(f"step {index}: the table has no row '{label[:60]}'; rows: {labels or 'none'}")
+    cells = (float(cell) if not isinstance(cell, str) else _cell(cell) for cell in row[1:])
+    numbers = [cell for cell in cells if cell is not None]
+    if not numbers:
+        raise StepError(f"step {index}: the row '{label[:60]}' holds no numbers")
+    if name == "table_max":
+        return max(numbers)
+    if name == "table_min":
+        return min(numbers)
+    return _fold("average" if name == "table_average" else "sum", numbers)
+
+
+def _cell(text: str) -> float | None:
+    number = parse_number(text)
+    return None if number is None else number.value

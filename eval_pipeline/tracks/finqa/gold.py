@@ -1,0 +1,63 @@
+"""The gold turned round: whether it holds, and the response that would be right."""
+
+import json
+
+from eval_pipeline.core.model import Failed, Json
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.tracks.finqa.document import Gold
+from eval_pipeline.tracks.finqa.execute import run_program
+from eval_pipeline.tracks.finqa.matching import answers_match
+from eval_pipeline.tracks.finqa.program import EXTRACT, Argument, Constant, Literal, Program, Reference
+
+
+def gold_problem(gold: Gold) -> str | None:
+    """Why the gold program does not give the gold answer, or None where it does."""
+    outcome = run_program(gold.program, gold.table)
+    if isinstance(outcome, Failed):
+        return f"the program '{gold.program_text}' does not run: {outcome.message}"
+    value = outcome.value.get("text", outcome.value.get("value"))
+    if answers_match(value, gold.expected):
+        return None
+    given = value if isinstance(value, str) else number_text(value)
+    return f"the program '{gold.program_text}' gives {given}, the answer is {gold.expected_text()}"
+
+
+def gold_response(gold: Gold) -> str:
+    """A plan that extracts the program's literals and computes what it computes, as a model would write it."""
+    return response_text(gold_steps(gold.program))
+
+
+def response_text(steps: list[dict[str, Json]]) -> str:
+    """Steps as a response."""
+    return json.dumps({"plan": steps})
+
+
+def gold_steps(program: Program) -> list[dict[str, Json]]:
+    """The steps of a program with its literals extracted first, each once."""
+    if program.steps[-1].operation == EXTRACT:
+        return [_extract(argument) for step in program.steps for argument in step.arguments]
+    places: dict[Literal, int] = {}
+    for step in program.steps:
+        for argument in step.arguments:
+            if isinstance(argument, Literal):
+                places.setdefault(argument, len(places))
+    steps = [_extract(literal) for literal in places]
+    for step in program.steps:
+        arguments = [_argument(argument, places) for argument in step.arguments]
+        steps.append({"tool": "compute", "operation": step.operation, "args": arguments})
+    return steps
+
+
+def _extract(argument: Argument) -> dict[str, Json]:
+    value: Json = ""
+    if isinstance(argument, Literal):
+        value = f"{argument.value * 100:.12g}%" if argument.percent else argument.value
+    return {"tool": "extract", "value": value, "source": "document"}
+
+
+def _argument(argument: Argument, places: dict[Literal, int]) -> str:
+    if isinstance(argument, Reference):
+        return f"#{argument.step + len(places)}"
+    if isinstance(argument, Literal):
+        return f"#{places[argument]}"
+    return argument.name if isinstance(argument, Constant) else argument.text

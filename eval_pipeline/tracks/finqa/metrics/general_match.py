@@ -1,0 +1,36 @@
+"""The match that also takes the answer as the filing prints it."""
+
+from eval_pipeline.core.numbers import Number
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.matching import Answer, within_either, within_relative
+
+
+def general_match(
+    predicted: Answer,
+    predicted_percent: bool,
+    expected: float | str,
+    printed_number: Number | None,
+    numerical_match: bool,
+) -> bool:
+    """`numerical_match`, or its rule against the printed answer, or a percent mark on one side only.
+
+    The last: exactly one of prediction and printed answer carries a percent mark, and 100 p or p / 100 is within 1%
+    of the expected answer.
+    """
+    if numerical_match or printed_number is None:
+        return numerical_match
+    if not isinstance(predicted, float) or not isinstance(expected, float):
+        return False
+    if within_either(predicted, printed_number.value):
+        return True
+    return predicted_percent != printed_number.percent and (
+        within_relative(predicted * 100, expected) or within_relative(predicted / 100, expected)
+    )
+
+
+METRIC = Metric(
+    "general_match",
+    general_match,
+    "boolean",
+    "numerical_match, or the same against the printed answer, or a percent mark on one side only; never NULL.",
+)

@@ -1,0 +1,12 @@
+"""How much the gold program computes."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.program import Program, operations
+
+
+def gold_operations(gold_program: Program) -> int:
+    """Operations of the gold program as written."""
+    return len(operations(gold_program))
+
+
+METRIC = Metric("gold_operations", gold_operations, "count", "Operations of the gold program; never NULL.")

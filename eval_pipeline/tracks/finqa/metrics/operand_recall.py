@@ -1,0 +1,29 @@
+"""How many of the gold's numbers the plan uses."""
+
+from collections.abc import Sequence
+from math import isclose
+
+from eval_pipeline.tracks.base import Metric
+
+_NOISE = 1e-9
+
+
+def operand_recall(plan_literals: Sequence[float] | None, gold_literals: Sequence[float]) -> float | None:
+    """Share of the gold's distinct literals that the plan has; 1.0 where it has none, None without a parsed plan."""
+    if plan_literals is None:
+        return None
+    if not gold_literals:
+        return 1.0
+    return sum(_among(value, plan_literals) for value in gold_literals) / len(gold_literals)
+
+
+def _among(value: float, literals: Sequence[float]) -> bool:
+    return value in literals or any(isclose(value, literal, rel_tol=_NOISE) for literal in literals)
+
+
+METRIC = Metric(
+    "operand_recall",
+    operand_recall,
+    "score",
+    "Share of the gold's literal operands that the plan extracts or uses, 0..1; NULL without a parsed plan.",
+)

@@ -1,0 +1,31 @@
+"""Whether the operations come in the order of the gold's."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share
+
+
+def operation_order(plan_operation_list: Operations | None, gold_operation_list: Operations) -> float | None:
+    """Longest common subsequence / gold length; None without a parsed plan."""
+    if plan_operation_list is None:
+        return None
+    common = _longest_common_subsequence(plan_operation_list, gold_operation_list)
+    return share(common, len(gold_operation_list), len(plan_operation_list))
+
+
+def _longest_common_subsequence(a: Operations, b: Operations) -> int:
+    best = [0] * (len(b) + 1)
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, start=1):
+            above = best[j]
+            best[j] = diagonal + 1 if x == y else max(above, best[j - 1])
+            diagonal = above
+    return best[-1]
+
+
+METRIC = Metric(
+    "operation_order",
+    operation_order,
+    "score",
+    "Longest common subsequence of the operations / gold length, 0..1; NULL without a parsed plan.",
+)

@@ -1,0 +1,17 @@
+"""How much the plan computes."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.program import Program, operations
+
+
+def operations_per_turn(plan_program: Program | None) -> int | None:
+    """Compute steps of the plan as written; None without a parsed plan."""
+    return None if plan_program is None else len(operations(plan_program))
+
+
+METRIC = Metric(
+    "operations_per_turn",
+    operations_per_turn,
+    "count",
+    "Compute steps of the plan as written; NULL without a parsed plan.",
+)

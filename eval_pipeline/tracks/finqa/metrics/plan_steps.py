@@ -1,0 +1,12 @@
+"""How long the plan is."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.program import Program
+
+
+def plan_steps(plan_program: Program | None) -> int | None:
+    """All steps of the plan, extract and compute; None without a parsed plan."""
+    return None if plan_program is None else len(plan_program.steps)
+
+
+METRIC = Metric("plan_steps", plan_steps, "count", "Steps of the plan; NULL without a parsed plan.")

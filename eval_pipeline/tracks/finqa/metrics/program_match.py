@@ -1,0 +1,18 @@
+"""Whether the plan is the gold program up to algebra."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.algebra import same_expression
+from eval_pipeline.tracks.finqa.program import Program
+
+
+def program_match(plan_program: Program | None, gold_program: Program) -> bool | None:
+    """Whether both compute the same function of their literals; None without a parsed plan."""
+    return None if plan_program is None else same_expression(plan_program, gold_program)
+
+
+METRIC = Metric(
+    "program_match",
+    program_match,
+    "boolean",
+    "Plan and gold program are the same expression up to algebra; NULL without a parsed plan.",
+)

@@ -1,0 +1,19 @@
+"""The match that forgives percent against fraction."""
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, within_relative
+
+
+def unit_agnostic_match(predicted: Answer, expected: float | str) -> bool:
+    """Whether p, 100 p or p / 100 is within 1% of e: 0.10, 10 and 10% agree."""
+    if isinstance(predicted, float) and isinstance(expected, float):
+        return any(within_relative(scaled, expected) for scaled in (predicted, predicted * 100, predicted / 100))
+    return answers_soft_match(predicted, expected)
+
+
+METRIC = Metric(
+    "unit_agnostic_match",
+    unit_agnostic_match,
+    "boolean",
+    "Answer, 100 times it or a hundredth of it within 1% of the expected one; never NULL.",
+)

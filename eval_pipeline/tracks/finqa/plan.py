@@ -1,0 +1,92 @@
+"""The track's artefact: a plan, and how it is kept as JSON."""
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.numbers import Number
+from eval_pipeline.tracks.finqa.program import (
+    EXTRACT,
+    Argument,
+    Constant,
+    Label,
+    Literal,
+    Program,
+    Reference,
+    Step,
+    read_argument,
+)
+
+Form = OneOf["plan", "calculation", "recorded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a response says to do.
+
+    Attributes:
+        form: how it was said.
+        program: what is run, or read for the reasoning columns; None where a recorded calculation cannot be read.
+        answer: the prediction itself, only for recorded answers.
+        problem: why a recorded calculation could not be read.
+    """
+
+    form: Form
+    program: Program | None
+    answer: Number | str | None = None
+    problem: str | None = None
+
+
+def plan_json(plan: Plan) -> dict[str, Json]:
+    """The plan as JSON, for the record; `plan_from_json` gives it back."""
+    value: dict[str, Json] = {"form": plan.form}
+    if plan.program is not None:
+        value["plan"] = [_step_json(step) for step in plan.program.steps]
+    if isinstance(plan.answer, str):
+        value["answer"] = plan.answer
+    elif plan.answer is not None:
+        answer = plan.answer
+        value["answer"] = {"value": answer.value, "percent": answer.percent, "decimals": answer.decimals}
+    if plan.problem is not None:
+        value["problem"] = plan.problem
+    return value
+
+
+def plan_from_json(value: Json) -> Plan:
+    """The plan that `plan_json` wrote."""
+    answer = value.get("answer")
+    if isinstance(answer, dict):
+        answer = Number(float(answer["value"]), answer["percent"], answer["decimals"])
+    steps = value.get("plan")
+    program = None if steps is None else Program(tuple([_step_from_json(step) for step in steps]))
+    return Plan(value["form"], program, answer, value.get("problem"))
+
+
+def _step_json(step: Step) -> dict[str, Json]:
+    if step.operation == EXTRACT:
+        extract: dict[str, Json] = {"tool": "extract", "value": _argument_json(step.arguments[0])}
+        return {**extract, "source": step.source} if step.source else extract
+    arguments = [_argument_json(argument) for argument in step.arguments]
+    return {"tool": "compute", "operation": step.operation, "args": arguments}
+
+
+def _argument_json(argument: Argument) -> Json:
+    if isinstance(argument, Reference):
+        return f"#{argument.step}"
+    if isinstance(argument, Constant):
+        return argument.name
+    if isinstance(argument, Label):
+        return argument.text
+    return {"value": argument.value, "percent": True} if argument.percent else argument.value
+
+
+def _step_from_json(raw: Json) -> Step:
+    if raw["tool"] == "extract":
+        return Step(EXTRACT, (_argument_from_json(raw["value"]),), raw.get("source", ""))
+    return Step(raw["operation"], tuple([_argument_from_json(argument) for argument in raw["args"]]))
+
+
+def _argument_from_json(raw: Json) -> Argument:
+    if isinstance(raw, str):
+        return read_argument(raw)
+    return Literal(float(raw["value"]), True) if isinstance(raw, dict) else Literal(float(raw))

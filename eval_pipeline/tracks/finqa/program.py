@@ -1,0 +1,196 @@
+"""Programs: the one form that gold programs, plans and calculations are read into."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eval_pipeline.core.numbers import Number, parse_number
+
+MAX_STEPS = 200
+MAX_ARGUMENTS = 1000
+
+EXTRACT = "extract"
+TABLE_OPERATIONS = frozenset({"table_sum", "table_average", "table_max", "table_min"})
+BINARY_OPERATIONS = frozenset(
+    {"subtract", "divide", "exp", "greater", "difference", "ratio", "percentage", "percentage_change"}
+)
+"""Operations of exactly two arguments."""
+FOLDING_OPERATIONS = frozenset({"add", "multiply", "sum", "product", "average"})
+"""Operations of any number of arguments from one."""
+OPERATIONS = TABLE_OPERATIONS | BINARY_OPERATIONS | FOLDING_OPERATIONS
+_GOLD_OPERATIONS = TABLE_OPERATIONS | {"add", "subtract", "multiply", "divide", "exp", "greater"}
+
+_REFERENCE = re.compile(r"#(\d{1,9})")
+_CONSTANT = re.compile(r"const_(m?)(\d{1,15}(?:\.\d{1,15})?)")
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
+_EXPANSIONS: dict[str, tuple[str, ...]] = {
+    "percentage": ("divide",),
+    "ratio": ("divide",),
+    "percentage_change": ("subtract", "divide"),
+    "difference": ("subtract",),
+}
+_FOLDED = {"sum": "add", "add": "add", "average": "add", "product": "multiply", "multiply": "multiply"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The result of an earlier step, written `#k`."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number out of the document; `percent` where it was written with a percent mark."""
+
+    value: float
+    percent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One of FinQA's named constants, such as `const_100`."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text: the row of a table operation, or an extracted yes or no."""
+
+    text: str
+
+
+Argument = Reference | Literal | Constant | Label
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; the operation of an extract step is `extract`, with the value as its one argument.
+
+    Attributes:
+        source: where the model says the value is from.
+    """
+
+    operation: str
+    arguments: tuple[Argument, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Steps in the order they run; the value of the last one is the answer."""
+
+    steps: tuple[Step, ...]
+
+
+def read_argument(text: str) -> Argument:
+    """The argument that a text stands for; what is no number, reference or constant is a label."""
+    text = text.strip()
+    if match := _REFERENCE.fullmatch(text):
+        return Reference(int(match[1]))
+    if match := _CONSTANT.fullmatch(text):
+        return Constant(text, -float(match[2]) if match[1] else float(match[2]))
+    number = parse_number(text)
+    return Label(text) if number is None else literal(number)
+
+
+def literal(number: Number) -> Literal:
+    """The literal for a printed number."""
+    return Literal(number.value, number.percent)
+
+
+def parse_program(text: str) -> Program:
+    """Reads a gold program: `subtract(8181, 20454), divide(#0, 20454)`, or a bare number.
+
+    Raises:
+        ValueError: one sentence, where the text is no program or cannot possibly run.
+    """
+    number = parse_number(text)
+    if number is not None:
+        return Program((Step(EXTRACT, (literal(number),)),))
+    steps = tuple(_calls(text))
+    if not 0 < len(steps) <= MAX_STEPS:
+        raise ValueError(f"a program has 1 to {MAX_STEPS} steps, '{text[:60]}' has {len(steps)}")
+    return Program(steps)
+
+
+def _calls(text: str) -> Iterator[Step]:
+    position, count = 0, 0
+    while position < len(text):
+        match = _CALL.match(text, position)
+        if match is None:
+            raise ValueError(
+                f"expected a number or operation(argument, argument), found '{text[position : position + 40]}'"
+            )
+        name, end = match[1], _closing(text, match.end())
+        yield _gold_step(name, text[match.end() : end], count)
+        count += 1
+        rest = text[end + 1 :].lstrip()
+        if rest and not rest.startswith(","):
+            raise ValueError(f"expected a comma after step {count - 1}, found '{rest[:40]}'")
+        position = len(text) - len(rest) + 1 if rest else len(text)
+
+
+def _closing(text: str, start: int) -> int:
+    """Position of the bracket that closes the call; row labels may hold brackets of their own."""
+    depth = 1
+    for position in range(start, len(text)):
+        if text[position] == "(":
+            depth += 1
+        elif text[position] == ")":
+            depth -= 1
+            if depth == 0:
+                return position
+    raise ValueError(f"a bracket is not closed: '{text[max(start - 20, 0) : start + 20]}'")
+
+
+def _gold_step(name: str, inside: str, index: int) -> Step:
+    if name not in _GOLD_OPERATIONS:
+        raise ValueError(f"step {index}: unknown operation '{name}'; known: {', '.join(sorted(_GOLD_OPERATIONS))}")
+    if name in TABLE_OPERATIONS:
+        label = re.sub(r",\s*none\s*$", "", inside).strip()
+        if not label:
+            raise ValueError(f"step {index}: {name} needs the label of a table row")
+        return Step(name, (Label(label),))
+    arguments = tuple(read_argument(part) for part in inside.split(","))
+    if len(arguments) != 2:
+        raise ValueError(f"step {index}: {name} takes two arguments, found {len(arguments)}")
+    for argument in arguments:
+        if isinstance(argument, Label):
+            raise ValueError(f"step {index}: '{argument.text}' is not a number, a reference #k or a constant const_k")
+        if isinstance(argument, Reference) and argument.step >= index:
+            raise ValueError(f"step {index}: #{argument.step} is not an earlier step")
+    return Step(name, arguments)
+
+
+def operations(program: Program) -> tuple[str, ...]:
+    """The operations of the compute steps as written."""
+    return tuple(step.operation for step in program.steps if step.operation != EXTRACT)
+
+
+def expanded_operations(program: Program) -> tuple[str, ...]:
+    """The operations with synonyms written out: `average` of three is `add, add, divide`."""
+    expanded: list[str] = []
+    for step in program.steps:
+        name = step.operation
+        if name == EXTRACT:
+            continue
+        if (folded := _FOLDED.get(name)) is not None:
+            expanded.extend([folded] * max(len(step.arguments) - 1, 0))
+            if name == "average":
+                expanded.append("divide")
+        else:
+            expanded.extend(_EXPANSIONS.get(name, (name,)))
+    return tuple(expanded)
+
+
+def literal_values(program: Program) -> tuple[float, ...]:
+    """The distinct literal operands in order of appearance; `const_*` are left out."""
+    found: dict[float, None] = {}
+    for step in program.steps:
+        for argument in step.arguments:
+            if isinstance(argument, Literal):
+                found[argument.value] = None
+    return tuple(found)

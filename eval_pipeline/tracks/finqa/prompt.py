@@ -1,0 +1,98 @@
+"""Prompts: system, the document as a message of its own, the conversation so far, the question."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
+from eval_pipeline.tracks.finqa.calculation import MAX_CHARS
+from eval_pipeline.tracks.finqa.document import Document, Rows, cell_text
+from eval_pipeline.tracks.finqa.program import OPERATIONS
+
+VERSIONS = ("calculation-1", "plan-1")
+_NO_ANSWER = "(no answer)"
+
+_TASK = """\
+You answer questions about one page of a company filing: text, a table, text. You never do arithmetic yourself: you \
+say what is to be computed from which numbers of the page, and a program computes it. Earlier questions of the \
+conversation are shown with the bare values of their answers; a question may refer to them.
+
+Conventions: use numbers as the page has them, in its units. A change is the new value minus the old one. A percentage \
+change or share stays a fraction: do not multiply by 100."""
+
+_PLAN = f"""\
+Answer with one JSON object and nothing else: {{"plan": [step, ...]}}. The value of the last step is the answer.
+- {{"tool": "extract", "value": 8181, "source": "table: net cash, 2009"}} takes a number from the page (or the text \
+yes or no).
+- {{"tool": "compute", "operation": "subtract", "args": ["#0", "#1"]}} computes; "#0" is the result of the first step.
+Operations: {", ".join(sorted(OPERATIONS))}. table_* take the label of a table row; greater gives yes or no; \
+percentage_change of (new, old) is (new - old) / old. Named constants such as const_100 or const_m1 may be arguments.
+
+Example. Question: by what percentage did sales grow from 2015 (240) to 2016 (252)?
+{{"plan": [{{"tool": "extract", "value": 252, "source": "sales, 2016"}}, \
+{{"tool": "extract", "value": 240, "source": "sales, 2015"}}, \
+{{"tool": "compute", "operation": "subtract", "args": ["#0", "#1"]}}, \
+{{"tool": "compute", "operation": "divide", "args": ["#2", "#1"]}}]}}"""
+
+_CALCULATION = """\
+Answer with one JSON object and nothing else: {"calculation": "..."}, an arithmetic expression of numbers with + - * / \
+** and brackets, or a single number. For a yes or no question compare: a > b.
+
+Example. Question: by what percentage did sales grow from 2015 (240) to 2016 (252)?
+{"calculation": "(252 - 240) / 240"}"""
+
+_INSTRUCTIONS = {"plan-1": f"{_TASK}\n\n{_PLAN}", "calculation-1": f"{_TASK}\n\n{_CALCULATION}"}
+
+_ARGUMENT: Json = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+_EXTRACT_STEP: Json = {
+    "type": "object",
+    "properties": {"tool": {"const": "extract"}, "value": _ARGUMENT, "source": {"type": "string"}},
+    "required": ["tool", "value", "source"],
+    "additionalProperties": False,
+}
+_COMPUTE_STEP: Json = {
+    "type": "object",
+    "properties": {
+        "tool": {"const": "compute"},
+        "operation": {"enum": sorted(OPERATIONS)},
+        "args": {"type": "array", "items": _ARGUMENT},
+    },
+    "required": ["tool", "operation", "args"],
+    "additionalProperties": False,
+}
+_SCHEMAS: Mapping[str, Mapping[str, Json]] = {
+    "plan-1": {
+        "type": "object",
+        "properties": {"plan": {"type": "array", "items": {"anyOf": [_EXTRACT_STEP, _COMPUTE_STEP]}}},
+        "required": ["plan"],
+        "additionalProperties": False,
+    },
+    "calculation-1": {
+        "type": "object",
+        "properties": {"calculation": {"type": "string", "maxLength": min(200, MAX_CHARS)}},
+        "required": ["calculation"],
+        "additionalProperties": False,
+    },
+}
+
+
+def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    """The prompt of a turn. System and document are the same for every turn of the case.
+
+    Raises:
+        KeyError: for a version that is not in `VERSIONS`.
+    """
+    messages = [Message("system", _INSTRUCTIONS[version]), Message("user", document_text(case.context))]
+    for earlier, answer in zip(case.turns[: turn.index], history, strict=True):
+        messages.append(Message("user", earlier.question))
+        messages.append(Message("assistant", answer or _NO_ANSWER))
+    messages.append(Message("user", turn.question))
+    return Prompt(tuple(messages), shared=2, answer_schema=_SCHEMAS[version])
+
+
+def document_text(document: Document) -> str:
+    """The page as the model reads it, the table as rows of cells between bars."""
+    parts = (document.pre_text.strip(), _table_text(document.table), document.post_text.strip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table_text(table: Rows) -> str:
+    return "\n".join(f"| {' | '.join(cell_text(cell).replace('|', '/') for cell in row)} |" for row in table)

@@ -1,0 +1,254 @@
+"""The track: how the stages deal with conversational financial question answering."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from random import Random
+from typing import Any
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Attempt, Case, Evidence, Json, MetricResult, Outcome, Prompt, Ran, Turn
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.store.schemas import Column
+from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, Track, ValidationRow
+from eval_pipeline.tracks.finqa import case_file, damage
+from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.document import Document, Gold
+from eval_pipeline.tracks.finqa.execute import result_json, run_program
+from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
+from eval_pipeline.tracks.finqa.matching import Answer, answers_match
+from eval_pipeline.tracks.finqa.metrics import METRICS
+from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.finqa.plan import Plan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values, operations
+from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
+from eval_pipeline.tracks.finqa.recorded import recorded_response
+from eval_pipeline.tracks.finqa.validator import validate_plan
+from eval_pipeline.tracks.recovery import attempt_outcomes
+
+_FEATURE_COLUMNS = (
+    Column("has_type2_question", "BOOLEAN", "The conversation joins two original questions; never NULL."),
+    Column("has_duplicate_columns", "BOOLEAN", "Columns of the table share a name; never NULL."),
+    Column("has_non_numeric_values", "BOOLEAN", "The table has cells that are no numbers; never NULL."),
+    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
+)
+_TURN_COLUMNS = (
+    Column("ground_truth_program", "VARCHAR", "The gold program of the turn; never NULL."),
+    Column("expected_printed", "VARCHAR", "The expected answer in the filing's style; NULL where none is known."),
+    Column("plan", "JSON", "The plan of the final attempt; NULL where none could be read."),
+)
+
+
+class _Executor:
+    """Runs plans in process: they cannot do more than arithmetic."""
+
+    async def execute(self, artefact: Plan, case: Case) -> Outcome:
+        return run_plan(artefact, case.context)
+
+
+def run_plan(plan: Plan, document: Document) -> Outcome:
+    """The outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
+    if plan.form == "recorded" and plan.answer is not None:
+        answer = plan.answer
+        return Ran({"text": answer} if isinstance(answer, str) else result_json(answer.value, answer.percent))
+    program = plan.program or Program(())
+    return run_program(program, document.table)
+
+
+class FinqaTrack:
+    """Implements `tracks.base.Track`."""
+
+    name = "finqa"
+    primary_metric = "numerical_match"
+    metrics: tuple[Metric, ...] = METRICS
+    feature_columns = _FEATURE_COLUMNS
+    turn_columns = _TURN_COLUMNS
+    prompt_versions = VERSIONS
+    versions: Mapping[str, str] = dict.fromkeys(("cases", "parser", "executor", "validator", "evidence", "scorer"), "1")
+    failure_modes = FAILURE_MODES
+    complexity_axes = ("operations", "turn_number", "plan_operations")
+    complexity_columns: Mapping[str, str] = {
+        "operations": "gold_operations",
+        "turn_number": "turn_index",
+        "plan_operations": "operations_per_turn",
+    }
+
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case:
+        """See `case_file.read_case`."""
+        return case_file.read_case(raw, suite, file, line)
+
+    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+        """Turns whose program does not give their answer."""
+        found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
+        return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def expected_text(self, turn: Turn) -> str:
+        """The expected answer, as computed."""
+        gold: Gold = turn.gold
+        return gold.expected_text()
+
+    def expected_printed(self, turn: Turn) -> str | None:
+        """The expected answer in the filing's style."""
+        gold: Gold = turn.gold
+        return gold.printed
+
+    def gold_json(self, turn: Turn) -> Json:
+        """The gold as the suite's file has it."""
+        gold: Gold = turn.gold
+        return {"program": gold.program_text, "answer": gold.expected, "printed": gold.printed}
+
+    def gold_is_empty(self, turn: Turn) -> bool:
+        """Never: every question has an answer."""
+        return False
+
+    def gold_complexity(self, turn: Turn) -> int:
+        """Operations of the gold program as written."""
+        gold: Gold = turn.gold
+        return gold.written_operations
+
+    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+        """See `prompt.build_prompt`."""
+        return build_prompt(case, turn, history, version)
+
+    def parse(self, text: str, *, recorded: bool) -> Plan:
+        """See `artefact.parse_plan`."""
+        return parse_plan(text, recorded)
+
+    def artefact_json(self, artefact: Plan) -> Json:
+        """See `plan.plan_json`."""
+        return plan_json(artefact)
+
+    def artefact_from_json(self, value: Json) -> Plan:
+        """See `plan.plan_from_json`."""
+        return plan_from_json(value)
+
+    def validate(self, artefact: Plan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+        """See `validator.validate_plan`."""
+        return validate_plan(artefact, error, case)
+
+    def executor(self) -> AbstractAsyncContextManager[Executor]:
+        """An interpreter; it holds nothing."""
+        return _executor()
+
+    def answer_text(self, value: Json) -> str:
+        """`{"value": 0.25, "percent": true}` reads 25%."""
+        if "text" in value:
+            return str(value["text"])
+        number = float(value["value"])
+        return f"{number_text(number * 100)}%" if value.get("percent") else number_text(number)
+
+    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+        """One row of kind `value`: equal, different or no_value by the rule of `numerical_match`.
+
+        Its number is the relative difference |p - e| / |e|; None for texts and where the expected answer is 0.
+        """
+        gold: Gold = turn.gold
+        predicted, percent = _prediction(final)
+        difference = relative = None
+        if isinstance(predicted, float) and isinstance(gold.expected, float):
+            difference = abs(predicted - gold.expected)
+            relative = difference / abs(gold.expected) if gold.expected else None
+        verdict = "different"
+        if predicted is None:
+            verdict = "no_value"
+        elif answers_match(predicted, gold.expected):
+            verdict = "equal"
+        details: dict[str, Json] = {
+            "predicted": predicted,
+            "percent": percent,
+            "expected": gold.expected,
+            "expected_printed": gold.printed,
+            "absolute_difference": difference,
+        }
+        return (Evidence(turn.id, final.sample, "value", verdict, relative, details),)
+
+    def values(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> dict[str, Any]:
+        """What the metrics take.
+
+        `no_answer`: no attempt gave any text. `failed`: the final attempt did not run. The reasoning columns come from
+        the final attempt's plan, also where it failed to run.
+        """
+        gold: Gold = turn.gold
+        final = attempts[-1]
+        predicted, percent = _prediction(final)
+        program = _program(final)
+        return {
+            "predicted": predicted,
+            "predicted_percent": percent,
+            "expected": gold.expected,
+            "expected_printed": gold.printed,
+            "printed_number": gold.printed_number,
+            "no_answer": not any(a.response is not None and a.response.text.strip() for a in attempts),
+            "failed": not isinstance(final.outcome, Ran),
+            "plan_program": program,
+            "plan_operation_list": None if program is None else expanded_operations(program),
+            "plan_literals": None if program is None else literal_values(program),
+            "gold_program": gold.program,
+            "gold_operation_list": gold.operations,
+            "gold_literals": gold.literals,
+            "attempts_outcomes": attempt_outcomes(attempts),
+        }
+
+    def score(self, results: Mapping[str, MetricResult]) -> float | None:
+        """`partial_credit`, or `numerical_match` where there is no plan to grade."""
+        graded = results.get("partial_credit")
+        if graded is not None and graded.value is not None:
+            return graded.value
+        matched = results.get("numerical_match")
+        return None if matched is None else matched.value
+
+    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+        """Case features, the gold program, the printed answer and the final plan."""
+        gold: Gold = turn.gold
+        plan = attempts[-1].artefact if attempts else None
+        return {
+            **case.features,
+            "ground_truth_program": gold.program_text,
+            "expected_printed": gold.printed,
+            "plan": plan_json(plan) if isinstance(plan, Plan) else None,
+        }
+
+    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
+        """Operations of the gold program as written, turn index from 0, compute steps of the plan."""
+        program = _program(final)
+        return {
+            "operations": self.gold_complexity(turn),
+            "turn_number": turn.index,
+            "plan_operations": None if program is None else len(operations(program)),
+        }
+
+    def oracle(self, turn: Turn) -> str:
+        """The gold program as a plan."""
+        return gold_response(turn.gold)
+
+    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+        """See `damage.damaged_response`."""
+        return damage.damaged_response(turn.gold, mode, rng)
+
+    def from_recorded(self, row: Mapping[str, Json]) -> str:
+        """See `recorded.recorded_response`."""
+        response = recorded_response(row)
+        return response if isinstance(response, str) else canonical_json(response)
+
+
+@asynccontextmanager
+async def _executor() -> AsyncIterator[Executor]:
+    yield _Executor()
+
+
+def _program(attempt: Attempt) -> Program | None:
+    return attempt.artefact.program if isinstance(attempt.artefact, Plan) else None
+
+
+def _prediction(attempt: Attempt) -> tuple[Answer, bool]:
+    """The answer of an attempt and whether it carries a percent mark; (None, False) where it gave none."""
+    if not isinstance(attempt.outcome, Ran):
+        return None, False
+    value = attempt.outcome.value
+    if "text" in value:
+        return str(value["text"]), False
+    return float(value["value"]), bool(value["percent"])
+
+
+TRACK: Track = FinqaTrack()

@@ -1,0 +1,57 @@
+"""The plan validator: what can be said of a plan before it runs."""
+
+from eval_pipeline.core.model import Case, Json
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.tracks.base import ArtefactError, ValidationRow
+from eval_pipeline.tracks.finqa.document import Document
+from eval_pipeline.tracks.finqa.execute import step_problems
+from eval_pipeline.tracks.finqa.plan import Plan
+from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, Reference, literal_values
+
+_NO_RESPONSE = "there is no response"
+
+
+def validate_plan(plan: Plan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    """Checks a plan against its document.
+
+    `invalid`: it cannot run, whatever the numbers are. `suspicious`: it runs, but uses numbers that are nowhere in the
+    document, or a recorded calculation could not be read.
+    """
+    if plan is None:
+        message = _NO_RESPONSE if error is None else error.message
+        return ValidationRow(False, "invalid", _checks(0, [], [], []), (message,))
+    if plan.program is None:
+        return ValidationRow(False, "suspicious", _checks(0, [], [], []), (plan.problem or _NO_RESPONSE,))
+    unknown, dangling, problems = _step_findings(plan.program)
+    document: Document = case.context
+    unfound = [value for value in literal_values(plan.program) if not document.has(value)]
+    checks = _checks(len(plan.program.steps), unknown, dangling, unfound)
+    # a recorded answer is the prediction itself: its plan is read, never run
+    if problems and plan.form != "recorded":
+        return ValidationRow(True, "invalid", checks, tuple(problems))
+    problems += [f"{number_text(value)} is nowhere in the document" for value in unfound]
+    return ValidationRow(True, "suspicious" if problems else "valid", checks, tuple(problems))
+
+
+def _step_findings(program: Program) -> tuple[list[str], list[str], list[str]]:
+    unknown: list[str] = []
+    dangling: list[str] = []
+    problems: list[str] = []
+    for index, step in enumerate(program.steps):
+        found = step_problems(step, index)
+        if not found:
+            continue
+        problems += found
+        if step.operation != EXTRACT and step.operation not in OPERATIONS:
+            unknown.append(step.operation)
+        dangling += [f"#{a.step}" for a in step.arguments if isinstance(a, Reference) and a.step >= index]
+    return unknown, dangling, problems
+
+
+def _checks(steps: int, unknown: list[str], dangling: list[str], unfound: list[float]) -> dict[str, Json]:
+    return {
+        "steps": steps,
+        "unknown_operations": unknown,
+        "dangling_references": dangling,
+        "operands_not_found": unfound,
+    }

@@ -1,0 +1,193 @@
+"""Recovery attempts in figures, for every track (spec/recovery.md), and error classes from exceptions."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.model import Attempt, ErrorClass, Failed, Json
+from eval_pipeline.tracks.base import Metric
+
+CALL_ERROR = "call_error"
+"""Stands for the error class where the call itself failed; such an attempt is neither executed nor recovered."""
+
+OutcomeFact = tuple[str | None, str | None]
+"""Error class and message of one attempt; both None where it ran."""
+
+RECOVERED, CHANGED, SAME = 1.0, 0.5, 0.1
+
+
+def attempt_outcomes(attempts: Sequence[Attempt]) -> tuple[OutcomeFact, ...]:
+    """The value `attempts_outcomes` that the metrics take: what became of each attempt, the original first."""
+    facts: list[OutcomeFact] = []
+    for attempt in attempts:
+        if isinstance(attempt.outcome, Failed):
+            facts.append((str(attempt.outcome.error_class), attempt.outcome.message))
+        elif attempt.outcome is None:
+            failure = attempt.call_failure
+            facts.append((CALL_ERROR, "the call gave no response" if failure is None else failure.message))
+        else:
+            facts.append((None, None))
+    return tuple(facts)
+
+
+def fix_quality(before: str | None, after: str | None) -> float:
+    """How far an attempt brought the turn: recovered 1.0, another error class 0.5, the same 0.1.
+
+    A call that failed leaves the error as it was.
+    """
+    if after is None:
+        return RECOVERED
+    return SAME if after in (before, CALL_ERROR) else CHANGED
+
+
+def _qualities(outcomes: Sequence[OutcomeFact]) -> list[float]:
+    qualities: list[float] = []
+    before = outcomes[0][0] if outcomes else None
+    for after, _ in outcomes[1:]:
+        qualities.append(fix_quality(before, after))
+        before = before if after == CALL_ERROR else after
+    return qualities
+
+
+def recovery_details(attempts_outcomes: Sequence[OutcomeFact]) -> list[dict[str, Json]]:
+    """Per recovery attempt: number, whether it ran, its error message, its fix quality."""
+    recoveries = zip(attempts_outcomes[1:], _qualities(attempts_outcomes), strict=True)
+    return [
+        {"attempt_number": number, "success": error_class is None, "error": message, "fix_quality": quality}
+        for number, ((error_class, message), quality) in enumerate(recoveries, start=1)
+    ]
+
+
+def has_error(attempts_outcomes: Sequence[OutcomeFact]) -> bool | None:
+    """Whether the original attempt failed to run; None where its call failed, for then nothing was executed."""
+    if not attempts_outcomes or attempts_outcomes[0][0] == CALL_ERROR:
+        return None
+    return attempts_outcomes[0][0] is not None
+
+
+def recovery_attempts_count(attempts_outcomes: Sequence[OutcomeFact]) -> int:
+    """Recovery attempts made."""
+    return max(len(attempts_outcomes) - 1, 0)
+
+
+def recovery_success(attempts_outcomes: Sequence[OutcomeFact]) -> bool | None:
+    """Whether the last recovery attempt ran; None where there was none."""
+    return attempts_outcomes[-1][0] is None if len(attempts_outcomes) > 1 else None
+
+
+def recovery_success_rate(attempts_outcomes: Sequence[OutcomeFact]) -> float | None:
+    """Share of recovery attempts that ran; None where there was none."""
+    recoveries = attempts_outcomes[1:]
+    return sum(error_class is None for error_class, _ in recoveries) / len(recoveries) if recoveries else None
+
+
+def error_fix_quality(attempts_outcomes: Sequence[OutcomeFact]) -> float | None:
+    """Mean fix quality of the recovery attempts; None where there was none."""
+    qualities = _qualities(attempts_outcomes)
+    return sum(qualities) / len(qualities) if qualities else None
+
+
+def recovery_score(
+    has_error: bool | None,
+    recovery_attempts_count: int,
+    recovery_success_rate: float | None,
+    error_fix_quality: float | None,
+) -> float | None:
+    """0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1); 0 for an error nobody tried to mend."""
+    if not has_error:
+        return None
+    if recovery_success_rate is None or error_fix_quality is None:
+        return 0.0
+    return 0.5 * recovery_success_rate + 0.3 * error_fix_quality + 0.2 * min(recovery_attempts_count / 3, 1)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "has_error", has_error, "boolean", "The original attempt failed to run; NULL where its call gave no response."
+    ),
+    Metric("recovery_attempts_count", recovery_attempts_count, "count", "Recovery attempts made, from 0; never NULL."),
+    Metric(
+        "recovery_success",
+        recovery_success,
+        "boolean",
+        "The last recovery attempt ran without error; NULL where none was made.",
+    ),
+    Metric(
+        "recovery_success_rate",
+        recovery_success_rate,
+        "score",
+        "Recovery attempts that ran / attempts made, 0..1; NULL where none was made.",
+    ),
+    Metric(
+        "error_fix_quality",
+        error_fix_quality,
+        "score",
+        "Mean over recovery attempts of 1.0 recovered, 0.5 other error class, 0.1 same; NULL where none was made.",
+    ),
+    Metric(
+        "recovery_score",
+        recovery_score,
+        "score",
+        "0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1), 0..1; 0 for an error without any attempt; "
+        "NULL where the original attempt ran.",
+    ),
+)
+"""For the end of a track's own METRICS; its `values` must hold `attempts_outcomes`."""
+
+_BY_TYPE: Mapping[ErrorClass, tuple[str, ...]] = {
+    ErrorClass.SYNTAX: (
+        *("SyntaxError", "IndentationError", "TabError", "JSONDecodeError"),
+        *("ParserException", "ParseError", "TokenError", "SqlglotError"),
+    ),
+    ErrorClass.COLUMN: ("KeyError", "BinderException", "CatalogException", "UndefinedVariableError"),
+    ErrorClass.TYPE: (
+        *("TypeError", "ConversionException", "TypeMismatchException", "DTypePromotionError"),
+        *("UFuncTypeError", "_UFuncNoLoopError", "_UFuncBinaryResolutionError", "_UFuncOutputCastingError"),
+        *("IncompatibleFrequency", "InvalidTypeException"),
+    ),
+    ErrorClass.INDEX: ("IndexError", "IndexingError", "AxisError"),
+    ErrorClass.ATTRIBUTE: ("AttributeError",),
+    ErrorClass.VALUE: (
+        *("ValueError", "ArithmeticError", "ZeroDivisionError", "OverflowError", "FloatingPointError", "LinAlgError"),
+        *("UnicodeError", "UnicodeDecodeError", "UnicodeEncodeError", "OutOfBoundsDatetime", "OutOfBoundsTimedelta"),
+        *("MergeError", "IntCastingNaNError", "SpecificationError", "OutOfRangeException", "InvalidIndexError"),
+        "DateParseError",
+    ),
+    ErrorClass.TIMEOUT: ("TimeoutError", "TimeLimitError", "InterruptException"),
+    ErrorClass.MEMORY: ("MemoryError", "OutOfMemoryException", "_ArrayMemoryError"),
+    ErrorClass.SANDBOX: ("SandboxViolation", "SandboxError", "PermissionError", "PermissionException"),
+}
+_TYPES = {name: error_class for error_class, names in _BY_TYPE.items() for name in names}
+
+_BY_MESSAGE: tuple[tuple[ErrorClass, tuple[str, ...]], ...] = (
+    (ErrorClass.SYNTAX, ("syntax error", "invalid syntax", "parser error", "unterminated", "unexpected eof")),
+    (
+        ErrorClass.COLUMN,
+        (
+            *("no such column", "no such table", "unknown column", "unknown table", "not in index", "binder error"),
+            *("catalog error", "referenced column", "column not found", "table not found"),
+        ),
+    ),
+    (ErrorClass.TYPE, ("dtype", "conversion error", "could not convert", "datatype mismatch", "unsupported operand")),
+    (ErrorClass.INDEX, ("out of bounds", "index out of range", "out-of-bounds")),
+    (ErrorClass.ATTRIBUTE, ("has no attribute",)),
+    (ErrorClass.VALUE, ("division by zero", "divide by zero", "invalid value", "must be a number", "overflow")),
+    (ErrorClass.TIMEOUT, ("timed out", "timeout", "time limit", "interrupted", "deadline")),
+    (ErrorClass.MEMORY, ("out of memory", "memory limit", "cannot allocate", "unable to allocate")),
+    (ErrorClass.SANDBOX, ("not allowed", "not permitted", "permission denied", "read-only", "sandbox", "forbidden")),
+)
+
+
+def classify_exception(exception_type_name: str, message: str) -> ErrorClass:
+    """The error class of an exception: by its type where that says enough, else by its message.
+
+    Args:
+        exception_type_name: with or without its module (`duckdb.BinderException`).
+        message: looked at only where the type is unknown or says too little.
+    """
+    by_type = _TYPES.get(exception_type_name.rpartition(".")[2])
+    if by_type is not None:
+        return by_type
+    lowered = message.lower()
+    for error_class, phrases in _BY_MESSAGE:
+        if any(phrase in lowered for phrase in phrases):
+            return error_class
+    return ErrorClass.OTHER

@@ -1,0 +1,193 @@
+"""Means and rates: against the formula spelt out, against scipy, and what must hold for any data."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from eval_pipeline.statistics import Estimate, clustered_se, estimate_mean, estimate_rate
+from eval_pipeline.statistics._clusters import as_codes
+
+verdicts = st.lists(st.tuples(st.sampled_from([0.0, 1.0, math.nan]), st.integers(-5, 5)), max_size=60)
+measures = st.lists(
+    st.tuples(st.one_of(st.floats(-1e6, 1e6), st.just(math.nan)), st.integers(-5, 5)), min_size=1, max_size=60
+)
+
+
+def columns(pairs: list[tuple[float, int]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    return np.array([p[0] for p in pairs], dtype=np.float64), np.array([p[1] for p in pairs], dtype=np.int64)
+
+
+def spelt_out_variance(pairs: list[tuple[float, int]]) -> Fraction | None:
+    """SE^2 of statistics.md in exact arithmetic, or None with fewer than two clusters."""
+    present = [(Fraction(v), c) for v, c in pairs if not math.isnan(v)]
+    labels = {c for _, c in present}
+    if len(labels) < 2:
+        return None
+    mean = sum(v for v, _ in present) / Fraction(len(present))
+    squares = sum(sum(v - mean for v, c in present if c == label) ** 2 for label in labels)
+    return Fraction(len(labels), len(labels) - 1) * squares / len(present) ** 2
+
+
+@settings(deadline=None)
+@given(verdicts)
+def test_rate_error_is_the_formula_and_zero_only_where_it_is_zero(pairs: list[tuple[float, int]]) -> None:
+    expected, found = spelt_out_variance(pairs), estimate_rate(*columns(pairs)).se
+    assert (found is None) == (expected is None)
+    if expected is not None and found is not None:
+        assert (found == 0.0) == (expected == 0)
+        assert found == pytest.approx(math.sqrt(expected), rel=1e-12)
+
+
+@settings(deadline=None)
+@given(measures)
+def test_mean_error_is_the_formula(pairs: list[tuple[float, int]]) -> None:
+    expected, found = spelt_out_variance(pairs), clustered_se(*columns(pairs))
+    assert (found is None) == (expected is None)
+    if expected is not None and found is not None:
+        scale = max(abs(v) for v, _ in pairs if not math.isnan(v))
+        assert found == pytest.approx(math.sqrt(expected), rel=1e-9, abs=1e-12 * scale)
+
+
+@settings(deadline=None)
+@given(verdicts)
+def test_rate_interval_holds_its_rate_and_stays_in_the_unit_interval(pairs: list[tuple[float, int]]) -> None:
+    found = estimate_rate(*columns(pairs))
+    assert found.n == sum(not math.isnan(v) for v, _ in pairs)
+    if found.low is None or found.high is None:
+        assert found.clusters < 2
+        assert found.method == "none"
+        assert found.reason == ("no turns" if found.n == 0 else "one conversation only")
+        assert found.se is found.low is found.high is None
+    else:
+        assert found.mean is not None
+        assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
+        assert found.low < found.high
+        assert (found.method, found.reason) == ("wilson_clustered", None)
+
+
+@settings(deadline=None)
+@given(verdicts, st.randoms(use_true_random=False), st.integers(-(2**62), 2**62))
+def test_rate_does_not_depend_on_order_or_labels(pairs: list[tuple[float, int]], random: object, shift: int) -> None:
+    before = estimate_rate(*columns(pairs))
+    shuffled = list(pairs)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    # An odd factor permutes 64-bit integers: labels far apart, of both signs, still distinct.
+    relabelled = [(v, (c * 6_364_136_223_846_793_005 + shift) % 2**64 - 2**63) for v, c in shuffled]
+    assert estimate_rate(*columns(relabelled)) == before
+
+
+@settings(deadline=None)
+@given(verdicts)
+def test_wrong_is_the_mirror_of_right(pairs: list[tuple[float, int]]) -> None:
+    right, wrong = estimate_rate(*columns(pairs)), estimate_rate(*columns([(1 - v, c) for v, c in pairs]))
+    if right.low is not None and wrong.high is not None:
+        assert wrong.high == pytest.approx(1 - right.low, abs=1e-12)
+        assert wrong.se == right.se
+
+
+@settings(deadline=None)
+@given(measures, st.integers(2, 4))
+def test_asking_every_turn_again_teaches_nothing(pairs: list[tuple[float, int]], times: int) -> None:
+    once, often = estimate_mean(*columns(pairs)), estimate_mean(*columns(pairs * times))
+    assert often.clusters == once.clusters
+    if once.mean is not None and once.se is not None:
+        scale = max(abs(v) for v, _ in pairs if not math.isnan(v))
+        assert often.mean == pytest.approx(once.mean, rel=1e-9, abs=1e-9 * scale)
+        assert often.se == pytest.approx(once.se, rel=1e-6, abs=1e-9 * scale)
+
+
+@settings(deadline=None)
+@given(measures)
+def test_mean_interval_is_symmetric_and_finite(pairs: list[tuple[float, int]]) -> None:
+    found = estimate_mean(*columns(pairs))
+    if found.mean is not None and found.low is not None and found.high is not None:
+        assert found.low <= found.mean <= found.high
+        assert found.high - found.mean == pytest.approx(found.mean - found.low, rel=1e-6, abs=1e-6)
+
+
+def test_single_turns_give_the_interval_of_scipy() -> None:
+    from scipy.stats import t, ttest_1samp
+
+    values = np.random.default_rng(5).normal(3, 2, 37)
+    found, expected = estimate_mean(values, np.arange(37)), ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert found.se == pytest.approx(np.std(values, ddof=1) / math.sqrt(37))
+    assert t.ppf(0.975, 36) * (found.se or 0) == pytest.approx((found.high or 0) - (found.mean or 0))
+
+
+def test_many_single_turns_give_wilson_of_scipy() -> None:
+    from scipy.stats import binomtest
+
+    n, right = 200_000, 23_456
+    found = estimate_rate(np.arange(n) < right, np.arange(n))
+    expected = binomtest(right, n).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-5)
+
+
+def test_large_values_close_together_keep_their_error() -> None:
+    # Quarters are exact beside 2^40, so that only the summing could lose them.
+    values, clusters = np.arange(3000) % 7 / 4, np.arange(3000) // 3
+    assert clustered_se(values + 2.0**40, clusters) == pytest.approx(clustered_se(values, clusters), rel=1e-9)
+
+
+@settings(deadline=None)
+@given(st.floats(-1e9, 1e9), st.lists(st.integers(0, 9), min_size=1, max_size=40))
+def test_equal_values_have_that_mean_and_no_error(value: float, labels: list[int]) -> None:
+    found = estimate_mean(np.full(len(labels), value), np.array(labels))
+    assert found.mean == value
+    assert found.se == (0.0 if len(set(labels)) > 1 else None)
+
+
+def test_an_error_too_large_for_a_float_is_null() -> None:
+    found = estimate_mean(np.array([1e200, -1e200, 0.0]), np.array([0, 1, 2]))
+    assert found == Estimate(3, 3, 0.0, None, None, None, "none", "values too large to average")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint64"])
+def test_labels_of_every_integer_type(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    labels = np.array([info.min, info.max, info.max - 1, info.min, info.max], dtype=dtype)
+    codes = as_codes(labels, 5)
+    assert codes.min() >= 0
+    assert np.array_equal(codes[:, None] == codes[None, :], labels[:, None] == labels[None, :])
+
+
+def test_what_is_no_rate_or_no_cluster_is_refused() -> None:
+    with pytest.raises(ValueError, match="0, 1 or NaN"):
+        estimate_rate(np.array([0.5, 1.0]), np.array([0, 1]))
+    with pytest.raises(ValueError, match="infinity"):
+        estimate_mean(np.array([np.inf, 1.0]), np.array([0, 1]))
+    with pytest.raises(ValueError, match="one-dimensional"):
+        estimate_mean(np.ones((2, 2)), np.ones((2, 2), dtype=int))
+    with pytest.raises(ValueError, match="clusters must have shape"):
+        estimate_mean(np.ones(3), np.array([0, 1]))
+    with pytest.raises(TypeError, match="integers"):
+        estimate_mean(np.ones(2), np.array([0.0, 1.0]))
+
+
+def test_results_are_plain_python_numbers() -> None:
+    found = estimate_rate(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]))
+    assert [type(v) for v in (found.n, found.clusters, found.mean, found.se, found.low, found.high)] == [
+        int, int, float, float, float, float,
+    ]  # fmt: skip
+
+
+def test_a_night_of_estimates_is_cheap() -> None:
+    rng = np.random.default_rng(0)
+    clusters, split = np.sort(rng.integers(0, 2500, 10_000)), rng.integers(0, 29, 10_000)
+    metrics = (rng.random((25, 10_000)) < 0.6).astype(float)
+    estimate_rate(metrics[0], clusters)
+    before = time.process_time()
+    for chosen in [np.ones(10_000, dtype=bool), *(split == s for s in range(29))]:
+        for metric in metrics:
+            estimate_rate(metric[chosen], clusters[chosen])
+    # About 0.06 s; the bound leaves room for a busy machine.
+    assert time.process_time() - before < 0.5
