@@ -7,6 +7,8 @@ from eval_pipeline.defs.partitions import model_version
 from eval_pipeline.suites import find_suites
 
 ALL = "all_suites"
+INGEST = "ingest_suites"
+UNPARTITIONED = ("raw_dataset", "cases")
 
 
 def suite_job_name(suite: str) -> str:
@@ -16,12 +18,15 @@ def suite_job_name(suite: str) -> str:
 
 @dg.definitions
 def jobs() -> dg.Definitions:
-    """A job a suite, and one over everything; each run is of one model version."""
+    """A job a suite, and one over everything, each run of one model version; and one that reads the suites' files."""
     suites = list(find_suites(find_home().suite_folders))
-    selection = dg.AssetSelection.groups(*suites) if suites else dg.AssetSelection.all()
+    if not suites:
+        return dg.Definitions()
     every = dg.define_asset_job(
-        ALL, selection, partitions_def=model_version, description="Every suite, for one model version."
+        ALL, dg.AssetSelection.groups(*suites), partitions_def=model_version, description="Every suite, for one model version."
     )
+    keys = [dg.AssetKey([suite, name]) for suite in suites for name in UNPARTITIONED]
+    ingest = dg.define_asset_job(INGEST, dg.AssetSelection.assets(*keys), description="Files and cases of every suite.")
     single = [
         dg.define_asset_job(
             suite_job_name(name),
@@ -31,4 +36,4 @@ def jobs() -> dg.Definitions:
         )
         for name in suites
     ]
-    return dg.Definitions(jobs=[every, *single])
+    return dg.Definitions(jobs=[every, ingest, *single])

@@ -1,6 +1,6 @@
 """Running jobs in this process for the command line: one run a model version, on the instance that the UI shows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -10,14 +10,14 @@ from dagster._core.execution.execute_in_process_result import ExecuteInProcessRe
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.defs.instance import open_instance, process_tags, sweep
-from eval_pipeline.defs.jobs import ALL
-from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
+from eval_pipeline.defs.jobs import ALL, INGEST, UNPARTITIONED
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, model_version
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.sensors import unregistered
+from eval_pipeline.defs.suite_assets import suite_definitions
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
 
-UNPARTITIONED = ("raw_dataset", "cases")
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -58,34 +58,37 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
     sweep(instance)
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
-    job = _job(Evaluation(workspace, progress))
     tags = {EVAL_DATE: request.eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags = {name: value for name, value in tags.items() if value} | process_tags()
-    base = [dg.AssetKey([suite, name]) for suite in request.suites for name in UNPARTITIONED]
-    result = job.execute_in_process(QUIET, instance, asset_selection=base, tags=tags, raise_on_error=False)
+    evaluation = Evaluation(workspace, progress)
+    result = _job(INGEST, evaluation, request.suites, lambda name: name in UNPARTITIONED).execute_in_process(
+        QUIET, instance, tags=tags, raise_on_error=False
+    )
     broken = [found for found in _finished(result, request.suites, "") if found.errors]
     yield from broken
     usable = [suite for suite in request.suites if suite not in {found.suite for found in broken}]
-    for name in request.model_versions if usable else ():
-        keys = _partitioned_keys(job, usable, request.with_report)
-        result = job.execute_in_process(
-            QUIET, instance, partition_key=name, asset_selection=keys, tags=tags, raise_on_error=False
-        )
+    if not usable:
+        return
+    skipped = UNPARTITIONED if request.with_report else (*UNPARTITIONED, "report")
+    job = _job(ALL, evaluation, usable, lambda name: name not in skipped)
+    for name in request.model_versions:
+        result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
         yield from _finished(result, usable, name)
 
 
-def _job(evaluation: Evaluation) -> dg.JobDefinition:
-    from eval_pipeline.definitions import defs
+def _job(name: str, evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[str], bool]) -> dg.JobDefinition:
+    """A job over the chosen assets of the suites, with the caller's workspace and progress for a resource.
 
-    job = defs.resolve_job_def(ALL)
-    resource = dg.ResourceDefinition.hardcoded_resource(evaluation)
-    return job.with_top_level_resources({**job.resource_defs, "evaluation": resource})
-
-
-def _partitioned_keys(job: dg.JobDefinition, suites: Sequence[str], with_report: bool) -> list[dg.AssetKey]:
-    skipped = set(UNPARTITIONED) if with_report else {*UNPARTITIONED, "report"}
-    keys = sorted(job.asset_layer.selected_asset_keys)
-    return [key for key in keys if key.path[0] in suites and key.path[-1] not in skipped]
+    Built from the suites that are run alone: quicker than loading the code location.
+    """
+    loaded = [suite_definitions(evaluation.workspace.suite(suite)) for suite in suites]
+    assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
+    keys = [asset.key for asset in assets if chosen(asset.key.path[-1])]
+    job = dg.define_asset_job(
+        name, dg.AssetSelection.assets(*keys), partitions_def=None if name == INGEST else model_version
+    )
+    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
+    return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
 
 
 def _finished(result: ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:

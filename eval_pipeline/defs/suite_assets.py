@@ -46,7 +46,7 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
         metadata=column_schema(tables.SUITES),
         **_common(source),
     )
-    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult[None]:
+    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
             return _result(ingest.ingest_files(evaluation.workspace, source.name))
 
@@ -57,10 +57,10 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
     """The asset of a suite's cases, checked by their own gold and by the ends of the scale."""
     key = dg.AssetKey([source.name, "cases"])
     checks = [
-        dg.AssetCheckSpec("gold_holds", key, description="Every turn's own gold answer follows from its gold."),
+        dg.AssetCheckSpec("gold_holds", asset=key, description="Every turn's own gold answer follows from its gold."),
         dg.AssetCheckSpec(
             "oracle_and_null",
-            key,
+            asset=key,
             description="Gold answers score 1.0 and no answer 0.0, through the stages' own functions.",
             blocking=True,
         ),
@@ -77,7 +77,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
         check_specs=checks,
         **_common(source),
     )
-    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult[None]:
+    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
             workspace = evaluation.workspace
             result = ingest.ingest_cases(workspace, source.name)
@@ -104,14 +104,14 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
         description=step.description,
         metadata=column_schema(step.table) if step.table else None,
         check_specs=[
-            dg.AssetCheckSpec(check.name, key, description=check.description, blocking=check.blocking)
+            dg.AssetCheckSpec(check.name, asset=key, description=check.description, blocking=check.blocking)
             for check in step.checks
         ],
         **_common(source),
     )
     def asset(
         context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
-    ) -> dg.MaterializeResult[None]:
+    ) -> dg.MaterializeResult:
         with readable_errors():
             tags, workspace = context.run.tags, evaluation.workspace
             upstream = () if step.name == "generations" else (tables.GENERATIONS,)
@@ -140,7 +140,7 @@ def _common(source: SuiteSource) -> dict[str, object]:
 
 def _result(
     result: StageResult, eval_date: str = "", checks: list[dg.AssetCheckResult] | None = None
-) -> dg.MaterializeResult[None]:
+) -> dg.MaterializeResult:
     shown = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
     if eval_date:
         shown["eval_date"] = eval_date

@@ -95,24 +95,13 @@ class _Entry:
 def _read(path: Path, problems: list[Problem]) -> Iterator[_Entry]:
     """The sound entries of a file; what is wrong with the others is added to the problems."""
     try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
+        composed = _compose(path)
+    except InputError as error:
+        problems.extend(error.problems)
         return
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(Problem(str(path), None, "", f"cannot read the model versions: {error}"))
+    if composed is None:
         return
-    try:
-        root, value = _compose(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
-        problems.append(Problem(str(path), line, "", f"not valid YAML: {error.problem}"))
-        return
-    except (yaml.YAMLError, RecursionError) as error:
-        problems.append(Problem(str(path), None, "", f"not valid YAML: {error}"))
-        return
-    if root is None:
-        return
+    root, value = composed
     for mapping, key in _repeated_keys(root):
         told = f"appears twice in the mapping that begins in line {_line(mapping)}"
         problems.append(Problem(str(path), _line(key), str(key.value), told))
@@ -130,17 +119,26 @@ def _read(path: Path, problems: list[Problem]) -> Iterator[_Entry]:
             problems.append(Problem(str(path), _line_at(node, location), dotted(location), message + whose))
 
 
-def _compose(text: str) -> tuple[yaml.Node | None, Any]:
-    """The nodes of a document, which know their lines, and its value."""
-    loader = yaml.SafeLoader(text)
+def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
+    """The nodes of a file, which know their lines, and its value; None where there is nothing in it."""
     try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(path), None, "", f"cannot read the model versions: {error}")]) from error
+    try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
-            return None, None
+            return None
         _keep_texts(root)
         return root, loader.construct_document(root)
-    finally:
-        loader.dispose()
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = None if mark is None else mark.line + 1
+        told = getattr(error, "problem", None) or error
+        raise InputError([Problem(str(path), line, "", f"not valid YAML: {told}")]) from error
 
 
 def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:

@@ -1,9 +1,10 @@
 """Predictions made elsewhere, as a model: a JSON line an answer, imported into the canonical form."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, NotRequired
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_hash
@@ -13,30 +14,33 @@ from eval_pipeline.providers.base import Call, CallError, Environment, FatalCall
 from eval_pipeline.providers.inprocess import InProcess
 from eval_pipeline.providers.validation import Complaint, SettingsError, complaints, dotted, refuse_settings
 
+_Count = Annotated[int, Field(ge=0)]
 
-class Prediction(BaseModel):
+
+@with_config(ConfigDict(strict=True))
+class Prediction(TypedDict):
     """A line of a file of predictions, in the canonical form.
 
     Attributes:
         text: the response in the track's answer form.
-        input_tokens, output_tokens, latency_ms: None where they were not recorded.
+        sample: 0 where left out.
+        input_tokens, output_tokens, latency_ms: null or left out where they were not recorded.
     """
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
     case_id: str
-    turn_index: int = Field(ge=0)
+    turn_index: _Count
     text: str
-    sample: int = Field(default=0, ge=0)
-    input_tokens: int | None = Field(default=None, ge=0)
-    output_tokens: int | None = Field(default=None, ge=0)
-    latency_ms: float | None = Field(default=None, ge=0)
+    sample: NotRequired[_Count]
+    input_tokens: NotRequired[_Count | None]
+    output_tokens: NotRequired[_Count | None]
+    latency_ms: NotRequired[Annotated[float, Field(ge=0)] | None]
 
 
 Place = tuple[str, int, int]
 """Case, index of the turn, sample."""
 
 _FILE = TypeAdapter(list[Prediction])
+_LINE = TypeAdapter(Prediction)
 
 
 class RecordedProvider(InProcess):
@@ -57,7 +61,7 @@ class RecordedProvider(InProcess):
     def request(self, call: Call) -> Json:
         """Which attempt it is, and the row itself: changed predictions are new responses."""
         row = self._row(call)
-        return {"turn": call.turn_id, "number": call.number, "row": None if row is None else json_hash(row.model_dump())}
+        return {"turn": call.turn_id, "number": call.number, "row": None if row is None else json_hash(row)}
 
     async def generate(self, call: Call) -> Response:
         """The recorded response. Raises CallError where there is none."""
@@ -68,10 +72,10 @@ class RecordedProvider(InProcess):
                 what = "recorded predictions are not recovered: nobody can be asked again"
             raise CallError(CallErrorKind.NO_PREDICTION, what)
         return Response(
-            row.text,
+            row["text"],
             stop_reason="recorded",
-            usage=Usage(row.input_tokens, row.output_tokens),
-            latency_ms=row.latency_ms,
+            usage=Usage(row.get("input_tokens"), row.get("output_tokens")),
+            latency_ms=row.get("latency_ms"),
         )
 
     def _row(self, call: Call) -> Prediction | None:
@@ -109,7 +113,7 @@ def read_predictions(path: Path) -> dict[Place, Prediction]:
     problems: list[Problem] = []
     rows: dict[Place, Prediction] = {}
     for number, row in _parsed(path, lines, problems):
-        place = (row.case_id, row.turn_index, row.sample)
+        place = (row["case_id"], row["turn_index"], row.get("sample", 0))
         if place in rows:
             what = f"a second prediction of case '{place[0]}', turn {place[1]}, sample {place[2]}"
             problems.append(Problem(str(path), number, "", what))
@@ -133,8 +137,8 @@ def _parsed(path: Path, lines: list[bytes], problems: list[Problem]) -> list[tup
         if not line.strip():
             continue
         try:
-            sound.append((number, Prediction.model_validate_json(line)))
+            sound.append((number, _LINE.validate_json(line)))
         except ValidationError as error:
-            for location, message in complaints(error, Prediction):
+            for location, message in complaints(error):
                 problems.append(Problem(str(path), number, dotted(location), message))
     return sound

@@ -67,12 +67,12 @@ def dotted(location: Location) -> str:
     return ".".join(str(part) for part in location)
 
 
-def complaints(error: ValidationError, kind: type[BaseModel]) -> tuple[Complaint, ...]:
-    """What is wrong, each with its place in the input of `kind`."""
+def complaints(error: ValidationError, kind: type[BaseModel] | None = None) -> tuple[Complaint, ...]:
+    """What is wrong, each with its place in the input; `kind` is what tells the allowed fields."""
     return tuple(_complaints(error, kind))
 
 
-def _complaints(error: ValidationError, kind: type[BaseModel]) -> Iterator[Complaint]:
+def _complaints(error: ValidationError, kind: type[BaseModel] | None) -> Iterator[Complaint]:
     for found in error.errors(include_url=False):
         location: Location = found["loc"]
         match found["type"]:
@@ -92,9 +92,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _fields_at(kind: type[BaseModel], location: Location) -> tuple[str, ...]:
+def _fields_at(kind: type[BaseModel] | None, location: Location) -> tuple[str, ...]:
     """Names of the fields that a model has at a place inside it."""
-    inner: type[BaseModel] | None = kind
+    inner = kind
     for part in location:
         field = None if inner is None else inner.model_fields.get(str(part))
         if field is not None:

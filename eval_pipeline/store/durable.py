@@ -1,4 +1,7 @@
-"""Files that appear whole or not at all, whatever kills the process: write aside, fsync, rename over, fsync the folder."""
+"""Files that appear whole or not at all, whatever kills the process.
+
+Write aside, fsync, rename over, fsync the folder.
+"""
 
 import errno
 import fcntl
@@ -28,6 +31,11 @@ def write_error(path: Path, error: OSError) -> StoreError:
     if error.errno in _NO_ROOM:
         return no_room(path)
     return StoreError(f"cannot write {path}: {error.strerror or error}")
+
+
+def no_room_text(message: str) -> bool:
+    """Whether another library's message is about a full disk."""
+    return any(os.strerror(code) in message for code in _NO_ROOM)
 
 
 def fsync_path(path: Path) -> None:

@@ -49,6 +49,13 @@ class RecordKey:
             raise ValueError(f"{table.name} has a file for each {', '.join(wanted) or 'source'}, not for {self}")
         return given
 
+    def fits(self, table: Table) -> bool:
+        """Whether the table has a file for each key of this kind."""
+        try:
+            return bool(self.values(table))
+        except ValueError:
+            return False
+
     def folders(self, table: Table) -> tuple[str, ...]:
         """Folder names, one for each key column: `<column>=<value>`."""
         return tuple(f"{name}={_folder_value(str(value))}" for name, value in self.values(table).items())

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.memo import FileStatus, Published, file_status
-from eval_pipeline.store.record import Record
+from eval_pipeline.store.memo import FileStatus, KnownFile, file_status
+from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.snapshot import Change, SourceFile
 from eval_pipeline.store.tables import all_tables, arrow_schema
@@ -43,34 +43,40 @@ class Listing:
     ) -> None:
         self._record = record
         self._tables = all_tables(track_tables)
+        self._sources = {source.name: (table, source) for table in self._tables for source in table.record_tables()}
         self.complete = changed is None
         files = self._all() if changed is None else self._of(changed)
+        self._headers: dict[str, Header] = {}
         self.files = {self._relative(found): found for found in files}
 
-    def fresh(self, memo: Mapping[str, Published]) -> dict[str, Published]:
+    def fresh(self, memo: Mapping[str, KnownFile]) -> dict[str, KnownFile]:
         """Path → file as it is now, for those that the memo does not know as they are."""
         fresh = {}
         for name, found in self.files.items():
             if found.status is not None and (name not in memo or memo[name].status != found.status):
                 header = self._record.verify(found.source, found.key)
-                fresh[name] = Published(found.status, header.content_hash)
+                fresh[name] = KnownFile(found.status, header.content_hash, found.key)
+                self._headers[name] = header
         return fresh
 
-    def gone(self, memo: Mapping[str, Published]) -> set[str]:
+    def gone(self, memo: Mapping[str, KnownFile]) -> set[str]:
         """Paths that the memo knows and that are not there any more."""
         present = {name for name, found in self.files.items() if found.status is not None}
         return {name for name in memo if name not in present and (self.complete or name in self.files)}
 
-    def changes(
-        self, before: Mapping[str, Published], now: Mapping[str, Published], workspace: Path
-    ) -> tuple[list[Change], list[tuple[Table, RecordKey]]]:
+    def changes(self, before: Mapping[str, KnownFile], now: Mapping[str, KnownFile], workspace: Path) -> list[Change]:
         """What makes a store of the files `before` one of the files `now`.
 
-        Returns:
-            Tables and keys to replace, and those among them that have no files any more.
+        Args:
+            before: path below the record → file; a path that is not there has no rows in the store.
+            now: the same after publishing.
+            workspace: folder for copies of older files in today's schema.
         """
-        names = {name for name in before.keys() | now.keys() if _hash(before, name) != _hash(now, name)}
-        dirty = {(found.table.name, found.key): found for found in map(self._found, names) if found is not None}
+        dirty = {}
+        for name in before.keys() | now.keys():
+            if _hash(before, name) != _hash(now, name):
+                found = self._found(name, (now.get(name) or before[name]).key)
+                dirty[found.table.name, found.key] = found
         for table in self._tables:
             # A prompt that nothing referred to was dropped; it is needed again when its attempts come back.
             for name, key in list(dirty):
@@ -86,47 +92,36 @@ class Listing:
                 if path in now
             ]
             changes.append(Change(found.table, found.key, files))
-        removed = [(change.table, change.key) for change in changes if not change.files]
-        return changes, removed
+        return changes
 
     def _all(self) -> Iterator[Found]:
-        for table in self._tables:
-            for source in table.record_tables():
-                for key, status in self._record.files(source):
-                    yield Found(table, source, key, file_status(status))
+        for table, source in self._sources.values():
+            for key, status in self._record.files(source):
+                yield Found(table, source, key, file_status(status))
 
     def _of(self, keys: Collection[RecordKey]) -> Iterator[Found]:
-        for table in self._tables:
-            for source in table.record_tables():
-                for key in keys:
-                    if not key.fits(source):
-                        continue
-                    try:
-                        status = file_status(self._record.path(source, key).stat())
-                    except FileNotFoundError:
-                        yield Found(table, source, key, None)
-                    else:
-                        yield Found(table, source, key, status)
+        for table, source in self._sources.values():
+            for key in keys:
+                if not key.fits(source):
+                    continue
+                try:
+                    status = file_status(self._record.path(source, key).stat())
+                except FileNotFoundError:
+                    yield Found(table, source, key, None)
+                else:
+                    yield Found(table, source, key, status)
 
     def _relative(self, found: Found) -> str:
         return self._record.path(found.source, found.key).relative_to(self._record.root).as_posix()
 
-    def _found(self, name: str) -> Found | None:
-        """The file of that path, also where it is gone; None for one of a table that is no more."""
-        if name in self.files:
-            return self.files[name]
-        for table in self._tables:
-            for source in table.record_tables():
-                if name.startswith(f"{source.name}/"):
-                    key = self._record.key_of(source, name)
-                    return Found(table, source, key, None) if key else None
-        return None
+    def _found(self, name: str, key: RecordKey) -> Found:
+        """The file of that path, also where it is gone."""
+        table, source = self._sources[name.partition("/")[0]]
+        return self.files.get(name) or Found(table, source, key, None)
 
-    def _source_file(
-        self, found: Found, source: Table, name: str, content_hash: str, workspace: Path
-    ) -> SourceFile:
+    def _source_file(self, found: Found, source: Table, name: str, content_hash: str, workspace: Path) -> SourceFile:
         place = self._record.path(source, found.key)
-        header = self._record.header(source, found.key)
+        header = self._headers.get(name) or self._record.header(source, found.key)
         if header is None:
             raise StoreError(f"{place} was removed while it was published; publish again")
         if header.schema_hash != source.schema_hash():
@@ -146,5 +141,5 @@ class Listing:
         return place
 
 
-def _hash(files: Mapping[str, Published], name: str) -> str | None:
+def _hash(files: Mapping[str, KnownFile], name: str) -> str | None:
     return files[name].content_hash if name in files else None

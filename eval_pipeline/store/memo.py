@@ -4,18 +4,37 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
+
+from eval_pipeline.store.keys import RecordKey
 
 FileStatus = tuple[int, int, int]
 """Size, time of change in nanoseconds, inode: different after any replacement of a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class KnownFile:
     """A file of the record, as it was when it was published."""
 
     status: FileStatus
     content_hash: str
+    key: RecordKey
+
+    def to_json(self) -> list[int | str | None]:
+        """As the memo holds it."""
+        day = self.key.eval_date.isoformat() if self.key.eval_date else None
+        return [*self.status, self.content_hash, self.key.suite, self.key.model_version, day]
+
+    @classmethod
+    def from_json(cls, size: int, changed: int, inode: int, content_hash: str, *key: str | None) -> "KnownFile":
+        """The opposite of `to_json`."""
+        suite, model_version, day = key
+        return cls(
+            (size, changed, inode),
+            content_hash,
+            RecordKey(suite, model_version, date.fromisoformat(day) if day else None),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +51,7 @@ class Memo:
 
     store: tuple[int, int]
     schema: str
-    files: Mapping[str, Published]
+    files: Mapping[str, KnownFile]
 
     @classmethod
     def load(cls, handle: int) -> "Memo | None":
@@ -40,7 +59,7 @@ class Memo:
         try:
             found = json.loads(os.pread(handle, os.fstat(handle).st_size, 0))
             size, changed = found["store"]
-            files = {name: Published((a, b, c), text) for name, (a, b, c, text) in found["files"].items()}
+            files = {name: KnownFile.from_json(*file) for name, file in found["files"].items()}
             return cls((size, changed), found["schema"], files)
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -50,7 +69,7 @@ class Memo:
 
         In place and without fsync: what a crash leaves does not parse, or speaks of another store.
         """
-        files = {name: [*file.status, file.content_hash] for name, file in self.files.items()}
+        files = {name: file.to_json() for name, file in self.files.items()}
         data = json.dumps({"store": self.store, "schema": self.schema, "files": files}).encode()
         os.ftruncate(handle, 0)
         os.pwrite(handle, data, 0)

@@ -160,9 +160,7 @@ def check_readable(path: Path, table: Table, header: Header) -> None:
         raise StoreError(f"{path} was written by a newer eval-pipeline; update this one, or remove the file")
 
 
-def _walk(
-    folder: Path, folders: tuple[str, ...], depth: int
-) -> Iterator[tuple[tuple[str, ...], Path, os.stat_result]]:
+def _walk(folder: Path, folders: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], Path, os.stat_result]]:
     """Files of the record that are `depth` folders down."""
     if not depth:
         path = folder / _FILE

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -134,13 +135,29 @@ class Snapshot:
         rows = 0
         for start in range(0, len(files), _FILES_A_STATEMENT):
             places = [str(file.place) for file in files[start : start + _FILES_A_STATEMENT]]
-            added = self.execute(
-                f"INSERT INTO {quoted(table.name)} BY NAME "
-                f"SELECT {_columns(table)} FROM read_parquet(?, hive_partitioning = false)",
-                [places],
+            rows += self._add(
+                f"SELECT {_columns(table)} FROM read_parquet(?, hive_partitioning = false)", [places], table, files
             )
-            rows += added[0][0]
         return rows
+
+    def _add(self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile]) -> int:
+        import duckdb
+
+        try:
+            added: int = self.execute(f"INSERT INTO {quoted(table.name)} BY NAME {select}", parameters)[0][0]
+        except duckdb.ConversionException as error:
+            self.execute("ROLLBACK")
+            raise self._not_json(table, files) or error from error
+        return added
+
+    def _not_json(self, table: Table, files: Sequence[SourceFile]) -> StoreError | None:
+        """The error for the file and column that DuckDB, which names neither, stumbled over."""
+        for file in files:
+            for column in (column.name for column in table.columns if column.type == "JSON"):
+                bad = f"FROM read_parquet(?, hive_partitioning = false) WHERE NOT json_valid({quoted(column)}) LIMIT 1"
+                if self.execute(f"SELECT 1 {bad}", [str(file.place)]):
+                    return StoreError(f"{file.relative} holds text that is not JSON in {column}; correct what wrote it")
+        return None
 
     def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
         """Rows whose `unique` value is not there yet; row numbers are joined instead of rows, which may be large."""
@@ -148,14 +165,14 @@ class Snapshot:
         unique = quoted(table.unique)
         for file in files:
             source = "read_parquet(?, hive_partitioning = false, file_row_number = true)"
-            added = self.execute(
-                f"INSERT INTO {quoted(table.name)} BY NAME SELECT {_columns(table)} FROM {source} "
+            rows += self._add(
+                f"SELECT {_columns(table)} FROM {source} "
                 f"WHERE file_row_number IN (SELECT min(new.file_row_number) FROM {source} AS new "
                 f"WHERE NOT EXISTS (FROM {quoted(table.name)} AS old WHERE old.{unique} = new.{unique}) "
                 f"GROUP BY new.{unique})",
                 [str(file.place), str(file.place)],
+                *(table, [file]),
             )
-            rows += added[0][0]
         return rows
 
     def _drop_orphans(self, table: Table) -> None:

@@ -1,6 +1,5 @@
 """Whether two programs are the same expression up to algebra."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -18,9 +17,11 @@ from eval_pipeline.tracks.finqa.program import (
 
 PRIME = 2**61 - 1
 _POINTS = 3
+_ONES = (1,) * _POINTS
 
-Fingerprint = tuple[int, ...]
-"""The value of an expression at the three points, modulo the prime."""
+Residues = tuple[int, ...]
+Fraction = tuple[Residues, Residues]
+"""Numerator and denominator at each of the points, modulo the prime; so nothing is inverted on the way."""
 
 
 class _DivisionByZeroError(Exception):
@@ -37,17 +38,20 @@ def same_expression(plan: Program, gold: Program) -> bool:
 
     Refinement: a literal whose value equals that of a `const_*` in either program is read as that number, for
     `(a - b) / b * 100` divided by `const_100` could not cancel otherwise. The sign of a literal is a factor, so that
-    `a + -5` is `a - 5`. Where a divisor is zero at a point, the programs are compared step by step instead.
+    `a + -5` is `a - 5`. Where a divisor is zero at a point, only programs with the same steps are the same.
     """
     for program in (plan, gold):
         if any(step_problems(step, index) for index, step in enumerate(program.steps)):
             return False
+    shapes: dict[object, int] = {}
+    if _shape(plan, shapes) == _shape(gold, shapes):
+        return True
     constants = _constants(plan) | _constants(gold)
     try:
-        return _fingerprint(plan, constants) == _fingerprint(gold, constants)
+        (a, b), (c, d) = _value(plan, constants), _value(gold, constants)
     except _DivisionByZeroError:
-        shapes: dict[object, int] = {}
-        return _shape(plan, shapes) == _shape(gold, shapes)
+        return False
+    return _times(a, d) == _times(c, b)
 
 
 def _constants(program: Program) -> set[float]:
@@ -55,64 +59,78 @@ def _constants(program: Program) -> set[float]:
     return {abs(argument.value) for step in steps for argument in step.arguments if isinstance(argument, Constant)}
 
 
-def _fingerprint(program: Program, constants: set[float]) -> Fingerprint:
-    found: list[Fingerprint] = []
+def _value(program: Program, constants: set[float]) -> Fraction:
+    found: list[Fraction] = []
     for step in program.steps:
         arguments = [_argument(argument, found, constants) for argument in step.arguments]
         found.append(arguments[0] if step.operation == EXTRACT else _apply(step.operation, arguments))
     return found[-1]
 
 
-def _argument(argument: Argument, found: list[Fingerprint], constants: set[float]) -> Fingerprint:
+def _argument(argument: Argument, found: list[Fraction], constants: set[float]) -> Fraction:
     if isinstance(argument, Reference):
         return found[argument.step]
     if isinstance(argument, Label):
-        return _symbol(f"text {normalised_text(argument.text)}")
+        return _symbol(f"text {normalised_text(argument.text)}"), _ONES
     size = abs(argument.value)
     if isinstance(argument, Constant) or size in constants:
         return _number(argument.value)
     symbol = _symbol(f"literal {size:.12g}")  # 8.04 / 100 and 0.0804 differ in the last bit
-    return _negated(symbol) if argument.value < 0 else symbol
+    return (tuple([-x % PRIME for x in symbol]) if argument.value < 0 else symbol), _ONES
 
 
 @lru_cache(maxsize=8192)
-def _symbol(key: str) -> Fingerprint:
+def _symbol(key: str) -> Residues:
     digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8 * _POINTS).digest()
     return tuple([int.from_bytes(digest[8 * i : 8 * i + 8], "little") % PRIME for i in range(_POINTS)])
 
 
-@lru_cache(maxsize=256)
-def _number(value: float) -> Fingerprint:
+def _number(value: float) -> Fraction:
     numerator, denominator = value.as_integer_ratio()
-    return (numerator * pow(denominator, -1, PRIME) % PRIME,) * _POINTS
+    return (numerator % PRIME,) * _POINTS, (denominator % PRIME,) * _POINTS
 
 
-def _negated(a: Fingerprint) -> Fingerprint:
-    return tuple([-x % PRIME for x in a])
+def _times(a: Residues, b: Residues) -> Residues:
+    return tuple([x * y % PRIME for x, y in zip(a, b, strict=True)])
 
 
-def _apply(name: str, arguments: list[Fingerprint]) -> Fingerprint:
-    if name in ("add", "sum", "average"):
-        total = tuple([sum(values) % PRIME for values in zip(*arguments, strict=True)])
-        return _quotient(total, _number(float(len(arguments)))) if name == "average" else total
-    if name in ("multiply", "product"):
-        result = arguments[0]
-        for argument in arguments[1:]:
-            result = tuple([x * y % PRIME for x, y in zip(result, argument, strict=True)])
-        return result
+def _apply(name: str, arguments: list[Fraction]) -> Fraction:
     if name in TABLE_OPERATIONS or name in ("exp", "greater"):
-        return _symbol(f"{name} {arguments}")
-    a, b = arguments
+        return _symbol(f"{name} {[_reduced(argument) for argument in arguments]}"), _ONES
+    result = arguments[0]
+    if name in ("add", "sum", "average"):
+        for argument in arguments[1:]:
+            result = _sum(result, argument, 1)
+        return _quotient(result, _number(float(len(arguments)))) if name == "average" else result
+    if name in ("multiply", "product"):
+        for a, b in arguments[1:]:
+            result = _times(result[0], a), _times(result[1], b)
+        return result
+    last = arguments[1]
     if name in ("divide", "ratio", "percentage"):
-        return _quotient(a, b)
-    difference = tuple([(x - y) % PRIME for x, y in zip(a, b, strict=True)])
-    return _quotient(difference, b) if name == "percentage_change" else difference
+        return _quotient(result, last)
+    difference = _sum(result, last, -1)
+    return _quotient(difference, last) if name == "percentage_change" else difference
 
 
-def _quotient(a: Fingerprint, b: Fingerprint) -> Fingerprint:
-    if 0 in b:
+def _sum(first: Fraction, second: Fraction, sign: int) -> Fraction:
+    (a, b), (c, d) = first, second
+    if b is d:
+        return tuple([(x + sign * y) % PRIME for x, y in zip(a, c, strict=True)]), b
+    crossed = zip(a, b, c, d, strict=True)
+    return tuple([(x * w + sign * z * y) % PRIME for x, y, z, w in crossed]), _times(b, d)
+
+
+def _quotient(first: Fraction, second: Fraction) -> Fraction:
+    (a, b), (c, d) = first, second
+    if 0 in c:
         raise _DivisionByZeroError
-    return tuple([x * pow(y, -1, PRIME) % PRIME for x, y in zip(a, b, strict=True)])
+    return _times(a, d), _times(b, c)
+
+
+def _reduced(fraction: Fraction) -> list[int]:
+    """One number a point, the same for equal fractions."""
+    return [x * pow(y, -1, PRIME) % PRIME for x, y in zip(*fraction, strict=True)]
 
 
 def _shape(program: Program, shapes: dict[object, int]) -> int:
@@ -124,7 +142,7 @@ def _shape(program: Program, shapes: dict[object, int]) -> int:
     return found[-1]
 
 
-def _part(argument: Argument, found: Sequence[int], shapes: dict[object, int]) -> int:
+def _part(argument: Argument, found: list[int], shapes: dict[object, int]) -> int:
     if isinstance(argument, Reference):
         return found[argument.step]
     key = normalised_text(argument.text) if isinstance(argument, Label) else argument.value

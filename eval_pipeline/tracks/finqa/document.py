@@ -11,7 +11,8 @@ from eval_pipeline.tracks.finqa.program import Program
 Cell = str | float
 Rows = tuple[tuple[Cell, ...], ...]
 
-_IN_TEXT = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(\s*%)?")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_FRACTION = re.compile(r"\.\d+")
 _SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
 _ALWAYS = frozenset(float(n) for n in (*range(13), 100, 1000, 1_000_000))
 
@@ -32,17 +33,15 @@ class Document:
 
     @cached_property
     def numbers(self) -> frozenset[float]:
-        """Sizes of all numbers in text, table and answers; a percentage counts as 12.5 and as 0.125."""
-        found: set[float] = set()
-        for text in (self.pre_text, self.post_text, *_texts(self.table)):
-            for digits, percent in _IN_TEXT.findall(text):
-                size = float(digits.replace(",", ""))
-                found.add(_rounded(size))
-                if percent:
-                    found.add(_rounded(size / 100))
-        found.update(_rounded(abs(cell)) for row in self.table for cell in row if not isinstance(cell, str))
-        for answer in self.answers:
-            found.add(_rounded(abs(answer.value)))
+        """Sizes of all numbers in text, table and answers; percentages as printed, `has` knows their scale."""
+        text = "\n".join((self.pre_text, self.post_text, *_texts(self.table))).replace(",", "")
+        found = set(map(float, _NUMBER.findall(text)))
+        for match in _FRACTION.finditer(text):
+            start = match.start()
+            if start == 0 or not text[start - 1].isdigit():  # .3 by itself, not the end of 12.3
+                found.add(float(match[0]))
+        found.update(abs(cell) for row in self.table for cell in row if not isinstance(cell, str))
+        found.update(_rounded(abs(answer.value)) for answer in self.answers)
         return frozenset(found)
 
     def has(self, operand: float) -> bool:

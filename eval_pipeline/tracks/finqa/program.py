@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from eval_pipeline.core.numbers import Number, parse_number
 
@@ -23,6 +24,7 @@ _GOLD_OPERATIONS = TABLE_OPERATIONS | {"add", "subtract", "multiply", "divide", 
 _REFERENCE = re.compile(r"#(\d{1,9})")
 _CONSTANT = re.compile(r"const_(m?)(\d{1,15}(?:\.\d{1,15})?)")
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
+_SIMPLE_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*(?:,|$)")
 _EXPANSIONS: dict[str, tuple[str, ...]] = {
     "percentage": ("divide",),
     "ratio": ("divide",),
@@ -85,6 +87,7 @@ class Program:
     steps: tuple[Step, ...]
 
 
+@lru_cache(maxsize=4096)
 def read_argument(text: str) -> Argument:
     """The argument that a text stands for; what is no number, reference or constant is a label."""
     text = text.strip()
@@ -119,22 +122,30 @@ def parse_program(text: str) -> Program:
 def _calls(text: str) -> Iterator[Step]:
     position, count = 0, 0
     while position < len(text):
-        match = _CALL.match(text, position)
-        if match is None:
-            raise ValueError(
-                f"expected a number or operation(argument, argument), found '{text[position : position + 40]}'"
-            )
-        name, end = match[1], _closing(text, match.end())
-        yield _gold_step(name, text[match.end() : end], count)
+        if simple := _SIMPLE_CALL.match(text, position):
+            yield _gold_step(simple[1], simple[2], count)
+            position = simple.end()
+        else:
+            name, inside, position = _call_with_brackets(text, position, count)
+            yield _gold_step(name, inside, count)
         count += 1
-        rest = text[end + 1 :].lstrip()
-        if rest and not rest.startswith(","):
-            raise ValueError(f"expected a comma after step {count - 1}, found '{rest[:40]}'")
-        position = len(text) - len(rest) + 1 if rest else len(text)
+
+
+def _call_with_brackets(text: str, position: int, index: int) -> tuple[str, str, int]:
+    """Operation, what is between its brackets, and where the next call starts; row labels may hold brackets."""
+    match = _CALL.match(text, position)
+    if match is None:
+        found = text[position : position + 40]
+        raise ValueError(f"expected a number or operation(argument, argument), found '{found}'")
+    end = _closing(text, match.end())
+    rest = text[end + 1 :].lstrip()
+    if rest and not rest.startswith(","):
+        raise ValueError(f"expected a comma after step {index}, found '{rest[:40]}'")
+    return match[1], text[match.end() : end], len(text) - len(rest) + 1 if rest else len(text)
 
 
 def _closing(text: str, start: int) -> int:
-    """Position of the bracket that closes the call; row labels may hold brackets of their own."""
+    """Position of the bracket that closes the call."""
     depth = 1
     for position in range(start, len(text)):
         if text[position] == "(":

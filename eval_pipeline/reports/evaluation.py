@@ -1,0 +1,182 @@
+"""One evaluation as the reports read it from the record."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.profile import Profile
+from eval_pipeline.store import tables
+from eval_pipeline.store.record import Header, Record, RecordKey
+from eval_pipeline.store.schemas import Table
+
+Row = dict[str, Any]
+
+ALL = "all"
+_READ = (
+    tables.SUITES,
+    tables.CASES,
+    tables.TURNS,
+    tables.MODEL_VERSIONS,
+    tables.GENERATIONS,
+    tables.GENERATION_PROMPTS,
+    tables.VALIDATION,
+    tables.RECOVERY_ATTEMPTS,
+    tables.RECOVERY_PROMPTS,
+    tables.EVIDENCE,
+    tables.METRICS,
+    tables.TURN_RESULTS,
+    tables.ERRORS,
+    tables.STATISTICS,
+    tables.ACCURACY_BY_COMPLEXITY,
+    tables.COST_PER_CORRECT_ANSWER,
+    tables.COMPLEXITY_CEILING,
+    tables.ERROR_ANALYSIS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the run that asked the model was to do.
+
+    Attributes:
+        scope: `full`, or which part of the suite was asked for, as JSON.
+        turns, cases: in that scope; None where no run is on record.
+        software: package name to version.
+    """
+
+    scope: str
+    turns: int | None = None
+    cases: int | None = None
+    software: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        return self.scope == "full"
+
+
+class Evaluation:
+    """What one model version did with one suite on one date; reads lazily and once."""
+
+    def __init__(self, record: Record, partition: Partition, profile: Profile) -> None:
+        self._record = record
+        self.partition = partition
+        self.profile = profile
+
+    def made_from(self) -> dict[str, str]:
+        """Hashes of everything that the reports show.
+
+        Of `runs` only what they show of it, since every run adds a row there.
+
+        Raises:
+            UsageError: the record lacks one of the tables.
+        """
+        hashes = {table.name: self._header(table).content_hash for table in (*_READ, self.profile.turns_table)}
+        planned = self.planned
+        hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
+        metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
+        hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
+        return hashes
+
+    def read(self, table: Table) -> pa.Table:
+        """Rows of a table that belong to this evaluation, or to its suite or model version."""
+        return self._record.read(table, self._key(table))
+
+    def rows(self, table: Table) -> list[Row]:
+        """As `read`, as Python values; for tables of moderate size."""
+        rows: list[Row] = self.read(table).to_pylist()
+        return rows
+
+    @cached_property
+    def results(self) -> pa.Table:
+        """`turn_results`."""
+        return self.read(tables.TURN_RESULTS)
+
+    @cached_property
+    def suite(self) -> Row:
+        """The row of `suites`."""
+        return self.rows(tables.SUITES)[0]
+
+    @cached_property
+    def model(self) -> Row:
+        """The row of `model_versions`."""
+        return self.rows(tables.MODEL_VERSIONS)[0]
+
+    @cached_property
+    def statistics(self) -> list[Row]:
+        """Rows of `statistics`."""
+        return self.rows(tables.STATISTICS)
+
+    @cached_property
+    def overall(self) -> dict[str, Row]:
+        """Rows of `statistics` over all turns, by metric."""
+        return {row["metric"]: row for row in self.statistics if row["split"] == ALL}
+
+    @cached_property
+    def cost(self) -> Row:
+        """The row of `cost_per_correct_answer`."""
+        return self.rows(tables.COST_PER_CORRECT_ANSWER)[0]
+
+    @cached_property
+    def ceilings(self) -> list[Row]:
+        """Rows of `complexity_ceiling`, the gold's axis first."""
+        return self.rows(tables.COMPLEXITY_CEILING)
+
+    @cached_property
+    def levels(self) -> list[Row]:
+        """Rows of `accuracy_by_complexity`."""
+        return self.rows(tables.ACCURACY_BY_COMPLEXITY)
+
+    @cached_property
+    def error_groups(self) -> list[Row]:
+        """Rows of `error_analysis`."""
+        return self.rows(tables.ERROR_ANALYSIS)
+
+    @cached_property
+    def planned(self) -> Planned:
+        """From the last run that asked the model."""
+        scope = self._header(tables.GENERATIONS).made_from.get("scope", "full")
+        key = RecordKey.of(self.partition)
+        if self._record.header(tables.RUNS, key) is None:
+            return Planned(scope)
+        rows = [row for row in self._record.read(tables.RUNS, key).to_pylist() if row["scope"] is not None]
+        if not rows:
+            return Planned(scope)
+        last = max(rows, key=lambda row: row["started_at"])
+        return Planned(scope, last["turns_planned"], last["cases_planned"], json.loads(last["software"] or "{}"))
+
+    @property
+    def simulated(self) -> bool:
+        """The responses are not a real model's."""
+        return bool(self.model["simulated"])
+
+    @property
+    def turns(self) -> int:
+        """Turns evaluated, every sample counted."""
+        return int(self.results.num_rows)
+
+    @cached_property
+    def several_samples(self) -> bool:
+        """Turns were asked more than once."""
+        return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
+
+    def _header(self, table: Table) -> Header:
+        header = self._record.header(table, self._key(table))
+        if header is None:
+            part = self.partition
+            place = f"{part.suite}, {part.model_version}, {part.eval_date}"
+            raise UsageError(f"the record has no {table.name} of {place} yet; materialise what comes before first")
+        return header
+
+    def _key(self, table: Table) -> RecordKey:
+        if table.key == "suite":
+            return RecordKey.of_suite(self.partition.suite)
+        if table.key == "model_version":
+            return RecordKey.of_model_version(self.partition.model_version)
+        return RecordKey.of(self.partition)

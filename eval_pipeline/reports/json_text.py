@@ -1,0 +1,54 @@
+"""JSON that other programs accept and people can read."""
+
+import json
+from math import isfinite
+from typing import Any
+
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+
+
+def readable_json(value: Any, depth: int) -> str:
+    """JSON text with an entry a line down to a depth, and what lies deeper on one line.
+
+    NaN and infinities, which JSON has not, become null.
+    """
+    pieces: list[str] = []
+    _put(value, depth, "\n", pieces)
+    pieces.append("\n")
+    return "".join(pieces)
+
+
+def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
+    if depth == 0 or not value or not isinstance(value, dict | list):
+        pieces.append(_one_line(value))
+        return
+    inner, lead = newline + "  ", ""
+    if isinstance(value, dict):
+        pieces.append("{")
+        for name, entry in value.items():
+            pieces.append(f"{lead}{inner}{_COMPACT.encode(str(name))}: ")
+            _put(entry, depth - 1, inner, pieces)
+            lead = ","
+        pieces.append(newline + "}")
+    else:
+        pieces.append("[")
+        for entry in value:
+            pieces.append(lead + inner)
+            _put(entry, depth - 1, inner, pieces)
+            lead = ","
+        pieces.append(newline + "]")
+
+
+def _one_line(value: Any) -> str:
+    try:
+        return _COMPACT.encode(value)
+    except ValueError:
+        return _COMPACT.encode(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,108 @@
+"""`statistics.json`: the aggregates, named as in spec/statistics.md."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.json_text import readable_json
+
+_FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")
+_KEY = frozenset({"suite", "model_version", "eval_date"})
+
+
+def write_statistics(evaluation: Evaluation, folder: Path) -> None:
+    """Writes the file."""
+    (folder / "statistics.json").write_text(readable_json(statistics(evaluation), 4), encoding="utf-8")
+
+
+def statistics(evaluation: Evaluation) -> dict[str, Any]:
+    """What was evaluated, the named fields, and behind each its uncertainty.
+
+    A field that the data cannot carry is null; `overall`, `cost` and `complexity_ceiling` hold the reason.
+    """
+    return {
+        **_evaluated(evaluation),
+        **_named(evaluation),
+        "overall": {metric: _figures(row) for metric, row in evaluation.overall.items()},
+        "splits": _splits(evaluation),
+        "cost": _without_key(evaluation.cost),
+        "complexity_ceiling": {row["axis"]: _without_key(row) for row in evaluation.ceilings},
+        "accuracy_by_complexity": _levels(evaluation),
+        "error_analysis": [_without_key(row) for row in evaluation.error_groups],
+    }
+
+
+def _evaluated(evaluation: Evaluation) -> dict[str, Any]:
+    partition, suite, model, planned = evaluation.partition, evaluation.suite, evaluation.model, evaluation.planned
+    return {
+        "suite": partition.suite,
+        "suite_version": suite["version"],
+        "suite_content_hash": suite["content_hash"],
+        "track": evaluation.profile.track,
+        "primary_metric": evaluation.profile.primary_metric,
+        "model_version": partition.model_version,
+        "provider": model["provider"],
+        "model": model["model"],
+        "identity_hash": model["identity_hash"],
+        "simulated": evaluation.simulated,
+        "recorded": model["recorded"],
+        "eval_date": partition.eval_date.isoformat(),
+        "scope": planned.scope if planned.is_full else json.loads(planned.scope),
+        "software": dict(planned.software),
+        "turns_planned": planned.turns,
+        "turns": evaluation.turns,
+        "conversations": evaluation.cost["conversations"],
+    }
+
+
+def _named(evaluation: Evaluation) -> dict[str, Any]:
+    overall, profile = evaluation.overall, evaluation.profile
+    fields: dict[str, Any] = {
+        "accuracy": _mean(overall.get("correct")),
+        "first_attempt_accuracy": _mean(overall.get("first_attempt_correct")),
+        "conversation_success": _mean(overall.get("conversation_success")),
+    }
+    fields |= {metric.mean_name: _mean(overall.get(metric.name)) for metric in profile.averaged}
+    fields["cost_per_correct_answer"] = evaluation.cost["tokens_per_success"]
+    fields["usd_per_correct_answer"] = evaluation.cost["usd_per_success"]
+    fields["accuracy_by_turn_number"] = _by_turn(evaluation, "correct")
+    fields["avg_operations_by_turn"] = _by_turn(evaluation, "operations_per_turn")
+    fields["latency_ms_p50"] = _mean(overall.get("latency_ms_p50"))
+    fields["latency_ms_p95"] = _mean(overall.get("latency_ms_p95"))
+    return fields
+
+
+def _by_turn(evaluation: Evaluation, metric: str) -> dict[str, float | None]:
+    """Turn index, from 0, to the mean over the turns there."""
+    rows = [row for row in evaluation.statistics if row["metric"] == metric and row["split"] == "turn_number"]
+    return {row["split_value"]: row["mean"] for row in sorted(rows, key=lambda row: int(row["split_value"]))}
+
+
+def _splits(evaluation: Evaluation) -> dict[str, dict[str, dict[str, Row]]]:
+    """Split → group → metric → figures."""
+    splits: dict[str, dict[str, dict[str, Row]]] = {}
+    for row in evaluation.statistics:
+        if row["split"] != ALL:
+            groups = splits.setdefault(row["split"], {})
+            groups.setdefault(row["split_value"], {})[row["metric"]] = _figures(row)
+    return splits
+
+
+def _levels(evaluation: Evaluation) -> dict[str, list[Row]]:
+    axes: dict[str, list[Row]] = {row["axis"]: [] for row in evaluation.ceilings}
+    for row in evaluation.levels:
+        axes.setdefault(row["axis"], []).append({name: row[name] for name in row if name not in _KEY | {"axis"}})
+    return axes
+
+
+def _figures(row: Row) -> Row:
+    return {name: row[name] for name in _FIGURES}
+
+
+def _without_key(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name not in _KEY}
+
+
+def _mean(row: Row | None) -> float | None:
+    return row["mean"] if row else None

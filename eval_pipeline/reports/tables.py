@@ -1,0 +1,107 @@
+"""The flat files: summary, turns, validation and errors, each as Parquet and as CSV.
+
+CSV holds the data exactly as they are: a text that starts with `=` stands there as it is, in quotes. Who opens files of
+models' answers in a spreadsheet takes `report.xlsx`, where no text can become a formula.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.summary import summarise
+from eval_pipeline.store import tables
+
+_RENAMED = {"case_id": "conversation_id", "turn_index": "turn_idx", "error_class": "error_type"}
+_KEY = ("suite", "model_version", "eval_date")
+_TURNS_FIRST = (
+    "turn_id",
+    "conversation_id",
+    "turn_idx",
+    "sample",
+    "question",
+    "expected",
+    "answer",
+    "correct",
+    "first_attempt_correct",
+    "score",
+    "outcome",
+    "error_type",
+)
+_TURNS_LAST = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attempts", "complexity", "simulated")
+_FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
+_ERRORS_FIRST = (
+    "trace_id",
+    "conversation_id",
+    "turn_idx",
+    "question",
+    "expected_answer",
+    "error_type",
+    "error_message",
+    "has_type2_question",
+    "has_non_numeric_values",
+    "plan_steps",
+    "operations_per_turn",
+    "error_context",
+)
+
+
+def write_summary(evaluation: Evaluation, folder: Path) -> None:
+    """A row a conversation and sample."""
+    _write(summarise(evaluation, turns_table(evaluation)), folder, "summary")
+
+
+def write_turns(evaluation: Evaluation, folder: Path) -> None:
+    """A row a turn and sample, with every metric."""
+    _write(turns_table(evaluation), folder, "turns")
+
+
+def write_validation(evaluation: Evaluation, folder: Path) -> None:
+    """A row a validated artefact."""
+    _write(_ordered(_renamed(evaluation.read(tables.VALIDATION)), ("turn_id", "conversation_id"), ()), folder, "validation")
+
+
+def write_errors(evaluation: Evaluation, folder: Path) -> None:
+    """A row a failed turn."""
+    _write(errors_table(evaluation), folder, "errors")
+
+
+def turns_table(evaluation: Evaluation) -> pa.Table:
+    """The track's wide table and what all tracks share, in the order in which people read it."""
+    wide, results = evaluation.read(evaluation.profile.turns_table), evaluation.results
+    if not (wide["turn_id"].equals(results["turn_id"]) and wide["sample"].equals(results["sample"])):
+        name = evaluation.profile.turns_table.name
+        raise StoreError(f"{name} and turn_results are not of the same turns; materialise turn_metrics again")
+    for name in _FROM_RESULTS:
+        if name not in wide.column_names:
+            wide = wide.append_column(name, results[name])
+    return _ordered(_renamed(wide), _TURNS_FIRST, _TURNS_LAST)
+
+
+def errors_table(evaluation: Evaluation) -> pa.Table:
+    """`errors` under the names of `errors.csv`; a wrong answer has `error_type = 'wrong_answer'`."""
+    table = _renamed(evaluation.read(tables.ERRORS))
+    place = table.column_names.index("error_type")
+    table = table.set_column(place, "error_type", pc.fill_null(table["error_type"], "wrong_answer"))
+    return _ordered(table, _ERRORS_FIRST, ())
+
+
+def _renamed(table: pa.Table) -> pa.Table:
+    return table.rename_columns([_RENAMED.get(name, name) for name in table.column_names])
+
+
+def _ordered(table: pa.Table, first: tuple[str, ...], last: tuple[str, ...]) -> pa.Table:
+    """The columns with some in front and some behind; those that are the same in every row come at the very end."""
+    ends = (*first, *last, *_KEY)
+    middle = [name for name in table.column_names if name not in ends]
+    return table.select([*first, *middle, *last, *_KEY])
+
+
+def _write(table: pa.Table, folder: Path, name: str) -> None:
+    table = table.replace_schema_metadata(None)
+    pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    pa_csv.write_csv(table, folder / f"{name}.csv")

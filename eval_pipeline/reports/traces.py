@@ -1,0 +1,173 @@
+"""`traces/<conversation>.json`: everything about one conversation."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eval_pipeline.core.ids import trace_id
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.json_text import readable_json
+from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.store import tables
+
+_DEPTH = 5
+_BATCH = 500
+_PLACE = frozenset({"suite", "model_version", "eval_date", "turn_id", "case_id", "turn_index", "sample"})
+_JSON = frozenset({"artefact", "result", "metadata", "details", "checks", "errors", "gold", "tags", "features"})
+_RESULT = (
+    *("question", "expected", "answer", "correct", "first_attempt_correct", "score", "outcome", "error_class"),
+    *("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "complexity"),
+)
+
+
+class ByCase:
+    """Rows of a table handed out a case at a time; only a few hundred are Python values at once.
+
+    Args:
+        order: ids of the cases, in the order in which they will be asked for.
+    """
+
+    def __init__(self, table: pa.Table, order: pa.Array) -> None:
+        ranks = pc.index_in(table["case_id"], value_set=order).to_numpy()
+        if table.num_rows and (np.diff(ranks) < 0).any():
+            table = table.take(np.argsort(ranks, kind="stable"))
+        self._rows = _rows(table)
+        self._next: Row | None = next(self._rows, None)
+
+    def take(self, case_id: str) -> list[Row]:
+        """The rows of a case, in the table's order."""
+        taken = []
+        while self._next is not None and self._next["case_id"] == case_id:
+            taken.append(self._next)
+            self._next = next(self._rows, None)
+        return taken
+
+
+class Prompts:
+    """Texts of prompts by hash; kept as Arrow, made Python text when asked for."""
+
+    def __init__(self, *found: pa.Table) -> None:
+        self._texts = pa.concat_tables(found)["text"]
+        hashes = pa.concat_tables(found)["prompt_hash"].to_pylist()
+        self._places = {text: place for place, text in enumerate(hashes)}
+
+    def text(self, prompt_hash: str) -> str | None:
+        """The prompt, or None where the record does not hold it."""
+        place = self._places.get(prompt_hash)
+        return None if place is None else str(self._texts[place].as_py())
+
+
+def write_traces(evaluation: Evaluation, folder: Path) -> None:
+    """A file for each conversation that was evaluated."""
+    (folder / "traces").mkdir()
+    for case_id, trace in traces(evaluation):
+        (folder / trace_file(case_id)).write_text(readable_json(trace, _DEPTH), encoding="utf-8")
+
+
+def traces(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The conversations in the order of the results, one at a time."""
+    order = evaluation.results["case_id"].unique()
+    cases = {row["case_id"]: row for row in _of_cases(evaluation.read(tables.CASES), order).to_pylist()}
+    prompts = Prompts(evaluation.read(tables.GENERATION_PROMPTS), evaluation.read(tables.RECOVERY_PROMPTS))
+    by_case = {
+        name: ByCase(_of_cases(table, order), order)
+        for name, table in {
+            "gold": evaluation.read(tables.TURNS),
+            "results": evaluation.results,
+            "generations": evaluation.read(tables.GENERATIONS),
+            "recovery": evaluation.read(tables.RECOVERY_ATTEMPTS),
+            "validation": evaluation.read(tables.VALIDATION),
+            "evidence": evaluation.read(tables.EVIDENCE),
+            "metrics": evaluation.read(tables.METRICS),
+        }.items()
+    }
+    for case_id in order.to_pylist():
+        rows = {name: source.take(case_id) for name, source in by_case.items()}
+        yield case_id, _trace(evaluation, cases[case_id], rows, prompts)
+
+
+def _of_cases(table: pa.Table, order: pa.Array) -> pa.Table:
+    return table.filter(pc.is_in(table["case_id"], value_set=order))
+
+
+def _rows(table: pa.Table) -> Iterator[Row]:
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        yield from batch.to_pylist()
+
+
+def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], prompts: Prompts) -> dict[str, Any]:
+    partition = evaluation.partition
+    gold = {row["turn_id"]: row for row in rows["gold"]}
+    return {
+        "conversation_id": case["case_id"],
+        "suite": partition.suite,
+        "model_version": partition.model_version,
+        "eval_date": partition.eval_date.isoformat(),
+        "simulated": evaluation.simulated,
+        "all_right": all(row["correct"] for row in rows["results"]),
+        "source": {"file": case["source_file"], "line": case["source_line"], "hash": case["source_hash"]},
+        "cluster": case["cluster"],
+        "tags": _value("tags", case["tags"]),
+        "features": _value("features", case["features"]),
+        "case": _loaded(case["content"]),
+        "turns": [_turn(row, gold.get(row["turn_id"], {}), rows, prompts, partition.model_version) for row in rows["results"]],
+    }
+
+
+def _turn(result: Row, gold: Row, rows: Mapping[str, list[Row]], prompts: Prompts, model_version: str) -> Row:
+    def mine(name: str) -> list[Row]:
+        place = (result["turn_id"], result["sample"])
+        return [row for row in rows[name] if (row["turn_id"], row["sample"]) == place]
+
+    return {
+        "trace_id": trace_id(result["turn_id"], model_version),
+        "turn_id": result["turn_id"],
+        "turn_idx": result["turn_index"],
+        "sample": result["sample"],
+        **{name: result[name] for name in _RESULT},
+        "expected_printed": gold.get("expected_printed"),
+        "gold": _value("gold", gold.get("gold")),
+        "gold_problem": gold.get("gold_problem"),
+        "attempts": [_attempt(row, prompts) for row in (*mine("generations"), *mine("recovery"))],
+        "validation": [_plain(row) for row in mine("validation")],
+        "evidence": [_plain(row) for row in mine("evidence")],
+        "metrics": {row["metric"]: _metric(row) for row in mine("metrics")},
+    }
+
+
+def _attempt(row: Row, prompts: Prompts) -> Row:
+    shown = _plain(row)
+    number = shown.pop("number")
+    return {"number": number, "prompt": prompts.text(row["prompt_hash"]), **shown}
+
+
+def _metric(row: Row) -> Row:
+    """Value and version always; label, reason, details and error where there are any."""
+    shown: Row = {"value": row["value"]}
+    for name in ("label", "reason", "details", "error"):
+        if row[name] is not None:
+            shown[name] = _value(name, row[name])
+    return shown | {"version": row["scorer_version"]}
+
+
+def _plain(row: Row) -> Row:
+    return {name: _value(name, value) for name, value in row.items() if name not in _PLACE}
+
+
+def _value(name: str, value: Any) -> Any:
+    return _loaded(value) if name in _JSON else value
+
+
+def _loaded(text: str | None) -> Any:
+    """The JSON value in a text; a text that holds none stays a text."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

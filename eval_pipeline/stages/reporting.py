@@ -1,0 +1,59 @@
+"""Reports: the files that people open, from what the record holds of a partition."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.paths import WORKBOOK, report_folder
+from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
+from eval_pipeline.reports.registry import write_reports
+from eval_pipeline.stages.tables import turns_table
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.tracks.base import Track
+
+REPORT_VERSION = "1"
+
+MEAN_NAMES: Mapping[str, str] = {
+    "numerical_match": "numerical_accuracy",
+    "unit_agnostic_match": "unit_agnostic_accuracy",
+    "sign_agnostic_match": "sign_agnostic_accuracy",
+    "general_match": "general_accuracy",
+}
+"""Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
+
+
+def report(workspace: Workspace, partition: Partition) -> StageResult:
+    """Writes the report's folder of a partition where it is not current.
+
+    Raises:
+        UsageError: the record does not hold the partition's aggregates yet.
+        StoreError: a file cannot be written.
+    """
+    evaluation = Evaluation(workspace.record, partition, profile(workspace.track(partition.suite)))
+    folder = report_folder(workspace.home.reports, partition)
+    made_from = evaluation.made_from() | {"report": REPORT_VERSION}
+    written = write_reports(evaluation, folder, REPORT_VERSION)
+    facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK}
+    return StageResult(evaluation.turns, json_hash(made_from), not written, facts)
+
+
+def workbook_path(home: Home, partition: Partition) -> Path:
+    """Where the workbook of a partition is, whether it exists or not."""
+    return report_folder(home.reports, partition) / WORKBOOK
+
+
+def profile(track: Track) -> Profile:
+    """What the reports have to know of a track."""
+    return Profile(
+        track.name,
+        track.primary_metric,
+        tuple(
+            MetricInfo(m.name, m.kind, m.description, MEAN_NAMES.get(m.name) or mean_name(m.name, m.kind))
+            for m in track.metrics
+        ),
+        tuple(column.name for column in track.feature_columns),
+        turns_table(track),
+    )

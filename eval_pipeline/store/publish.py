@@ -1,0 +1,222 @@
+"""Publishing: making `eval.duckdb` hold what the record holds, without anyone ever seeing it half done.
+
+Under a lock the last store is copied aside, the partitions that differ are replaced in one transaction, and the copy is
+renamed over it. Whoever has the old file open keeps a consistent old snapshot.
+"""
+
+import fcntl
+import shutil
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.ddl import schema_hash, schema_sql
+from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
+from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.store.listing import Listing
+from eval_pipeline.store.memo import KnownFile, Memo, store_status
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.snapshot import Change, engine, opened, ordered
+from eval_pipeline.store.tables import all_tables
+
+if TYPE_CHECKING:
+    import duckdb
+
+_FICLONE = 0x40049409
+_COMPACT_ABOVE = 0.4
+_LOCK_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What publishing did.
+
+    Attributes:
+        path: the store.
+        tables: names of the tables whose rows changed, in the store's order; none if it was up to date.
+        partitions_replaced: (table, key) pairs whose rows were put in or replaced.
+        partitions_removed: (table, key) pairs whose rows were taken out, because their files are gone.
+        rows: rows put in.
+        full: the store was built anew from the record.
+        compacted: free blocks were given back.
+        seconds: wall time, waiting for another publisher included.
+        note: why the store was built anew unasked; empty otherwise.
+    """
+
+    path: Path
+    tables: tuple[str, ...] = ()
+    partitions_replaced: int = 0
+    partitions_removed: int = 0
+    rows: int = 0
+    full: bool = False
+    compacted: bool = False
+    seconds: float = 0.0
+    note: str = ""
+
+
+def publish(
+    record: Record,
+    out: Path,
+    track_tables: Sequence[Table],
+    changed: Collection[RecordKey] | None = None,
+    *,
+    lock_seconds: float = _LOCK_SECONDS,
+) -> Published:
+    """Brings the published store up to date; costs next to nothing where it is.
+
+    A store that is missing, damaged, changed by something else or of another schema is built anew.
+
+    Args:
+        record: where the rows are.
+        out: the store's file.
+        track_tables: the tables of the tracks, as `track_turns_table` makes them.
+        changed: look at these keys only (also where their files are gone), so that what other runs are just writing
+            is left for them to publish; by default, at everything.
+        lock_seconds: how long to wait for another publisher.
+
+    Raises:
+        StoreError: a file of the record is damaged, there is no room, or the lock was not to be had. The store is
+            then as it was.
+    """
+    return _Publisher(record, out, track_tables).run(changed, full=False, lock_seconds=lock_seconds)
+
+
+def publish_full(
+    record: Record, out: Path, track_tables: Sequence[Table], *, lock_seconds: float = _LOCK_SECONDS
+) -> Published:
+    """Builds the published store anew from the record alone. Arguments and errors are those of `publish`."""
+    return _Publisher(record, out, track_tables).run(None, full=True, lock_seconds=lock_seconds)
+
+
+class _Publisher:
+    def __init__(self, record: Record, out: Path, track_tables: Sequence[Table]) -> None:
+        self._record = record
+        self._out = out
+        self._new = out.with_name(f"{out.name}.new")
+        self._compact = out.with_name(f"{out.name}.new.compact")
+        self._workspace = out.with_name(f"{out.name}.new.migrated")
+        self._track_tables = track_tables
+        self._schema = schema_sql(track_tables)
+        self._schema_hash = schema_hash(self._schema)
+
+    def run(self, changed: Collection[RecordKey] | None, *, full: bool, lock_seconds: float) -> Published:
+        started = time.monotonic()
+        with locked(self._out.with_name(f"{self._out.name}.lock"), lock_seconds) as lock:
+            try:
+                published = self._publish(lock, changed, full=full)
+            except OSError as error:
+                raise write_error(self._out, error) from error
+        return replace(published, seconds=time.monotonic() - started)
+
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        memo = Memo.load(lock)
+        store = store_status(self._out)
+        if full or store is None:
+            return self._rebuild(lock, "")
+        if memo is None or memo.store != store:
+            return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
+        if memo.schema != self._schema_hash:
+            return self._rebuild(lock, "the tables have another schema now")
+        return self._update(lock, memo, changed)
+
+    def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> Published:
+        listing = Listing(self._record, self._track_tables, changed)
+        fresh, gone = listing.fresh(memo.files), listing.gone(memo.files)
+        if not fresh and not gone:
+            return Published(self._out)
+        now = {name: file for name, file in memo.files.items() if name not in gone} | fresh
+        self._clear()
+        try:
+            changes = listing.changes(memo.files, now, self._workspace)
+            if not changes:
+                Memo(memo.store, memo.schema, now).save(lock)
+                return Published(self._out)
+            _copy(self._out, self._new)
+            result = self._write(lock, changes, now, fresh=False)
+        except _UnusableError as error:
+            return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
+        finally:
+            self._clear()
+        return result
+
+    def _rebuild(self, lock: int, note: str) -> Published:
+        listing = Listing(self._record, self._track_tables)
+        now = listing.fresh({})
+        self._clear()
+        try:
+            changes = listing.changes({}, now, self._workspace)
+            result = self._write(lock, changes, now, fresh=True)
+        except _UnusableError as error:
+            raise StoreError(f"cannot publish to {self._out}: {error}") from error
+        finally:
+            self._clear()
+        return replace(result, full=True, note=note)
+
+    def _write(self, lock: int, changes: Sequence[Change], now: dict[str, KnownFile], *, fresh: bool) -> Published:
+        """Makes the changes in the file aside and puts it in place."""
+        import duckdb
+
+        changes = ordered(changes, self._track_tables)
+        target = self._new
+        try:
+            with engine(self._new) as connection, opened(connection, self._new) as snapshot:
+                if fresh:
+                    snapshot.create(self._schema, self._schema_hash)
+                rows = snapshot.apply(changes, all_tables(self._track_tables), fresh=fresh)
+                if not fresh and snapshot.free_share() > _COMPACT_ABOVE:
+                    target = self._compact
+                    snapshot.compact(target)
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+        self._put_in_place(target)
+        status = store_status(self._out)
+        if status is not None:
+            Memo(status, self._schema_hash, now).save(lock)
+        removed = sum(not change.files for change in changes)
+        return Published(
+            self._out,
+            tables=tuple(dict.fromkeys(change.table.name for change in changes)),
+            partitions_replaced=len(changes) - removed,
+            partitions_removed=removed,
+            rows=rows,
+            compacted=target == self._compact,
+        )
+
+    def _put_in_place(self, target: Path) -> None:
+        log = target.with_name(f"{target.name}.wal")
+        if log.exists():
+            raise StoreError(f"DuckDB left {log} behind, so {target} is not whole; publish again")
+        fsync_path(target)
+        # A program that had the store open for writing and was killed left a log, which does not fit the new file.
+        self._out.with_name(f"{self._out.name}.wal").unlink(missing_ok=True)
+        replace_durably(target, self._out)
+
+    def _clear(self) -> None:
+        """Removes what this publisher, or a killed one, made aside: under the lock no one else is at it."""
+        shutil.rmtree(self._workspace, ignore_errors=True)
+        for path in self._out.parent.glob(f"{self._out.name}.new*"):
+            with suppress(OSError):
+                path.unlink()
+
+    def _explained(self, error: "duckdb.Error") -> Exception:
+        message = str(error)
+        if no_room_text(message):
+            return no_room(self._out)
+        return _UnusableError((message.splitlines() or [""])[0])
+
+
+class _UnusableError(Exception):
+    """DuckDB cannot work with the file: it is damaged, or what is put into it is refused."""
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copies a file, sharing its blocks where the file system can."""
+    with source.open("rb") as old, target.open("wb") as new, suppress(OSError):
+        fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+        return
+    shutil.copyfile(source, target)

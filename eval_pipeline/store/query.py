@@ -1,0 +1,71 @@
+"""Reading the published store: a connection through which nothing can be written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.ddl import text
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def connect_read_only(path: Path) -> "duckdb.DuckDBPyConnection":
+    """A connection to the store as it is now; later publishing does not change what it sees. Close it after use.
+
+    Raises:
+        StoreError: there is no store yet, or it cannot be opened.
+    """
+    import duckdb
+
+    if not path.is_file():
+        raise StoreError(f"no store at {path}; run `eval-pipeline run` first")
+    connection = duckdb.connect(
+        ":memory:",
+        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "temp_directory": ""},
+    )
+    try:
+        # Attached, because DuckDB shares what it connects to by path: while an older connection of this process is
+        # open, connecting would show the file from before the last publishing.
+        connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
+        connection.execute("USE store")
+        # Read-only is not enough: `COPY … TO '<the store>'` is allowed by it, and by `enable_external_access = false`.
+        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+    except duckdb.Error as error:
+        connection.close()
+        what = _first_line(error)
+        raise StoreError(f"cannot open {path} ({what}); `eval-pipeline publish --full` makes it anew") from error
+    return connection
+
+
+def run_query(path: Path, sql: str) -> pa.Table:
+    """The rows of a query against the store; JSON columns as text.
+
+    Raises:
+        StoreError: there is no store yet, or it cannot be opened or read.
+        UsageError: DuckDB does not accept the query; the message is DuckDB's.
+    """
+    import duckdb
+
+    connection = connect_read_only(path)
+    try:
+        cursor = connection.execute(sql)
+        rows: pa.Table = cursor.to_arrow_table() if cursor.description else pa.table({})
+    except (duckdb.SerializationException, duckdb.IOException) as error:
+        raise StoreError(
+            f"cannot read {path} ({_first_line(error)}); `eval-pipeline publish --full` makes it anew"
+        ) from error
+    except duckdb.Error as error:
+        raise UsageError(_first_line(error)) from error
+    finally:
+        connection.close()
+    plain = [pa.field(field.name, getattr(field.type, "storage_type", field.type)) for field in rows.schema]
+    return rows.cast(pa.schema(plain))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
