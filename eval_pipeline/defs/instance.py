@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -32,6 +34,15 @@ def prepare(home: Home) -> Path:
         settings.write_text(SETTINGS)
     os.environ["DAGSTER_HOME"] = str(home.dagster)
     return home.dagster
+
+
+def serve(home: Home, host: str, port: int) -> int:
+    """Runs `dagster dev` on the home until it ends; returns its exit code."""
+    prepare(home)
+    workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
+    target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
+    command = [sys.executable, "-m", "dagster", "dev", *target, "--host", host, "--port", str(port)]
+    return subprocess.run(command, check=False).returncode
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
 import dagster as dg
 from dagster._core.execution.execute_in_process_result import ExecuteInProcessResult
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.instance import open_instance, process_tags, sweep
 from eval_pipeline.defs.jobs import ALL, INGEST, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, model_version
@@ -26,13 +26,12 @@ class Request:
     """What to run.
 
     Attributes:
+        partitions: all of one evaluation date.
         epoch: freshness epoch; another one asks the models anew.
         with_report: make the report files too.
     """
 
-    suites: Sequence[str]
-    model_versions: Sequence[str]
-    eval_date: date
+    partitions: Sequence[Partition]
     scope: Scope = field(default_factory=Scope)
     epoch: str = ""
     with_report: bool = True
@@ -44,11 +43,13 @@ class Finished:
 
     Attributes:
         errors: a sentence for each step that failed and each check that did not pass and was not a warning.
+        incomplete: not every step was done, so that there is nothing to show.
     """
 
     suite: str
     model_version: str
     errors: tuple[str, ...]
+    incomplete: bool
 
 
 def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
@@ -58,22 +59,22 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
     sweep(instance)
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
-    tags = {EVAL_DATE: request.eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
+    suites = list(dict.fromkeys(partition.suite for partition in request.partitions))
+    tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags = {name: value for name, value in tags.items() if value} | process_tags()
     evaluation = Evaluation(workspace, progress)
-    result = _job(INGEST, evaluation, request.suites, lambda name: name in UNPARTITIONED).execute_in_process(
-        QUIET, instance, tags=tags, raise_on_error=False
-    )
-    broken = [found for found in _finished(result, request.suites, "") if found.errors]
-    yield from broken
-    usable = [suite for suite in request.suites if suite not in {found.suite for found in broken}]
-    if not usable:
-        return
+    ingest = _job(INGEST, evaluation, suites, lambda name: name in UNPARTITIONED)
+    result = ingest.execute_in_process(QUIET, instance, tags=tags, raise_on_error=False)
+    base = _finished(result, suites, "")
+    yield from base
+    usable = {found.suite for found in base if not found.incomplete}
     skipped = UNPARTITIONED if request.with_report else (*UNPARTITIONED, "report")
-    job = _job(ALL, evaluation, usable, lambda name: name not in skipped)
-    for name in request.model_versions:
-        result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
-        yield from _finished(result, usable, name)
+    for name in dict.fromkeys(partition.model_version for partition in request.partitions):
+        chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite in usable]
+        if chosen:
+            job = _job(ALL, evaluation, chosen, lambda name: name not in skipped)
+            result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
+            yield from _finished(result, chosen, name)
 
 
 def _job(name: str, evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[str], bool]) -> dg.JobDefinition:
@@ -93,12 +94,17 @@ def _job(name: str, evaluation: Evaluation, suites: Sequence[str], chosen: Calla
 
 def _finished(result: ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:
     errors: dict[str, list[str]] = {suite: [] for suite in suites}
+    incomplete: set[str] = set()
     for event in result.all_events:
-        sentence = _error_of(event)
-        if sentence and event.step_key:
-            # A step is called after its asset: suite__name.
-            errors[event.step_key.rpartition("__")[0]].append(sentence)
-    return [Finished(suite, model_version, tuple(found)) for suite, found in errors.items()]
+        if not event.step_key:
+            continue
+        # A step is called after its asset: suite__name.
+        suite = event.step_key.rpartition("__")[0]
+        if sentence := _error_of(event):
+            errors[suite].append(sentence)
+        if event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED:
+            incomplete.add(suite)
+    return [Finished(suite, model_version, tuple(found), suite in incomplete) for suite, found in errors.items()]
 
 
 def _error_of(event: dg.DagsterEvent) -> str | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from eval_pipeline.core.model import Attempt, Case, Json, Partition, Response, Turn
 from eval_pipeline.stages.ask import run_response
-from eval_pipeline.stages.generate import planned_scope
+from eval_pipeline.stages.generate import cases_in_scope, planned_scope
 from eval_pipeline.stages.run_metrics import MetricRunner
-from eval_pipeline.stages.scope import Scope, failed_cases
+from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
@@ -99,8 +99,7 @@ def check_every_turn_once(workspace: Workspace, partition: Partition) -> Verdict
     record, key = workspace.record, RecordKey.of(partition)
     version = workspace.model_version(partition.model_version)
     scope = Scope.from_label(planned_scope(workspace, partition))
-    failed = failed_cases(record, partition) if scope.failed else None
-    cases = scope.select(workspace.cases(partition.suite), failed)
+    cases = cases_in_scope(workspace, partition, scope)
     samples = range(version.samples_per_turn)
     planned = {(turn.id, sample) for case in cases for turn in case.turns for sample in samples}
     table = record.read(TURN_RESULTS, key, ["turn_id", "sample"])

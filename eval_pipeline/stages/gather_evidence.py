@@ -16,9 +16,8 @@ def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
     """Compares every turn's last attempt with its gold and records what that shows."""
     track, record = workspace.track(partition.suite), workspace.record
     key = RecordKey.of(partition)
-    made_from = content_hashes(record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS))
-    made_from |= {"evidence": track.versions["evidence"], "stage": VERSION}
-    reused = record.is_current(EVIDENCE, key, made_from)
+    made_from = _made_from(workspace, partition)
+    reused = is_current(workspace, partition)
     if not reused:
         attempts = group_attempts(track, load_rows(record, partition))
         with record.writer(EVIDENCE, key, made_from) as writer:
@@ -32,3 +31,13 @@ def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
     header = record.header(EVIDENCE, key)
     assert header is not None
     return StageResult(header.rows, header.content_hash, reused, {"rows": header.rows})
+
+
+def is_current(workspace: Workspace, partition: Partition) -> bool:
+    """Whether the record holds what `gather_evidence` would make."""
+    return workspace.record.is_current(EVIDENCE, RecordKey.of(partition), _made_from(workspace, partition))
+
+
+def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
+    made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS))
+    return made_from | {"evidence": workspace.track(partition.suite).versions["evidence"], "stage": VERSION}

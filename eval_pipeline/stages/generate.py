@@ -52,11 +52,10 @@ def generate(
     track = workspace.track(partition.suite)
     key, record = RecordKey.of(partition), workspace.record
     guard_scope(workspace, partition, scope)
-    failed = failed_cases(record, partition) if scope.failed else None
-    cases = scope.select(workspace.cases(partition.suite), failed)
+    cases = cases_in_scope(workspace, partition, scope)
     planned = sum(len(case.turns) for case in cases) * version.samples_per_turn
     made_from = _made_from(workspace, partition, track, version, scope, run.epoch)
-    reused = all(record.is_current(table, key, made_from) for table in TABLES) and not _unanswered(workspace, key)
+    reused = is_current(workspace, partition, scope, run.epoch)
     counts = Counters()
     if not reused:
         provider = provider_for(workspace, version)
@@ -72,12 +71,27 @@ def generate(
             counts = asyncio.run(asking)
             sink.flush()
         progress.finish(label)
+    note_run(workspace, partition, run, scope, counts)
+    header = record.header(GENERATIONS, key)
+    assert header is not None
+    facts = {"turns": planned, "calls": counts.calls, "journal_hits": counts.journal_hits}
+    facts["call_errors"] = counts.failures
+    return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def note_run(
+    workspace: Workspace, partition: Partition, run: RunContext, scope: Scope, counts: Counters | None = None
+) -> None:
+    """Puts the run into `runs`, with what its generations took."""
+    counts = counts or Counters()
+    cases = cases_in_scope(workspace, partition, scope)
+    samples = workspace.model_version(partition.model_version).samples_per_turn
     record_run(
         workspace,
         partition,
         run.run_id,
         scope=scope.label(),
-        turns_planned=planned,
+        turns_planned=sum(len(case.turns) for case in cases) * samples,
         cases_planned=len(cases),
         epoch=run.epoch,
         calls=counts.calls,
@@ -85,11 +99,20 @@ def generate(
         call_errors=counts.failures,
         software=canonical_json({"eval_pipeline": __version__, "genai-prices": price_version()}),
     )
-    header = record.header(GENERATIONS, key)
-    assert header is not None
-    facts = {"turns": planned, "calls": counts.calls, "journal_hits": counts.journal_hits}
-    facts["call_errors"] = counts.failures
-    return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> list[Case]:
+    """The cases of a suite that a run over the scope covers."""
+    failed = failed_cases(workspace.record, partition) if scope.failed else None
+    return scope.select(workspace.cases(partition.suite), failed)
+
+
+def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
+    """Whether the record holds what `generate` would make; calls that failed and may succeed now are asked again."""
+    version, track = workspace.model_version(partition.model_version), workspace.track(partition.suite)
+    made_from = _made_from(workspace, partition, track, version, scope, epoch)
+    key, record = RecordKey.of(partition), workspace.record
+    return all(record.is_current(table, key, made_from) for table in TABLES) and not _unanswered(workspace, key)
 
 
 def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:

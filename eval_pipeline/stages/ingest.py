@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval_pipeline.core.ids import canonical_json, files_hash, text_hash
-from eval_pipeline.core.model import Case
+from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, SUITES, TURNS
@@ -54,9 +54,9 @@ def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
     track = source.track()
     loaded = load_suite(source)
     key = RecordKey(suite=suite)
-    made_from = {"files": loaded.content_hash, "parser": track.versions["cases"], "stage": VERSION}
+    made_from = _made_from(track, loaded)
     record = workspace.record
-    reused = record.is_current(CASES, key, made_from) and record.is_current(TURNS, key, made_from)
+    reused = cases_current(workspace, suite)
     if not reused:
         cases = tuple(read_cases(source))
         hashes = {name: text_hash(path.read_text()) for name, path in _source_files(workspace, suite, cases)}
@@ -71,6 +71,17 @@ def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
     turns = record.header(TURNS, key)
     assert header is not None and turns is not None
     return StageResult(header.rows, header.content_hash, reused, {"cases": header.rows, "turns": turns.rows})
+
+
+def cases_current(workspace: Workspace, suite: str) -> bool:
+    """Whether the record holds the cases as the suite's files have them now."""
+    source = workspace.suite(suite)
+    made_from, key = _made_from(source.track(), load_suite(source)), RecordKey(suite=suite)
+    return all(workspace.record.is_current(table, key, made_from) for table in (CASES, TURNS))
+
+
+def _made_from(track: Track, loaded: Suite) -> dict[str, str]:
+    return {"files": loaded.content_hash, "parser": track.versions["cases"], "stage": VERSION}
 
 
 def case_columns(cases: Sequence[Case], hashes: dict[str, str]) -> dict[str, list[object]]:

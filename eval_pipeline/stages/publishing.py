@@ -15,7 +15,9 @@ def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -
     cost = record.read(COST_PER_CORRECT_ANSWER, key, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
     record_run(workspace, partition, run_id, status="complete", finished_at=now(), **totals)
-    published = publish(record, workspace.home.store, track_tables())
+    # Only what this run made: others may be writing their partitions just now.
+    keys = [key, RecordKey(suite=partition.suite), RecordKey(model_version=partition.model_version)]
+    published = publish(record, workspace.home.store, track_tables(), keys)
     header = record.header(TURN_RESULTS, key)
     assert header is not None
     facts = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}

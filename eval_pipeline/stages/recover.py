@@ -13,11 +13,12 @@ from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, re
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import Attempts, group_attempts
 from eval_pipeline.stages.generate import prompt_version
+from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
+from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
 
 VERSION = "1"
 TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
@@ -41,10 +42,8 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
     version = workspace.model_version(partition.model_version)
     track = workspace.track(partition.suite)
     key, record = RecordKey.of(partition), workspace.record
-    generations = record.header(GENERATIONS, key)
-    assert generations is not None, "generations come before recovery"
-    made_from = {"generations": generations.content_hash, "epoch": run.epoch, "stage": VERSION}
-    reused = all(record.is_current(table, key, made_from) for table in TABLES)
+    made_from = _made_from(workspace, partition, run.epoch)
+    reused = is_current(workspace, partition, run.epoch)
     counts, turns = Counters(), 0
     if not reused:
         provider = provider_for(workspace, version)
@@ -63,6 +62,18 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
     assert header is not None
     facts = {"attempts": header.rows, "calls": counts.calls, "journal_hits": counts.journal_hits}
     return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def is_current(workspace: Workspace, partition: Partition, epoch: str) -> bool:
+    """Whether the record holds what `recover` would make."""
+    made_from, key = _made_from(workspace, partition, epoch), RecordKey.of(partition)
+    return all(workspace.record.is_current(table, key, made_from) for table in TABLES)
+
+
+def _made_from(workspace: Workspace, partition: Partition, epoch: str) -> Mapping[str, str]:
+    versions = workspace.track(partition.suite).versions
+    made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS))
+    return made_from | {"epoch": epoch, "stage": VERSION, "parser": versions["parser"], "executor": versions["executor"]}
 
 
 def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVersion) -> list[Broken]:

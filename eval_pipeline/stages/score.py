@@ -24,6 +24,7 @@ from eval_pipeline.stages.turn_rows import (
 )
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     CASES,
     ERRORS,
@@ -43,10 +44,8 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
     """Scores every turn of the partition into `metrics`, the per-turn tables, `errors` and `metric_errors`."""
     track, record = workspace.track(partition.suite), workspace.record
     key = RecordKey.of(partition)
-    made_from = content_hashes(record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE))
-    made_from |= {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
-    tables = (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS)
-    reused = all(record.is_current(table, key, made_from) for table in tables)
+    made_from, tables = _made_from(workspace, partition), _tables(track)
+    reused = is_current(workspace, partition)
     if not reused:
         with ExitStack() as stack:
             writers = [Columns(stack.enter_context(record.writer(table, key, made_from))) for table in tables]
@@ -67,6 +66,23 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
     assert header is not None and failed is not None
     facts = {"turns": header.rows, "accuracy": accuracy(record, key), "metric_errors": failed.rows}
     return StageResult(header.rows, header.content_hash, reused, facts)
+
+
+def is_current(workspace: Workspace, partition: Partition) -> bool:
+    """Whether the record holds what `score` would make."""
+    made_from, key = _made_from(workspace, partition), RecordKey.of(partition)
+    tables = _tables(workspace.track(partition.suite))
+    return all(workspace.record.is_current(table, key, made_from) for table in tables)
+
+
+def _tables(track: Track) -> tuple[Table, ...]:
+    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS)
+
+
+def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
+    track = workspace.track(partition.suite)
+    made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE))
+    return made_from | {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
 
 
 def scorer_versions(track: Track) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.aggregates import base
 from eval_pipeline.stages.aggregates.base import Aggregate, make
 from eval_pipeline.stages.aggregates.complexity import ACCURACY, CEILING
 from eval_pipeline.stages.aggregates.cost import COST
@@ -19,3 +20,8 @@ AGGREGATES: Mapping[str, Aggregate] = {
 def aggregate(workspace: Workspace, partition: Partition, name: str) -> StageResult:
     """Makes one aggregate table of the partition."""
     return make(workspace, partition, AGGREGATES[name])
+
+
+def aggregates_current(workspace: Workspace, partition: Partition) -> bool:
+    """Whether the record holds every aggregate of the partition as it would be made now."""
+    return all(base.is_current(workspace, partition, found) for found in AGGREGATES.values())

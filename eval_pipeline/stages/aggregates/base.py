@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
@@ -89,11 +90,8 @@ class Turns:
 def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> StageResult:
     """Makes an aggregate's table where it is not current."""
     record, key = workspace.record, RecordKey.of(partition)
-    wide = turns_table(workspace.track(partition.suite))
-    options = workspace.suite(partition.suite).require().options
-    made_from = content_hashes(record, partition, (TURN_RESULTS, wide, ERRORS, METRIC_ERRORS))
-    made_from |= {"version": str(aggregate.version), "options": repr(sorted(options.items()))}
-    reused = record.is_current(aggregate.table, key, made_from)
+    made_from = _made_from(workspace, partition, aggregate)
+    reused = is_current(workspace, partition, aggregate)
     if not reused:
         with record.writer(aggregate.table, key, made_from) as writer:
             columns = Columns(writer)
@@ -104,6 +102,19 @@ def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> St
     assert header is not None
     headline = aggregate.headline(record.read(aggregate.table, key).to_pylist())
     return StageResult(header.rows, header.content_hash, reused, headline)
+
+
+def is_current(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> bool:
+    """Whether the record holds what `make` would make."""
+    made_from = _made_from(workspace, partition, aggregate)
+    return workspace.record.is_current(aggregate.table, RecordKey.of(partition), made_from)
+
+
+def _made_from(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> dict[str, str]:
+    source = workspace.suite(partition.suite)
+    tables = (TURN_RESULTS, turns_table(source.track()), ERRORS, METRIC_ERRORS)
+    made_from = content_hashes(workspace.record, partition, tables)
+    return made_from | {"version": str(aggregate.version), "options": json_hash(source.require().options)}
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

@@ -110,7 +110,7 @@ def parse_program(text: str) -> Program:
     Raises:
         ValueError: one sentence, where the text is no program or cannot possibly run.
     """
-    number = parse_number(text)
+    number = None if text[:1].isalpha() else parse_number(text)
     if number is not None:
         return Program((Step(EXTRACT, (literal(number),)),))
     steps = tuple(_calls(text))

@@ -1,0 +1,74 @@
+"""The application: its commands, and what becomes of errors and signals."""
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from eval_pipeline import __version__
+from eval_pipeline.cli import inspecting, running
+from eval_pipeline.cli.importing import import_app
+from eval_pipeline.cli.terminal import fail
+from eval_pipeline.core.errors import EvalError
+
+OK, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    help="Evaluates language models on data work: how good, how sure, and what a right answer costs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (running.run, running.plan, running.dev):
+    app.command()(command)
+app.add_typer(import_app, name="import")
+for command in (inspecting.validate, inspecting.publish, inspecting.report, inspecting.query, inspecting.doctor):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point: errors that the user can mend are one sentence, a trace only with `--debug`."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        code = app(arguments, standalone_mode=False)
+    except EvalError as error:
+        code = _failed(str(error), debug, BAD_USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _failed("interrupted; what was done is kept, the next run goes on from there", debug, INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has stopped (`| head`): not an error.
+        sys.stderr.close()
+        code = OK
+    except Exception as error:
+        show = getattr(error, "show", None)
+        if show is None:
+            text = f"{type(error).__name__}: {error} (a fault of eval-pipeline; --debug shows where)"
+            code = _failed(text, debug, FAILED)
+        else:
+            show()
+            code = BAD_USAGE
+    sys.exit(code or OK)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _failed(message: str, debug: bool, code: int) -> int:
+    if debug:
+        raise  # noqa: PLE0704 - called from an except clause only
+    fail(message)
+    return code

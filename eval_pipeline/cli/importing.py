@@ -1,0 +1,49 @@
+"""`import`: a command a foreign data set, and one for predictions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.tracks.base import IMPORTERS
+
+import_app = typer.Typer(help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
+
+
+@import_app.command("predictions")
+def import_predictions(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="JSONL of predictions.")],
+    suite: Annotated[str, typer.Option(help="The suite that was answered.")],
+    model_version: Annotated[str, typer.Option(help="Name of the model version to register.")],
+    priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
+) -> None:
+    """Registers recorded predictions as a model version."""
+    from eval_pipeline.stages import importing
+
+    made = importing.import_predictions(open_workspace(), source, suite, model_version, priced_as)
+    typer.echo(f"{made.predictions} predictions imported as model version '{made.model_version}'")
+    if made.missing:
+        shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
+        typer.echo(f"{len(made.missing)} turns without a prediction count as no answer: {shown}")
+    typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
+
+
+def _import_command(form: str, track: str) -> None:
+    @import_app.command(form, help=f"Imports a {form} data set as a suite of track {track}.")
+    def import_data_set(
+        source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
+        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
+        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+    ) -> None:
+        from eval_pipeline.stages.importing import import_suite
+
+        made = import_suite(open_workspace(), form, source, suite, limit)
+        typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
+        for sentence in made.wrong_gold:
+            typer.echo(f"gold does not hold: {sentence}")
+        typer.echo(f"next: eval-pipeline run --suite {suite}")
+
+
+for _form, (_track, _) in IMPORTERS.items():
+    _import_command(_form, _track)

@@ -1,0 +1,60 @@
+"""Options that several commands share, and what becomes of them."""
+
+from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import find_home
+
+if TYPE_CHECKING:
+    from eval_pipeline.stages.workspace import Workspace
+
+Suites = Annotated[list[str] | None, typer.Option("--suite", help="Suite; several times for several; all if left out.")]
+Versions = Annotated[
+    list[str] | None,
+    typer.Option("--model-version", help="Model version; several times for several; all active ones if left out."),
+]
+SampleSize = Annotated[
+    int | None, typer.Option(min=1, help="Only this many conversations, drawn at random; the same ones each time.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of --sample-size.")]
+CaseIds = Annotated[list[str] | None, typer.Option("--case", help="Only this case; several times for several.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with this tag; several times for several.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models anew instead of using journalled responses.")]
+EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; today if left out.")]
+
+
+def open_workspace() -> "Workspace":
+    from eval_pipeline.stages.workspace import Workspace
+
+    return Workspace(find_home())
+
+
+def suite_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
+    return [workspace.suite(name).name for name in dict.fromkeys(names)] if names else list(workspace.suites)
+
+
+def model_version_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
+    if names:
+        return [workspace.model_version(name).name for name in dict.fromkeys(names)]
+    return [version.name for version in workspace.model_versions.values() if version.active]
+
+
+def parse_day(text: str | None) -> date:
+    try:
+        return date.fromisoformat(text) if text else date.today()
+    except ValueError as error:
+        raise UsageError(f"'{text}' is no date; expected YYYY-MM-DD") from error
+
+
+def parse_gates(texts: list[str] | None) -> dict[str, float]:
+    gates = {}
+    for text in texts or ():
+        metric, _, value = text.partition("=")
+        try:
+            gates[metric] = float(value)
+        except ValueError as error:
+            raise UsageError(f"'{text}' is no gate; expected METRIC=VALUE, e.g. correct=0.8") from error
+    return gates

@@ -1,0 +1,151 @@
+"""`run`, `plan` and `dev`."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.cli.options import (
+    CaseIds,
+    EvalDate,
+    Fresh,
+    SampleSize,
+    Seed,
+    Suites,
+    Tags,
+    Versions,
+    model_version_names,
+    open_workspace,
+    parse_day,
+    parse_gates,
+    suite_names,
+)
+from eval_pipeline.core.model import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from eval_pipeline.stages.headline import Headline
+    from eval_pipeline.stages.scope import Scope
+    from eval_pipeline.stages.workspace import Workspace
+
+
+def run(
+    suite: Suites = None,
+    model_version: Versions = None,
+    sample_size: SampleSize = None,
+    seed: Seed = 0,
+    case: CaseIds = None,
+    tag: Tags = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only cases that failed in the latest full run.")] = False,
+    eval_date: EvalDate = None,
+    fresh: Fresh = False,
+    report: Annotated[bool, typer.Option(help="Write the report files.")] = True,
+    fail_below: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=VALUE", help="Gate: exit with 1 where a metric is below.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Gate: exit with 1 where significantly worse than this model version.")
+    ] = None,
+) -> None:
+    """Evaluates model versions on suites, and shows the headline. What is up to date is not done again."""
+    from eval_pipeline.stages.baseline import baseline_verdict
+    from eval_pipeline.stages.generate import guard_scope
+    from eval_pipeline.stages.headline import failed_gates, headline
+    from eval_pipeline.stages.scope import Scope, suites_in_scope
+
+    workspace = open_workspace()
+    gates = parse_gates(fail_below)
+    scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
+    suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
+    versions = model_version_names(workspace, model_version)
+    if baseline:
+        workspace.model_version(baseline)
+    day = parse_day(eval_date)
+    partitions = [Partition(name, version, day) for version in versions for name in suites]
+    for partition in partitions:
+        guard_scope(workspace, partition, scope)
+    problems, done = _evaluate(workspace, partitions, scope, _epoch(fresh), report)
+    headlines = [headline(workspace, partition) for partition in done]
+    problems += failed_gates(headlines, gates)
+    if baseline:
+        verdicts = [baseline_verdict(workspace, p, baseline) for p in done if p.model_version != baseline]
+        problems += [verdict for verdict in verdicts if verdict]
+    _show(workspace, headlines, problems, report)
+    raise typer.Exit(1 if problems else 0)
+
+
+def plan(
+    suite: Suites = None,
+    model_version: Versions = None,
+    sample_size: SampleSize = None,
+    seed: Seed = 0,
+    case: CaseIds = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
+) -> None:
+    """Says what a run would ask and cost, without asking anything."""
+    from eval_pipeline.cli.terminal import console, plan_table
+    from eval_pipeline.stages.planning import plan as make_plan
+    from eval_pipeline.stages.scope import Scope, suites_in_scope
+
+    workspace = open_workspace()
+    scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()))
+    suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
+    versions = model_version_names(workspace, model_version)
+    epoch = _epoch(fresh)
+    plans = [make_plan(workspace, name, version, scope, epoch) for version in versions for name in suites]
+    console.print(plan_table(plans))
+
+
+def dev(
+    host: Annotated[str, typer.Option(help="Address of the UI.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the UI.")] = 3000,
+) -> None:
+    """Opens the Dagster UI: webserver and daemon on this home, until interrupted."""
+    from eval_pipeline.defs.instance import serve
+
+    raise typer.Exit(serve(open_workspace().home, host, port))
+
+
+def _epoch(fresh: bool) -> str:
+    return datetime.now().isoformat(timespec="seconds") if fresh else ""
+
+
+def _evaluate(
+    workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
+) -> tuple[list[str], list[Partition]]:
+    """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.stages.freshness import is_up_to_date, keep
+
+    current = [partition for partition in partitions if is_up_to_date(workspace, partition, scope, epoch)]
+    problems = [problem for partition in current for problem in keep(workspace, partition, scope, epoch, report)]
+    stale = [partition for partition in partitions if partition not in current]
+    broken: set[tuple[str, str]] = set()
+    if stale:
+        # Costs a second; not needed where there is nothing to run.
+        from eval_pipeline.defs.launch import Request, run
+
+        with ProgressBars() as progress:
+            for finished in run(workspace.home, Request(stale, scope, epoch, report), progress):
+                name = ", ".join(filter(None, (finished.suite, finished.model_version)))
+                problems += [f"{name}: {error}" for error in finished.errors]
+                if finished.incomplete:
+                    broken.add((finished.suite, finished.model_version))
+    return problems, [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+
+
+def _show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
+    from eval_pipeline.cli.terminal import console, fail, headline_table, note
+    from eval_pipeline.stages.reporting import workbook_path
+
+    if headlines:
+        console.print(headline_table(headlines))
+        typer.echo(f"store:    {workspace.home.store}")
+    for found in headlines if report else ():
+        typer.echo(f"workbook: {workbook_path(workspace.home, found.partition)}")
+    if any(found.simulated for found in headlines):
+        note("(simulated): a stand-in that damages gold answers at known rates, not a model.")
+    for problem in problems:
+        fail(problem)

@@ -1,0 +1,49 @@
+"""Conditional formats: rates in a scale from red over yellow to green, verdicts green and red."""
+
+from typing import TYPE_CHECKING
+
+from eval_pipeline.reports.excel.looks import BAD, FAIR, GOOD
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet._write_only import WriteOnlyWorksheet
+
+
+def colour_rates(sheet: "WriteOnlyWorksheet", cells: str) -> None:
+    """Colours numbers from 0 to 1.
+
+    Args:
+        cells: one range, or several separated by spaces.
+    """
+    from openpyxl.formatting.rule import ColorScaleRule
+
+    scale = ColorScaleRule(
+        start_type="num", start_value=0, start_color=BAD,
+        mid_type="num", mid_value=0.5, mid_color=FAIR,
+        end_type="num", end_value=1, end_color=GOOD,
+    )  # fmt: skip
+    sheet.conditional_formatting.add(cells, scale)
+
+
+def colour_verdicts(sheet: "WriteOnlyWorksheet", cells: str, *, good: bool = True) -> None:
+    """Colours true and false.
+
+    Args:
+        good: true is the good one.
+    """
+    from openpyxl.formatting.rule import CellIsRule
+    from openpyxl.styles import PatternFill
+
+    for verdict, colour in (("TRUE", GOOD if good else BAD), ("FALSE", BAD if good else GOOD)):
+        fill = PatternFill("solid", bgColor=colour)
+        sheet.conditional_formatting.add(cells, CellIsRule(operator="equal", formula=[verdict], fill=fill))
+
+
+def compressed(rows: list[int], letter: str) -> str:
+    """The cells of a column in these rows, as ranges: `F2:F4 F9:F9`."""
+    ranges: list[list[int]] = []
+    for row in rows:
+        if ranges and ranges[-1][1] == row - 1:
+            ranges[-1][1] = row
+        else:
+            ranges.append([row, row])
+    return " ".join(f"{letter}{first}:{letter}{last}" for first, last in ranges)

@@ -1,0 +1,132 @@
+"""The sheet `Cost`: what was spent, on what, and over what came out right."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.charts import add_column_chart
+from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, MILLISECONDS, NOTE, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.store import tables
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+_WIDTHS = (40, 16, 15, 15, 15, 15, 15, 50)
+_TOP = 20
+_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd", "latency_ms")
+
+
+def write_cost(workbook: "Workbook", evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    page = Page(workbook, "Cost", _WIDTHS)
+    page.title("Cost", "Recovery attempts included, a judge's tokens apart. An answer from the journal counts what it cost when asked.")
+    _per_success(page, evaluation.cost)
+    _by_attempt(page, evaluation)
+    _by_turn(page, evaluation)
+    _dearest(page, evaluation.results)
+
+
+def _per_success(page: Page, cost: Row) -> None:
+    page.section("Over what came out right")
+    figures = (
+        ("Tokens in all", "tokens_total", INTEGER, None),
+        ("US dollars in all", "usd_total", DOLLARS, None),
+        ("Tokens a successful conversation", "tokens_per_success", INTEGER, "reason"),
+        ("US dollars a successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
+        ("Tokens a correct turn", "tokens_per_correct_turn", INTEGER, None),
+        ("US dollars a correct turn", "usd_per_correct_turn", DOLLARS, None),
+        ("Successful conversations", "successful_conversations", INTEGER, None),
+        ("Conversations", "conversations", INTEGER, None),
+        ("Correct turns", "correct_turns", INTEGER, None),
+        ("Turns", "turns", INTEGER, None),
+    )
+    rows: list[list[Styled]] = []
+    for label, name, form, reason in figures:
+        note = cost[reason] if reason else _unknown(cost, name)
+        rows.append(
+            [(label, PLAIN), (cost[name], Look(form, bold=True)), (cost.get(f"{name}_low"), Look(form)),
+             (cost.get(f"{name}_high"), Look(form)), (note, NOTE)]
+        )  # fmt: skip
+    page.table(["figure", "value", "95% low", "95% high", "note"], rows)
+
+
+def _unknown(cost: Row, name: str) -> str | None:
+    if cost[name] is not None:
+        return None
+    if name.endswith("correct_turn") and not cost["correct_turns"]:
+        return "no correct turn"
+    return "no price is known for every call" if name.startswith("usd") else "the provider did not tell the tokens of every call"
+
+
+def _by_attempt(page: Page, evaluation: Evaluation) -> None:
+    page.section("Generations and recovery attempts")
+    headers = ["attempts at", "attempts", "input tokens", "output tokens", "of input: cache reads", "of input: cache writes",
+               "US dollars", "note"]  # fmt: skip
+    parts = (("Generations", tables.GENERATIONS), ("Recovery attempts", tables.RECOVERY_ATTEMPTS))
+    rows = [_attempt_row(label, evaluation.read(table)) for label, table in parts]
+    page.table(headers, rows)
+
+
+def _attempt_row(label: str, attempts: pa.Table) -> list[Styled]:
+    answered = attempts.filter(pc.is_null(attempts["call_error"]))
+    failed = attempts.num_rows - answered.num_rows
+    totals = [(_total(answered, name), Look(DOLLARS if name == "usd" else INTEGER)) for name in _SPENT[:5]]
+    note = f"{failed:,} calls gave no response and count nothing" if failed else None
+    return [(label, PLAIN), (attempts.num_rows, Look(INTEGER)), *totals, (note, NOTE)]
+
+
+def _total(table: pa.Table, column: str) -> int | float | None:
+    """The sum; None where a value is not known."""
+    if table[column].null_count:
+        return None
+    total: int | float | None = pc.sum(table[column]).as_py()
+    return total or 0
+
+
+def _by_turn(page: Page, evaluation: Evaluation) -> None:
+    page.section("By turn number")
+    shown = ("tokens", "usd", "latency_ms")
+    found: dict[int, dict[str, Row]] = {}
+    for row in evaluation.statistics:
+        if row["split"] == "turn_number" and row["metric"] in shown:
+            found.setdefault(int(row["split_value"]), {})[row["metric"]] = row
+    if not found:
+        page.note("no turns")
+        return
+    forms = (INTEGER, DOLLARS, MILLISECONDS)
+    rows: list[list[Styled]] = [
+        [(turn, Look("0", align="left")), (metrics["tokens"]["n"], Look(INTEGER))]
+        + [(metrics[name]["mean"], Look(form)) for name, form in zip(shown, forms, strict=True)]
+        for turn, metrics in sorted(found.items())
+    ]
+    headers = ["turn", "turns", "mean tokens", "mean US dollars", "mean latency"]
+    table = page.table(headers, rows)
+    if any(metrics["tokens"]["mean"] is not None for metrics in found.values()):
+        titles = ("turn number (from 0)", "mean tokens a turn")
+        add_column_chart(page.sheet, table, 1, (3,), "Tokens by turn number", titles, INTEGER, "J4")
+
+
+def _dearest(page: Page, results: pa.Table) -> None:
+    for title, column in (("Most expensive turns, by tokens", "tokens"), ("Slowest turns", "latency_ms")):
+        page.section(title)
+        rows = list(_top(results, column))
+        if rows:
+            page.table(["turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question"], rows)
+        else:
+            page.note(f"{'tokens are' if column == 'tokens' else 'latency is'} not known")
+
+
+def _top(results: pa.Table, column: str) -> Iterator[list[Styled]]:
+    known = results.filter(pc.is_valid(results[column]))
+    order: Sequence[tuple[str, str]] = [(column, "descending"), ("turn_id", "ascending"), ("sample", "ascending")]
+    for row in known.take(pc.sort_indices(known, sort_keys=order)).slice(0, _TOP).to_pylist():
+        correct = "yes" if row["correct"] else "no"
+        yield [
+            (row["turn_id"], PLAIN), (row["tokens"], Look(INTEGER)), (row["usd"], Look(DOLLARS)),
+            (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], Look(INTEGER)), (correct, Look(align="right")),
+            (row["complexity"], Look(INTEGER)), (row["question"], PLAIN),
+        ]  # fmt: skip

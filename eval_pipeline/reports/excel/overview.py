@@ -1,0 +1,206 @@
+"""The sheet `Overview`: what was evaluated and what came out."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence
+from eval_pipeline.reports.excel.colours import colour_rates, compressed
+from eval_pipeline.reports.excel.looks import (
+    BY_UNIT,
+    DOLLARS,
+    INTEGER,
+    NOTE,
+    PERCENT,
+    PLAIN,
+    SCORE,
+    WARNING,
+    WRAPPED,
+    Look,
+    Styled,
+)
+from eval_pipeline.reports.excel.page import Page
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
+_WIDTHS = (38, 16, 13, 13, 11, 15, 64)
+_FIRST = ("correct", "first_attempt_correct", "conversation_success")
+_LAST = ("latency_ms_p50", "latency_ms_p95")
+_MOST_GROUPS = 12
+
+
+def write_overview(workbook: "Workbook", evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    partition = evaluation.partition
+    page = Page(workbook, "Overview", _WIDTHS)
+    page.title(
+        f"{partition.suite} · {partition.model_version}",
+        f"Evaluation of {partition.eval_date.isoformat()} · track {evaluation.profile.track} · "
+        f"{evaluation.turns:,} turns in {evaluation.cost['conversations']:,} conversations",
+    )
+    if evaluation.simulated:
+        page.band(SIMULATED, WARNING)
+    if not evaluation.planned.is_full:
+        page.band(f"PART OF THE SUITE ONLY: {_scope_text(evaluation.planned.scope)}", WARNING)
+    _headline(page, evaluation)
+    _failures(page, evaluation)
+    _evaluated(page, evaluation)
+    _explained(page, evaluation)
+
+
+def _headline(page: Page, evaluation: Evaluation) -> None:
+    page.section("Headline")
+    headers = ["figure", "value", "95% low", "95% high", "n", "conversations", "note"]
+    rows = list(_headline_rows(evaluation))
+    found = page.table(headers, rows)
+    rates = [found.first + place for place, row in enumerate(rows) if row[1][1].format == PERCENT and row[0][0] != "has_error"]
+    if rates:
+        colour_rates(page.sheet, compressed(rates, "B"))
+
+
+def _headline_rows(evaluation: Evaluation) -> Iterator[list[Styled]]:
+    primary = evaluation.profile.primary_metric
+    labels = {
+        "correct": f"Accuracy ({primary})",
+        "first_attempt_correct": "Accuracy at the first attempt",
+        "conversation_success": "Conversations all right",
+        "latency_ms_p50": "Latency of a turn, median",
+        "latency_ms_p95": "Latency of a turn, 95th percentile",
+    }
+    metrics = [metric.name for metric in evaluation.profile.averaged if metric.name != primary]
+    for metric in (*_FIRST, *metrics, *_LAST):
+        if metric in evaluation.overall:
+            yield _figure(evaluation, labels.get(metric, metric), evaluation.overall[metric])
+        if metric == _FIRST[-1]:
+            yield from _cost_rows(evaluation.cost)
+            yield from _ceiling_rows(evaluation.ceilings)
+
+
+def _figure(evaluation: Evaluation, label: str, row: Row) -> list[Styled]:
+    look = Look(BY_UNIT[evaluation.profile.unit(row["metric"])])
+    bold = Look(look.format, bold=True)
+    count = Look(INTEGER)
+    note = row["reason"] or ""
+    if row["failures"]:
+        without = row["mean_without_failures"]
+        shown = "" if without is None else f"; {without:.4g} without them"
+        note = "; ".join(filter(None, [note, f"the metric failed on {row['failures']:,} turns, counted as 0{shown}"]))
+    first = Look(bold=label.startswith("Accuracy ("))
+    return [
+        (label, first), (row["mean"], bold), (row["low"], look), (row["high"], look),
+        (row["n"], count), (row["clusters"], count), (note or None, NOTE),
+    ]  # fmt: skip
+
+
+def _cost_rows(cost: Row) -> Iterator[list[Styled]]:
+    parts = (
+        ("Tokens a successful conversation", "tokens_per_success", INTEGER, "reason"),
+        ("US dollars a successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
+    )
+    for label, name, form, reason in parts:
+        look, count = Look(form), Look(INTEGER)
+        yield [
+            (label, PLAIN), (cost[name], Look(form, bold=True)), (cost[f"{name}_low"], look),
+            (cost[f"{name}_high"], look), (cost["turns"], count), (cost["conversations"], count),
+            (cost[reason], NOTE),
+        ]  # fmt: skip
+
+
+def _ceiling_rows(ceilings: Sequence[Row]) -> Iterator[list[Styled]]:
+    number = Look("0.#")
+    for row in ceilings:
+        yield [
+            (f"Complexity ceiling, {axis_title(row['axis'])}", PLAIN), (row["ceiling"], Look("0.#", bold=True)),
+            (row["ceiling_low"], number), (row["ceiling_high"], number), (None, PLAIN), (None, PLAIN),
+            (ceiling_sentence(row), NOTE),
+        ]  # fmt: skip
+
+
+def _failures(page: Page, evaluation: Evaluation) -> None:
+    page.section("Turns that are not correct")
+    titles = {"error_class": "error class", "failure_mode": "failure mode", "message_shape": "message, without its numbers"}
+    groups = evaluation.error_groups
+    if not any(row["grouping"] in titles for row in groups):
+        page.note("none" if evaluation.turns else "no turns were evaluated")
+        return
+    for grouping, title in titles.items():
+        rows = [row for row in groups if row["grouping"] == grouping]
+        if not rows:
+            continue
+        shown = [
+            [(row["value"], WRAPPED), (row["turns"], Look(INTEGER)), (row["share"], Look(PERCENT)), (row["example_turn_id"], NOTE)]
+            for row in rows[:_MOST_GROUPS]
+        ]
+        page.table([title, "turns", "share", "example"], shown)
+        if len(rows) > _MOST_GROUPS:
+            page.note(f"and {len(rows) - _MOST_GROUPS} more, see error_analysis")
+        page.blank()
+
+
+def _evaluated(page: Page, evaluation: Evaluation) -> None:
+    suite, model, planned = evaluation.suite, evaluation.model, evaluation.planned
+    page.section("What was evaluated")
+    software = ", ".join(f"{name} {version}" for name, version in planned.software.items())
+    facts: list[tuple[str, Any]] = [
+        ("Suite", f"{evaluation.partition.suite}, version {suite['version']}"),
+        ("What it asks", suite["description"]),
+        ("Licence", suite["licence"] or "not stated"),
+        ("Suite contents (hash)", suite["content_hash"]),
+        ("Model version", evaluation.partition.model_version),
+        ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),
+        ("Responses", _responses(evaluation)),
+        ("Scope", _scope_text(planned.scope)),
+        ("Turns planned", "not on record" if planned.turns is None else f"{planned.turns:,}"),
+        ("Turns evaluated", f"{evaluation.turns:,}"),
+        ("Settings", _settings(model["settings"])),
+        ("Software", software or "not on record"),
+    ]
+    page.facts([(name, value, PLAIN) for name, value in facts if value])
+
+
+def _responses(evaluation: Evaluation) -> str:
+    if evaluation.simulated:
+        return "simulated, not a real model's"
+    return "recorded, read from a file of predictions" if evaluation.model["recorded"] else "a model's, asked for this"
+
+
+def _settings(text: str | None) -> str:
+    """The settings that say something: those that are set."""
+    settings = json.loads(text or "{}")
+    kept = {name: value for name, value in settings.items() if value not in (None, "", {}, [])}
+    for name in ("name", "provider", "model", "description", "active"):
+        kept.pop(name, None)
+    return ", ".join(f"{name} {json.dumps(value) if isinstance(value, dict | list) else value}" for name, value in kept.items())
+
+
+def _explained(page: Page, evaluation: Evaluation) -> None:
+    partition = evaluation.partition
+    where = f"suite = '{_quoted(partition.suite)}' AND model_version = '{_quoted(partition.model_version)}' "
+    where += f"AND eval_date = DATE '{partition.eval_date.isoformat()}'"
+    page.section("How to read this")
+    for text in (
+        "Turns of one conversation are not independent: errors and 95% intervals are clustered by conversation.",
+        "A number that the data cannot carry is left empty; the note says why. It is never 0.",
+        "Where a metric itself failed on a turn its value counts as 0; such failures are noted.",
+        f"Scores from 0 to 1 are shown as {SCORE}, rates in percent. Everything about one conversation is in traces/.",
+        "Figures come from the tables statistics, cost_per_correct_answer and complexity_ceiling, for example:",
+    ):
+        page.note(text)
+    page.row((f"SELECT * FROM statistics WHERE {where} AND metric = 'correct' AND split = 'all'", PLAIN))
+
+
+def _scope_text(scope: str) -> str:
+    if scope == "full":
+        return "the whole suite"
+    values = json.loads(scope)
+    return ", ".join(
+        f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in values.items()
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

@@ -1,0 +1,90 @@
+"""The sheets `Turns` and `Errors`."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, MILLISECONDS, SCORE
+from eval_pipeline.reports.profile import MetricInfo
+from eval_pipeline.reports.tables import errors_table, turns_table
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+_BATCH = 500
+_LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
+_KEY = frozenset({"suite", "model_version", "eval_date"})
+_FIELDS = {
+    field.name: field
+    for field in (
+        Field("conversation_id", 30),
+        Field("turn_idx", 7, "0"),
+        Field("sample", 8, "0"),
+        Field("question", 52, wrap=True),
+        Field("expected", 16),
+        Field("expected_answer", 16),
+        Field("answer", 16),
+        Field("correct", 10, verdict="good"),
+        Field("first_attempt_correct", 10, verdict="good"),
+        Field("score", 9, SCORE, rate=True),
+        Field("error_type", 16),
+        Field("error_message", 52, wrap=True),
+        Field("failure_mode", 17),
+        Field("ground_truth_program", 40),
+        Field("expected_printed", 14),
+        Field("input_tokens", 10, INTEGER),
+        Field("output_tokens", 10, INTEGER),
+        Field("tokens", 10, INTEGER),
+        Field("usd", 11, DOLLARS),
+        Field("latency_ms", 11, MILLISECONDS),
+        Field("attempts", 9, INTEGER),
+        Field("complexity", 11, INTEGER),
+        Field("plan_steps", 8, INTEGER),
+        Field("operations_per_turn", 11, INTEGER),
+        Field("has_error", 9, verdict="bad"),
+        Field("trace_id", 40),
+        Field("turn_id", 36),
+        Field("error_context", 60),
+    )
+}
+
+
+def write_turns_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
+    """A row a turn, with every metric."""
+    table = turns_table(evaluation)
+    names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
+    _write(workbook, "Turns", evaluation, table.select(names), frozen=2)
+
+
+def write_errors_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
+    """A row a failed turn, under the names of `errors.csv`."""
+    table = errors_table(evaluation)
+    names = [name for name in table.column_names if name not in _KEY]
+    _write(workbook, "Errors", evaluation, table.select(names), frozen=3)
+
+
+def _write(workbook: "Workbook", title: str, evaluation: Evaluation, table: pa.Table, frozen: int) -> None:
+    if not evaluation.several_samples:
+        table = table.drop_columns(["sample"])
+    metrics = {metric.name: metric for metric in evaluation.profile.metrics}
+    fields = [_field(name, table.schema.field(name).type, metrics.get(name)) for name in table.column_names]
+    write_long_sheet(workbook, title, fields, _rows(table), frozen)
+
+
+def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
+    if name in _FIELDS:
+        return _FIELDS[name]
+    width = max(9, min(len(name) * 0.62 + 3, 14))
+    if pa.types.is_boolean(kind):
+        return Field(name, width, verdict="good" if metric else "neutral")
+    if metric is not None and metric.kind == "score":
+        return Field(name, width, SCORE, rate=True)
+    return Field(name, width, "#,##0.##" if pa.types.is_floating(kind) else "General")
+
+
+def _rows(table: pa.Table) -> Iterator[Row]:
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        yield from batch.to_pylist()

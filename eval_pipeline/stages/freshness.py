@@ -1,0 +1,45 @@
+"""Whether an evaluation would do anything at all: each stage is asked in turn, the first that is out of date decides."""
+
+from uuid import uuid4
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages import gather_evidence, generate, ingest, recover, score
+from eval_pipeline.stages.aggregates import aggregates_current
+from eval_pipeline.stages.check import check_metric_errors
+from eval_pipeline.stages.publishing import publish_partition
+from eval_pipeline.stages.reporting import report
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.workspace import Workspace
+
+
+def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
+    """Whether the record holds everything of the partition as it would be made now."""
+    try:
+        return (
+            ingest.cases_current(workspace, partition.suite)
+            and generate.is_current(workspace, partition, scope, epoch)
+            and recover.is_current(workspace, partition, epoch)
+            and gather_evidence.is_current(workspace, partition)
+            and score.is_current(workspace, partition)
+            and aggregates_current(workspace, partition)
+        )
+    except EvalError:
+        # Something is missing or wrong: the run says what, where it belongs.
+        return False
+
+
+def keep(workspace: Workspace, partition: Partition, scope: Scope, epoch: str, with_report: bool) -> list[str]:
+    """Notes a run that had nothing to do, and makes sure that store and report hold what the record does.
+
+    Returns:
+        A sentence for each check that does not pass.
+    """
+    run_id = str(uuid4())
+    generate.note_run(workspace, partition, RunContext(run_id, epoch), scope)
+    publish_partition(workspace, partition, run_id)
+    if with_report:
+        report(workspace, partition)
+    verdict = check_metric_errors(workspace, partition)
+    return [] if verdict.passed else [f"{partition.suite}, {partition.model_version}: {verdict.text}"]

@@ -1,0 +1,273 @@
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.providers import journal as journal_module
+from eval_pipeline.providers.journal import Journal, journal_key
+
+
+async def append_all(journal: Journal, bodies: dict[str, bytes]) -> list[bool]:
+    return list(await asyncio.gather(*(journal.append(key, body) for key, body in bodies.items())))
+
+
+def test_what_is_appended_is_there_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "journal.sqlite"
+    bodies = {f"key{number}": f"body {number}".encode() for number in range(200)}
+    with Journal(path) as journal:
+        assert journal.get("key0") is None
+        assert all(asyncio.run(append_all(journal, bodies)))
+        assert {key: journal.get(key) for key in bodies} == bodies
+        assert journal.contains_many(["key3", "key199", "absent"]) == {"key3", "key199"}
+        assert journal.contains_many([]) == set()
+    with Journal(path) as journal:
+        assert {key: journal.get(key) for key in bodies} == bodies
+
+
+def test_the_first_body_of_a_key_stays(tmp_path: Path) -> None:
+    async def twice(journal: Journal) -> list[bool]:
+        together = await asyncio.gather(journal.append("a", b"first"), journal.append("a", b"second"))
+        return [*together, await journal.append("a", b"third")]
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert asyncio.run(twice(journal)) == [True, False, False]
+        assert journal.get("a") == b"first"
+
+
+def test_appends_of_one_turn_of_the_loop_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    commit = Journal._commit
+
+    def counted(connection: sqlite3.Connection, group: list[journal_module._Entry]) -> list[bool]:
+        sizes.append(len(group))
+        return commit(connection, group)
+
+    monkeypatch.setattr(Journal, "_commit", staticmethod(counted))
+    with Journal(tmp_path / "j.sqlite") as journal:
+        asyncio.run(append_all(journal, {f"k{number}": b"x" for number in range(64)}))
+    assert sizes == [64]
+
+
+def test_event_loops_of_several_threads_share_it(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.sqlite") as journal:
+        work = [
+            threading.Thread(
+                target=lambda n=n: asyncio.run(append_all(journal, {f"{n}-{k}": b"x" for k in range(100)}))
+            )
+            for n in range(4)
+        ]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join(20)
+        assert len(journal.contains_many([f"{n}-{k}" for n in range(4) for k in range(100)])) == 400
+
+
+def test_close_writes_what_waits_and_a_closed_one_refuses(tmp_path: Path) -> None:
+    async def close_meanwhile(journal: Journal) -> None:
+        waiting = asyncio.create_task(journal.append("late", b"kept"))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(journal.close)
+        assert await waiting
+        with pytest.raises(StoreError, match="is closed"):
+            await journal.append("later", b"refused")
+
+    journal = Journal(tmp_path / "j.sqlite")
+    asyncio.run(asyncio.wait_for(close_meanwhile(journal), 10))
+    journal.close()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert journal.get("late") == b"kept"
+        assert journal.get("later") is None
+
+
+def test_a_cancelled_append_is_kept_all_the_same(tmp_path: Path) -> None:
+    async def cancel(journal: Journal) -> None:
+        task = asyncio.create_task(journal.append("paid", b"for"))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        asyncio.run(cancel(journal))
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert journal.get("paid") == b"for"
+
+
+def test_the_disk_being_full_reaches_every_waiter_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = Journal._connect
+
+    def small_disk(self: Journal) -> sqlite3.Connection:
+        connection = connect(self)
+        connection.execute("PRAGMA max_page_count = 12")
+        return connection
+
+    async def fill(journal: Journal) -> list[bool | BaseException]:
+        await journal.append("small", b"fits")
+        many = (journal.append(f"k{number}", bytes(4000)) for number in range(64))
+        return await asyncio.gather(*many, return_exceptions=True)
+
+    path = tmp_path / "j.sqlite"
+    monkeypatch.setattr(Journal, "_connect", small_disk)
+    with Journal(path) as journal:
+        told = asyncio.run(fill(journal))
+        assert all(isinstance(one, StoreError) for one in told)
+        assert len({id(one) for one in told}) == 64
+        message = str(told[0])
+        assert str(path) in message
+        assert "the disk is full" in message
+        assert "doctor" in message
+        assert journal.get("small") == b"fits"
+        assert journal.contains_many([f"k{number}" for number in range(64)]) == set()  # all or nothing
+        assert asyncio.run(append_all(journal, {"after": b"ok"})) == [True]  # and it goes on when there is room
+
+
+def test_a_foreign_lock_is_told_and_outlived(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    with Journal(path, busy_timeout_s=0.1) as journal:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"j\.sqlite was locked by another process.*doctor"):
+            asyncio.run(journal.append("a", b"x"))
+        other.execute("ROLLBACK")
+        assert asyncio.run(journal.append("a", b"x"))
+
+
+def test_a_damaged_page_is_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    keys = [f"k{number:04d}" for number in range(500)]
+    with Journal(path) as journal:
+        asyncio.run(append_all(journal, dict.fromkeys(keys, bytes(500))))
+    size = path.stat().st_size
+    with path.open("r+b") as file:  # all but the first pages
+        file.seek(4096 * 2)
+        file.write(os.urandom(size - 4096 * 2))
+    with Journal(path) as journal, pytest.raises(StoreError, match=r"j\.sqlite has a damaged page.*doctor"):
+        for key in keys:
+            journal.get(key)
+
+
+@pytest.mark.parametrize(
+    ("contents", "told"), [(b"this is no database" * 400, "is not a journal"), (None, "cannot be opened")]
+)
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path, contents: bytes | None, told: str) -> None:
+    path = tmp_path / "j.sqlite"
+    if contents is None:
+        path.mkdir()
+    else:
+        path.write_bytes(contents)
+    with pytest.raises(StoreError, match=rf"j\.sqlite {told}"):
+        Journal(path)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot make the folder of the journal"):
+        Journal(tmp_path / "file" / "j.sqlite")
+
+
+def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    Journal(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(StoreError, match="newer eval-pipeline"):
+        Journal(path)
+
+
+def test_commits_are_synced_to_the_disk(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.sqlite") as journal:
+        connection = journal._connect()
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        connection.close()
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from eval_pipeline.providers.journal import Journal
+async def main(journal, name):
+    async def work(worker):
+        for number in range(1_000_000):
+            key = f"{name}-{worker}-{number}"
+            await journal.append(key, key.encode() * 20)
+            sys.stdout.write(key + "\\n")
+            sys.stdout.flush()
+    await asyncio.gather(*(work(worker) for worker in range(32)))
+asyncio.run(main(Journal(Path(sys.argv[1])), sys.argv[2]))
+"""
+
+
+def test_a_killed_process_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    acknowledged: set[str] = set()
+    for kill in range(5):
+        log = tmp_path / f"log{kill}"
+        with log.open("wb") as out:
+            child = subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(kill)], stdout=out)
+            deadline = time.monotonic() + 20
+            while log.stat().st_size < 2000 + 3000 * kill and time.monotonic() < deadline:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        written = log.read_text()
+        acknowledged.update(written[: written.rfind("\n")].split("\n"))
+    assert len(acknowledged) > 500
+    with Journal(path) as journal:
+        assert journal.contains_many(acknowledged) == acknowledged
+        assert all(journal.get(key) == key.encode() * 20 for key in list(acknowledged)[:200])
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_processes_may_open_it_in_the_same_moment(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys; from pathlib import Path; from eval_pipeline.providers.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1])); asyncio.run(journal.append(sys.argv[2], b'x')); journal.close()"
+    )
+    path = tmp_path / "j.sqlite"
+    children = [subprocess.Popen([sys.executable, "-c", code, str(path), f"k{number}"]) for number in range(6)]
+    assert [child.wait(30) for child in children] == [0] * 6
+    with Journal(path) as journal:
+        assert len(journal.contains_many([f"k{number}" for number in range(6)])) == 6
+
+
+def test_everything_that_decides_is_in_the_key() -> None:
+    key = journal_key("local", "m", {"a": 1, "b": [2]}, 0, "")
+    assert key == journal_key("local", "m", {"b": [2], "a": 1}, 0, "")
+    others = [
+        journal_key("openai", "m", {"a": 1, "b": [2]}, 0, ""),
+        journal_key("local", "n", {"a": 1, "b": [2]}, 0, ""),
+        journal_key("local", "m", {"a": 1, "b": [3]}, 0, ""),
+        journal_key("local", "m", {"a": 1, "b": [2]}, 1, ""),
+        journal_key("local", "m", {"a": 1, "b": [2]}, 0, "2026-11-22"),
+    ]
+    assert len({key, *others}) == 6
+
+
+def test_an_append_costs_little(tmp_path: Path) -> None:
+    """At most 40 µs of processor time on a quiet machine; four times that here, as tests run side by side."""
+    count = 4000
+
+    async def work(journal: Journal) -> None:
+        numbers = iter(range(count))
+
+        async def worker() -> None:
+            for number in numbers:
+                await journal.append(journal_key("p", "m", number, 0, ""), bytes(600))
+
+        await asyncio.gather(*(worker() for _ in range(64)))
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        before = time.process_time()
+        asyncio.run(work(journal))
+        assert (time.process_time() - before) / count < 160e-6

@@ -1,0 +1,226 @@
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers import local
+from eval_pipeline.providers.base import CallError, Environment, FatalCallError
+from eval_pipeline.providers.calls import Answered, Caller
+from eval_pipeline.providers.journal import Journal
+from eval_pipeline.providers.local import LocalProvider, local_available
+from eval_pipeline.providers.validation import SettingsError
+from eval_pipeline_tests.fakes.scripted import make_call
+
+WHY_NOT = local_available()
+needs_model = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "integer"}, "unit": {"enum": ["raw", "percent"]}},
+    "required": ["answer", "unit"],
+    "additionalProperties": False,
+}
+
+
+def make_version(**fields: Any) -> ModelVersion:
+    return ModelVersion(name="small", provider="local", **{"concurrency": 1, "max_tokens": 40, **fields})
+
+
+def make_provider(**fields: Any) -> LocalProvider:
+    return LocalProvider(make_version(**fields), Environment())
+
+
+def servers() -> list[psutil.Process]:
+    """The servers that this process has started."""
+    return [child for child in psutil.Process().children() if "local_server" in " ".join(child.cmdline())]
+
+
+@needs_model
+def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> None:
+    async def ask(journal: Journal) -> list[Answered]:
+        async with make_provider() as provider:
+            assert servers() == []  # not before it is needed
+            caller = Caller(provider, journal, make_version())
+            calls = [make_call(schema=SCHEMA), make_call(schema=SCHEMA, sample=1), make_call(schema=SCHEMA)]
+            answers = list(await asyncio.gather(*(caller.ask(call) for call in calls)))
+            assert len(servers()) == 1
+        assert servers() == []
+        return [answer for answer in answers if isinstance(answer, Answered)]
+
+    async def ask_again(journal: Journal) -> Any:
+        async with make_provider() as provider:
+            answer = await Caller(provider, journal, make_version()).ask(make_call(schema=SCHEMA))
+            assert servers() == []  # every answer was in the journal
+        return answer
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        answers = asyncio.run(ask(journal))
+        assert len(answers) == 3
+        again = asyncio.run(ask_again(journal))
+    response = answers[0].response
+    assert again == Answered(response, from_journal=True)
+    assert set(json.loads(response.text)) == {"answer", "unit"}
+    assert response.stop_reason == "stop"
+    assert response.usage.input_tokens is not None
+    assert 10 < response.usage.input_tokens < 60
+    assert 5 < (response.usage.output_tokens or 0) <= 40
+    assert response.first_byte_ms is not None
+    assert response.latency_ms is not None
+    assert 0 < response.first_byte_ms < response.latency_ms
+    assert response.metadata["request_id"].startswith("chatcmpl-")
+    assert response.metadata["sdk"].startswith("openai ")
+    assert response.metadata["server"].startswith("xllamacpp ")
+    assert response.metadata["model_file"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@needs_model
+def test_errors_limits_and_a_server_that_died() -> None:
+    async def ask() -> None:
+        async with make_provider(max_tokens=6, options={"context": 512}, sampling={"top_k": 5}) as provider:
+            cut = await provider.generate(make_call(text="Tell me a story."))
+            assert cut.stop_reason == "length"
+            assert cut.usage.output_tokens == 6
+
+            with pytest.raises(CallError) as too_long:
+                await provider.generate(make_call(text="hello world " * 600))
+            assert too_long.value.kind == CallErrorKind.BAD_REQUEST
+            assert not too_long.value.retryable
+            assert "exceeds the available context size" in too_long.value.message
+
+            [server] = servers()
+            waiting = asyncio.create_task(provider.generate(make_call(text="Tell me a long story. " * 20)))
+            await asyncio.sleep(0.2)
+            server.kill()
+            with pytest.raises(CallError) as broken:
+                await waiting
+            assert (broken.value.kind, broken.value.retryable) == (CallErrorKind.CONNECTION, True)
+            server.wait(5)
+            await asyncio.sleep(0.1)
+            assert (await provider.generate(make_call(text="Are you back?"))).usage.output_tokens == 6
+            assert [process.pid for process in servers()] != [server.pid]
+        assert servers() == []
+
+    asyncio.run(asyncio.wait_for(ask(), 60))
+
+
+PARENT = """
+import asyncio, os, sys, time
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Environment
+from eval_pipeline.providers.local import LocalProvider
+from eval_pipeline_tests.fakes.scripted import make_call
+async def main():
+    provider = LocalProvider(ModelVersion(name="small", provider="local", concurrency=1, max_tokens=2), Environment())
+    await provider.generate(make_call(text="Hi"))
+    if sys.argv[1] == "fork" and os.fork() == 0:
+        time.sleep(30)
+    print(provider._server._process.pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@needs_model
+@pytest.mark.parametrize("way", ["plain", "fork"])
+def test_the_server_does_not_outlive_a_killed_parent(way: str) -> None:
+    """Not even where a fork of the parent still holds the other end of its standard input."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, way], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    server = psutil.Process(int(parent.stdout.readline()))
+    forks = [child for child in psutil.Process(parent.pid).children() if child.pid != server.pid]
+    assert len(forks) == (1 if way == "fork" else 0)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    try:
+        deadline = time.monotonic() + 10
+        while server.is_running() and server.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+    finally:
+        for fork in forks:
+            os.kill(fork.pid, signal.SIGKILL)
+
+
+@needs_model
+def test_a_cancelled_start_leaves_no_server() -> None:
+    async def ask() -> None:
+        async with make_provider() as provider:
+            task = asyncio.create_task(provider.generate(make_call()))
+            while not servers():
+                await asyncio.sleep(0.01)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert servers() == []
+
+    asyncio.run(ask())
+
+
+@needs_model
+def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF but not really")
+    monkeypatch.setattr(local, "weights", lambda: broken)
+
+    async def ask() -> None:
+        async with make_provider() as provider:
+            await provider.generate(make_call())
+
+    with pytest.raises(FatalCallError, match=r"the local server did not start: .+"):
+        asyncio.run(ask())
+    assert servers() == []
+
+
+def test_the_request_is_what_is_sent() -> None:
+    provider = make_provider(sampling={"temperature": 0.7, "seed": 5, "top_k": 40})
+    request = provider.request(make_call(sample=2, schema=SCHEMA))
+    assert isinstance(request, dict)
+    assert request["model"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
+    assert (request["temperature"], request["seed"], request["top_k"], request["max_tokens"]) == (0.7, 7, 40, 40)
+    assert request["response_format"]["json_schema"]["schema"] == SCHEMA
+    default = make_provider().request(make_call())
+    assert isinstance(default, dict)
+    assert (default["temperature"], default["seed"]) == (0.0, 0)
+    assert "response_format" not in default
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"model": "gpt-5"}, "model: unknown model; allowed: SmolLM2-135M-Instruct"),
+        ({"concurrency": 4}, r"concurrency: 4 is more than options.parallel \(1\)"),
+        ({"options": {"thread": 2}}, "options.thread: unknown field; allowed: threads, context, parallel"),
+        ({"options": {"threads": 0}}, "options.threads: input should be greater than or equal to 1"),
+        ({"sampling": {"temprature": 1}}, "sampling.temprature: unknown field; allowed: temperature, seed"),
+    ],
+)
+def test_wrong_settings_are_refused(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=f"model version 'small': {told}"):
+        make_provider(**fields)
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "find_spec", lambda package: None)
+    assert local_available() == "the local model needs the package xllamacpp: install with `uv sync --extra local`"
+    with pytest.raises(MissingExtraError, match="--extra local"):
+        asyncio.run(make_provider().generate(make_call()))
+
+
+def test_lost_weights_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "find_spec", lambda package: object())
+    monkeypatch.setattr(local, "weights", lambda: tmp_path / "gone.gguf")
+    assert "weights of the local model are not where they should be" in (local_available() or "")
+
+
+def test_the_server_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    assert "secret" not in local._environment().values()

@@ -1,0 +1,116 @@
+"""Running a response through the whole track, as the stages do."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eval_pipeline.core.model import Attempt, CallErrorKind, CallFailure, Case, ErrorClass, Failed, Outcome, Response, Turn
+from eval_pipeline.tracks.base import ArtefactError, ValidationRow
+from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.plan import Plan
+from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.track import TRACK, run_plan
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+ROOT = Path(__file__).parents[3]
+REAL = ROOT.parent / "shared" / "data" / "finqa"
+
+TABLE: list[list[str | float]] = [
+    ["(in millions)", "2020", "2019"],
+    ["net sales", "412.5", 188],
+    ["costs", "(20)", "$ (30)"],
+    ["notes", "see page 4", ""],
+]
+
+
+def golden(name: str) -> list[dict[str, Any]]:
+    """The rows of a golden file."""
+    rows: list[dict[str, Any]] = yaml.safe_load((GOLDEN / name).read_text(encoding="utf-8"))
+    return rows
+
+
+def raw_case(*turns: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    """A case in the suite's file format."""
+    document = {"pre_text": "sales were 412.5, up from 371.", "table": TABLE, "post_text": "the rate was 12.5%."}
+    return {"id": "acme", "document": document, "turns": list(turns), **changes}
+
+
+def case_of(*turns: Mapping[str, Any]) -> Case:
+    return TRACK.read_case(raw_case(*turns), "suite", "file.jsonl", 1)
+
+
+def gold_turn(program: str, answer: Any = None, printed: str | None = None) -> dict[str, Any]:
+    """A turn; where no answer is given, the one the program gives."""
+    turn: dict[str, Any] = {"question": "what?", "program": program, "answer": 0 if answer is None else answer}
+    if printed is not None:
+        turn["printed"] = printed
+    if answer is None:
+        outcome = run_plan(Plan("plan", case_of(turn).turns[0].gold.program), case_of(turn).context)
+        turn["answer"] = getattr(outcome, "value", {}).get("text", getattr(outcome, "value", {}).get("value", 0))
+    return turn
+
+
+def read_plan(text: str) -> Program:
+    """A program written like a gold one, but with any operation, through the parser of plans."""
+    steps: list[dict[str, Any]] = []
+    for call in text.split("), "):
+        name, bracket, inside = call.rstrip(")").partition("(")
+        if not bracket:
+            steps.append({"tool": "extract", "value": name})
+        elif name.startswith("table_"):
+            steps.append({"tool": "compute", "operation": name, "args": [inside]})
+        else:
+            steps.append({"tool": "compute", "operation": name, "args": inside.split(", ")})
+    program = parse_plan(json.dumps(steps), recorded=False).program
+    assert program is not None
+    return program
+
+
+def attempt_at(case: Case, turn: Turn, text: str, *, recorded: bool = False, number: int = 0) -> Attempt:
+    """What the generate stage makes of a response."""
+    plan: Plan | None = None
+    outcome: Outcome
+    try:
+        plan = TRACK.parse(text, recorded=recorded)
+        outcome = run_plan(plan, case.context)
+    except ArtefactError as error:
+        outcome = Failed(error.error_class, error.message)
+    return Attempt(turn.id, 0, number, "", Response(text), None, plan, outcome)
+
+
+def failed_call(turn: Turn, number: int = 0) -> Attempt:
+    failure = CallFailure(CallErrorKind.TIMEOUT, "no response within 60 s")
+    return Attempt(turn.id, 0, number, "", None, failure, None, None)
+
+
+def validation_of(case: Case, text: str) -> ValidationRow:
+    try:
+        return TRACK.validate(TRACK.parse(text, recorded=False), None, case)
+    except ArtefactError as error:
+        return TRACK.validate(None, error, case)
+
+
+def measured(case: Case, turn: Turn, *attempts: Attempt) -> dict[str, Any]:
+    """Every metric of a turn, run in order as the score stage does."""
+    known: dict[str, Any] = dict(TRACK.values(case, turn, attempts, ()))
+    results: dict[str, Any] = {}
+    for metric in TRACK.metrics:
+        results[metric.name] = known[metric.name] = metric.function(*[known[name] for name in metric.inputs()])
+    return results
+
+
+def measured_response(turn: Mapping[str, Any], text: str) -> dict[str, Any]:
+    case = case_of(turn)
+    return measured(case, case.turns[0], attempt_at(case, case.turns[0], text))
+
+
+def failure(text: str, *, recorded: bool = False) -> tuple[ErrorClass, str] | None:
+    """Error class and message of parsing, or None."""
+    try:
+        TRACK.parse(text, recorded=recorded)
+    except ArtefactError as error:
+        return error.error_class, error.message
+    return None
