@@ -15,9 +15,9 @@ FORMATS = ("table", "csv", "json", "parquet")
 
 def validate(suite: Suites = None) -> None:
     """Reads suites, checks every gold answer, and says what is wrong where."""
+    from eval_pipeline.cli.terminal import fail
     from eval_pipeline.stages.check import check_ends
     from eval_pipeline.suites import read_cases
-    from eval_pipeline.cli.terminal import fail
 
     workspace = open_workspace()
     wrong = 0
@@ -42,7 +42,9 @@ def validate(suite: Suites = None) -> None:
     raise typer.Exit(1 if wrong else 0)
 
 
-def publish(full: Annotated[bool, typer.Option("--full", help="Build the store anew from the record.")] = False) -> None:
+def publish(
+    full: Annotated[bool, typer.Option("--full", help="Build the store anew from the record.")] = False,
+) -> None:
     """Publishes the record into the DuckDB store."""
     from eval_pipeline.stages.publishing import publish_all
 
@@ -74,8 +76,8 @@ def query(
     format: Annotated[str, typer.Option(help="table, csv, json or parquet (to standard output).")] = "table",
 ) -> None:
     """Queries the published store; works while a run writes."""
-    from eval_pipeline.store.query import run_query
     from eval_pipeline.cli.terminal import print_rows
+    from eval_pipeline.store.query import run_query
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
@@ -90,8 +92,8 @@ def query(
 
 def doctor() -> None:
     """Checks the installation: versions, keys, disk, suites, journal, record and store."""
-    from eval_pipeline.stages.doctor import examine
     from eval_pipeline.cli.terminal import console, finding_line
+    from eval_pipeline.stages.doctor import examine
 
     fine = True
     for finding in examine(find_home()):

@@ -28,7 +28,9 @@ class ProgressBars:
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bars = Bars(*columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal)
+        self._bars = Bars(
+            *columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal
+        )
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> "ProgressBars":

@@ -76,17 +76,16 @@ def _formed(match: re.Match[str]) -> Number | None:
     brackets = part["open"] is not None
     if len(fraction) + len(whole) - bool(fraction) < 1 or len(signs) > 1 or brackets != (part["close"] is not None):
         return None
-    exponent = part["exponent"] or ""
-    value = float(f"{whole.replace(',', '').replace(' ', '') or '0'}{fraction}{exponent}")
+    shift = int(part["exponent"][1:]) if part["exponent"] else 0
     percent = bool(part["percent"] or part["late"])
+    digits = whole.replace(",", "").replace(" ", "") or "0"
+    # the hundredth is taken of the decimal digits: 8.04 / 100 is not quite the float 0.0804
+    value = float(f"{digits}{fraction}e{shift - 2 if percent else shift}")
     if not isfinite(value) or (part["percent"] and part["late"]):
         return None
-    if percent:
-        value /= 100
     if brackets or signs == ["-"]:  # "(-5)" is printed for -5, not for 5
         value = -value
-    decimals = max(len(fraction) - 1, 0) - (int(exponent[1:]) if exponent else 0)
-    return Number(value, percent, max(decimals, 0))
+    return Number(value, percent, max(max(len(fraction) - 1, 0) - shift, 0))
 
 
 def _said_twice(text: str) -> Number | None:

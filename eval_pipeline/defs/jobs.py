@@ -23,7 +23,10 @@ def jobs() -> dg.Definitions:
     if not suites:
         return dg.Definitions()
     every = dg.define_asset_job(
-        ALL, dg.AssetSelection.groups(*suites), partitions_def=model_version, description="Every suite, for one model version."
+        ALL,
+        dg.AssetSelection.groups(*suites),
+        partitions_def=model_version,
+        description="Every suite, for one model version.",
     )
     keys = [dg.AssetKey([suite, name]) for suite in suites for name in UNPARTITIONED]
     ingest = dg.define_asset_job(INGEST, dg.AssetSelection.assets(*keys), description="Files and cases of every suite.")

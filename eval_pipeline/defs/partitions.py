@@ -1,6 +1,5 @@
 """The one partition dimension, and the tags that fix a run's date, scope and freshness at its launch."""
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import date
 
@@ -10,7 +9,6 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.scope import FULL, Scope
 from eval_pipeline.stages.workspace import Workspace
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 
 DIMENSION = "model_version"

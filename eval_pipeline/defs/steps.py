@@ -86,9 +86,7 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
             f"{generate.VERSION}/{asking}/{prompts}",
             frozenset({"python", "parquet"}),
             "The first attempt at every turn: prompt, response, artefact and what executing it gave.",
-            lambda s: generate.generate(
-                s.evaluation.workspace, s.partition, s.run, s.scope, s.evaluation.progress
-            ),
+            lambda s: generate.generate(s.evaluation.workspace, s.partition, s.run, s.scope, s.evaluation.progress),
         ),
         Step(
             "recovery_attempts",

@@ -109,9 +109,7 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
         ],
         **_common(source),
     )
-    def asset(
-        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
-    ) -> dg.MaterializeResult:
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
             tags, workspace = context.run.tags, evaluation.workspace
             upstream = () if step.name == "generations" else (tables.GENERATIONS,)

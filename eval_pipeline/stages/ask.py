@@ -56,7 +56,13 @@ class Asker:
     recorded: bool
 
     async def attempt(
-        self, case: Case, turn: Turn, sample: int, prompt: Prompt, number: int = 0, failed_with: ErrorClass | None = None
+        self,
+        case: Case,
+        turn: Turn,
+        sample: int,
+        prompt: Prompt,
+        number: int = 0,
+        failed_with: ErrorClass | None = None,
     ) -> Asked:
         """Asks once and runs what comes back; failures are outcomes, not exceptions."""
         text = prompt.text()
@@ -99,9 +105,7 @@ async def run_response(
     return artefact, await executor.execute(artefact, case), validation
 
 
-def history_texts(
-    track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None
-) -> list[str]:
+def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:
     """The answers to the earlier turns, as the prompt shows them.
 
     Args:
@@ -125,5 +129,7 @@ def recovery_prompt(original: Prompt, response: str, error: str) -> Prompt:
     """The prompt of a recovery attempt: the turn's own, what was written, and the error (spec/recovery.md)."""
     # Some endpoints refuse an empty assistant message.
     written = Message("assistant", response or "(empty)")
-    request = Message("user", f"That failed with this error: {error}\nAnswer again in the same form, without the error.")
+    request = Message(
+        "user", f"That failed with this error: {error}\nAnswer again in the same form, without the error."
+    )
     return Prompt((*original.messages, written, request), original.shared, original.answer_schema)

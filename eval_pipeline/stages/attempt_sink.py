@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
@@ -64,13 +64,13 @@ def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:
     validation, failure = asked.validation, asked.attempt.call_failure
     if validation is None:
         message = failure.message if failure else "no response"
-        said: dict[str, Any] = {"parsed": False, "verdict": "invalid", "checks": "{}", "errors": canonical_json([message])}
+        said: dict[str, Any] = {"parsed": False, "verdict": "invalid", "checks": "{}", "errors": json_text([message])}
     else:
         said = {
             "parsed": validation.parsed,
             "verdict": validation.verdict,
-            "checks": canonical_json(dict(validation.checks)),
-            "errors": canonical_json(list(validation.errors)),
+            "checks": json_text(dict(validation.checks)),
+            "errors": json_text(list(validation.errors)),
         }
     attempt = asked.attempt
     place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index}

@@ -1,11 +1,10 @@
 """Attempts as rows of the record, and back."""
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import (
     Attempt,
     CallErrorKind,
@@ -13,7 +12,6 @@ from eval_pipeline.core.model import (
     Case,
     ErrorClass,
     Failed,
-    Json,
     Outcome,
     Partition,
     Ran,
@@ -21,14 +19,11 @@ from eval_pipeline.core.model import (
     Turn,
     Usage,
 )
-from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import Track
-
-T = TypeVar("T")
-
-Attempts = Mapping[tuple[str, int], list[Attempt]]
-"""Every attempt by (turn id, sample), in the order of their numbers."""
 
 
 def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: float | None) -> dict[str, Any]:
@@ -44,9 +39,9 @@ def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: f
         "number": attempt.number,
         "prompt_hash": attempt.prompt_hash,
         "response": response.text if response else None,
-        "artefact": _json(track.artefact_json(attempt.artefact)) if attempt.artefact is not None else None,
+        "artefact": json_text(track.artefact_json(attempt.artefact)) if attempt.artefact is not None else None,
         "outcome": "call_error" if failure else "failed" if failed else "ran",
-        "result": _json(outcome.value) if isinstance(outcome, Ran) else None,
+        "result": json_text(outcome.value) if isinstance(outcome, Ran) else None,
         "error_class": failed.error_class.value if failed else None,
         "error_message": failure.message if failure else failed.message if failed else None,
         "call_error": failure.kind.value if failure else None,
@@ -62,7 +57,7 @@ def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: f
         "asked_on": response.asked_on if response else None,
         "batch": response.batch if response else None,
         "sandbox_tier": None,
-        "metadata": _json(dict(response.metadata)) if response else None,
+        "metadata": json_text(dict(response.metadata)) if response else None,
     }
 
 
@@ -75,15 +70,13 @@ def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
     elif row["outcome"] == "failed":
         outcome = Failed(ErrorClass(row["error_class"]), row["error_message"])
     else:
-        outcome = Ran(json.loads(row["result"]))
+        outcome = Ran(parse_json(row["result"]))
     response = None
     if failure is None:
         response = Response(
             text=row["response"],
             stop_reason=row["stop_reason"],
-            usage=Usage(
-                row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]
-            ),
+            usage=Usage(row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]),
             latency_ms=row["latency_ms"],
         )
     return Attempt(
@@ -93,7 +86,7 @@ def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
         prompt_hash=row["prompt_hash"],
         response=response,
         call_failure=failure,
-        artefact=track.artefact_from_json(json.loads(row["artefact"])) if row["artefact"] else None,
+        artefact=track.artefact_from_json(parse_json(row["artefact"])) if row["artefact"] else None,
         outcome=outcome,
     )
 
@@ -105,34 +98,37 @@ READ = (
 ).split(", ")
 
 
-def load_rows(record: Record, partition: Partition) -> list[dict[str, Any]]:
-    """Rows of generations and recovery attempts that `attempt_from_row` and the metrics need, generations first."""
-    key = RecordKey.of(partition)
-    rows: list[dict[str, Any]] = record.read(GENERATIONS, key, READ).to_pylist()
-    if record.header(RECOVERY_ATTEMPTS, key) is not None:
-        rows += record.read(RECOVERY_ATTEMPTS, key, READ).to_pylist()
-    return rows
+@dataclass(slots=True)
+class Made:
+    """What was made of one turn and sample: rows of the record and the attempts they stand for, in order."""
+
+    rows: list[Mapping[str, Any]]
+    attempts: list[Attempt]
 
 
-def group_attempts(track: Track, rows: Iterable[Mapping[str, Any]]) -> Attempts:
-    """Attempts by turn and sample, in the order of the rows."""
-    grouped: defaultdict[tuple[str, int], list[Attempt]] = defaultdict(list)
-    for row in rows:
-        grouped[row["turn_id"], row["sample"]].append(attempt_from_row(track, row))
-    return grouped
+def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
+    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
 
-
-def attempted_turns(
-    cases: Iterable[Case], attempts: Mapping[tuple[str, int], T]
-) -> Iterator[tuple[Case, Turn, int, T]]:
-    """Every (case, turn, sample) that was attempted, in the suite's order, with what is kept of it."""
-    samples = range(1 + max((sample for _, sample in attempts), default=0))
-    for case in cases:
+    Two stages need it one after the other in the same process, so what was read is kept as long as the record stays.
+    """
+    hashes = content_hashes(workspace.record, partition, (GENERATIONS, RECOVERY_ATTEMPTS))
+    found: Mapping[tuple[str, int], Made] = workspace.remembered(
+        "attempts", hashes, lambda: _load(workspace, partition)
+    )
+    samples = range(1 + max((sample for _, sample in found), default=0))
+    for case in workspace.cases(partition.suite):
         for turn in case.turns:
             for sample in samples:
-                if (turn.id, sample) in attempts:
-                    yield case, turn, sample, attempts[turn.id, sample]
+                if (turn.id, sample) in found:
+                    yield case, turn, sample, found[turn.id, sample]
 
 
-def _json(value: Json) -> str:
-    return canonical_json(value)
+def _load(workspace: Workspace, partition: Partition) -> Mapping[tuple[str, int], Made]:
+    track, key = workspace.track(partition.suite), RecordKey.of(partition)
+    made: dict[tuple[str, int], Made] = {}
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        for row in workspace.record.read(table, key, READ).to_pylist():
+            entry = made.setdefault((row["turn_id"], row["sample"]), Made([], []))
+            entry.rows.append(row)
+            entry.attempts.append(attempt_from_row(track, row))
+    return made

@@ -41,7 +41,9 @@ def check_gold(track: Track, cases: Sequence[Case]) -> Verdict:
     facts = {"turns": turns, "wrong_gold": len(wrong), "examples": [f"{turn}: {why}" for turn, why in wrong[:SHOWN]]}
     if not wrong:
         return Verdict(True, f"the gold of all {turns} turns holds", facts)
-    return Verdict(False, f"the gold of {len(wrong)} of {turns} turns does not hold; they are left out of the oracle's 1.0", facts)
+    return Verdict(
+        False, f"the gold of {len(wrong)} of {turns} turns does not hold; they are left out of the oracle's 1.0", facts
+    )
 
 
 def check_ends(track: Track, cases: Sequence[Case]) -> Verdict:
@@ -111,7 +113,9 @@ def check_every_turn_once(workspace: Workspace, partition: Partition) -> Verdict
     if not (missing or extra or twice):
         return Verdict(True, f"all {len(planned)} planned turns are scored once", facts)
     examples = [f"{turn} (sample {sample})" for turn, sample in (missing + extra + twice)[:SHOWN]]
-    text = f"of {len(planned)} planned turns {len(missing)} are missing, {len(extra)} were not planned, {len(twice)} twice"
+    text = (
+        f"of {len(planned)} planned turns {len(missing)} are missing, {len(extra)} were not planned, {len(twice)} twice"
+    )
     return Verdict(False, text, facts | {"examples": examples})
 
 

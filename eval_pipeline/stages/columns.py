@@ -1,6 +1,6 @@
 """Rows on their way into the record: collected as columns, written a group at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.store.record import TableWriter
@@ -26,6 +26,16 @@ class Columns:
             values.append(row[name])
         self._rows += 1
         if self._rows == self._group:
+            self.flush()
+
+    def extend(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Takes several rows, given as columns of the same length; writes when a group is full."""
+        if self._rows == 0:
+            self._columns = {name: [] for name in columns}
+        for name, values in self._columns.items():
+            values.extend(columns[name])
+        self._rows += len(next(iter(columns.values())))
+        if self._rows >= self._group:
             self.flush()
 
     def flush(self) -> None:

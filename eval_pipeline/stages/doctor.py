@@ -34,7 +34,15 @@ def examine(home: Home) -> Iterator[Finding]:
     """Looks at everything, one finding after the other; a broken thing never hides the next."""
     workspace = Workspace(home)
     looks: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
-        _versions, _disk, _suites, _model_versions, _local, _keys, _journal, _record, _store,
+        _versions,
+        _disk,
+        _suites,
+        _model_versions,
+        _local,
+        _keys,
+        _journal,
+        _record,
+        _store,
     )
     for look in looks:
         try:

@@ -1,8 +1,8 @@
 """Evidence: what comparing the last attempt of each turn with the gold shows."""
 
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.attempts import attempted_turns, group_attempts, load_rows
+from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.workspace import StageResult, Workspace
@@ -19,14 +19,13 @@ def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
     made_from = _made_from(workspace, partition)
     reused = is_current(workspace, partition)
     if not reused:
-        attempts = group_attempts(track, load_rows(record, partition))
         with record.writer(EVIDENCE, key, made_from) as writer:
             rows = Columns(writer)
-            for case, turn, sample, made in attempted_turns(workspace.cases(partition.suite), attempts):
+            for case, turn, sample, made in attempted_turns(workspace, partition):
                 place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
-                for evidence in track.gather(case, turn, made[-1]):
+                for evidence in track.gather(case, turn, made.attempts[-1]):
                     said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
-                    rows.add(place | said | {"details": canonical_json(dict(evidence.details))})
+                    rows.add(place | said | {"details": json_text(dict(evidence.details))})
             rows.flush()
     header = record.header(EVIDENCE, key)
     assert header is not None

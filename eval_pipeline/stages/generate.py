@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.ids import json_hash, json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Partition, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
@@ -67,7 +67,9 @@ def generate(
             writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
             sink = AttemptSink(track, version, provider.simulated, *writers)
             ordered = _Ordered(sink)
-            asking = _ask_all(workspace, partition, run.epoch, version, provider, track, units, ordered, progress, label)
+            asking = _ask_all(
+                workspace, partition, run.epoch, version, provider, track, units, ordered, progress, label
+            )
             counts = asyncio.run(asking)
             sink.flush()
         progress.finish(label)
@@ -97,7 +99,7 @@ def note_run(
         calls=counts.calls,
         journal_hits=counts.journal_hits,
         call_errors=counts.failures,
-        software=canonical_json({"eval_pipeline": __version__, "genai-prices": price_version()}),
+        software=json_text({"eval_pipeline": __version__, "genai-prices": price_version()}),
     )
 
 
@@ -163,7 +165,9 @@ def _made_from(
         "identity": version.identity_hash(),
         "prompt": prompt_version(version, track),
         "predictions": predictions.content_hash if predictions else "",
-        "price": json_hash([version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]),
+        "price": json_hash(
+            [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
+        ),
         "scope": scope.label(),
         "epoch": epoch,
         "stage": VERSION,

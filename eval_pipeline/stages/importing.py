@@ -83,7 +83,9 @@ def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
     try:
         SuiteFile(name=name, version="1", track="", cases="")
     except ValidationError as error:
-        raise UsageError(f"'{name}' is no name for a suite: lower-case letters, digits and '_', a letter first") from error
+        raise UsageError(
+            f"'{name}' is no name for a suite: lower-case letters, digits and '_', a letter first"
+        ) from error
     if name in workspace.suites and workspace.suites[name].folder != folder:
         raise UsageError(f"there is a suite '{name}' at {workspace.suites[name].folder} already; give another --suite")
 
@@ -150,7 +152,9 @@ def _recorded_version(
         raise UsageError(f"model version '{name}' is of provider '{before.provider}'; give another --model-version")
     known = before.predictions.get(suite)
     if known is not None and known.content_hash != content_hash:
-        raise UsageError(f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version")
+        raise UsageError(
+            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version"
+        )
     if before.samples_per_turn != samples:
         raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")
     priced = priced_as or before.priced_as
@@ -185,7 +189,9 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
             problems.append(Problem(str(source), number, "", f"the same turn was given on line {first[place]}"))
         else:
             first[place] = number
-            kept = row.model_dump(include={"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"})
+            kept = row.model_dump(
+                include={"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
+            )
             yield {**kept, "text": text}
     if problems:
         raise InputError(problems)

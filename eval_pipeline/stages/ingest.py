@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval_pipeline.core.ids import canonical_json, files_hash, text_hash
+from eval_pipeline.core.ids import files_hash, json_text, text_hash
 from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
@@ -37,8 +37,8 @@ def ingest_files(workspace: Workspace, suite: str) -> StageResult:
                     "description": [loaded.description],
                     "licence": [header.licence],
                     "content_hash": [loaded.content_hash],
-                    "files": [canonical_json([_file_facts(name, path) for name, path in files])],
-                    "options": [canonical_json(dict(loaded.options))],
+                    "files": [json_text([_file_facts(name, path) for name, path in files])],
+                    "options": [json_text(dict(loaded.options))],
                 }
             )
     return StageResult(1, loaded.content_hash, False, facts)
@@ -64,12 +64,11 @@ def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
             writer.write(turn_columns(track, cases))
         with record.writer(CASES, key, made_from) as writer:
             writer.write(case_columns(cases, hashes))
-        header = record.header(CASES, key)
-        assert header is not None
-        workspace.remember_cases(suite, header.content_hash, cases)
-    header = record.header(CASES, key)
-    turns = record.header(TURNS, key)
+    header, turns = record.header(CASES, key), record.header(TURNS, key)
     assert header is not None and turns is not None
+    if not reused:
+        # The stages after this one, in the same process, need not read them again.
+        workspace.remembered("cases", {suite: header.content_hash}, lambda: cases)
     return StageResult(header.rows, header.content_hash, reused, {"cases": header.rows, "turns": turns.rows})
 
 
@@ -89,8 +88,8 @@ def case_columns(cases: Sequence[Case], hashes: dict[str, str]) -> dict[str, lis
     return {
         "case_id": [case.id for case in cases],
         "cluster": [case.cluster for case in cases],
-        "tags": [canonical_json(list(case.tags)) for case in cases],
-        "features": [canonical_json(dict(case.features)) for case in cases],
+        "tags": [json_text(list(case.tags)) for case in cases],
+        "features": [json_text(dict(case.features)) for case in cases],
         "turns": [len(case.turns) for case in cases],
         "source_file": [case.source_file for case in cases],
         "source_line": [case.source_line for case in cases],
@@ -110,7 +109,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
         "question": [turn.question for _, turn in pairs],
         "expected": [track.expected_text(turn) for _, turn in pairs],
         "expected_printed": [track.expected_printed(turn) for _, turn in pairs],
-        "gold": [canonical_json(track.gold_json(turn)) for _, turn in pairs],
+        "gold": [json_text(track.gold_json(turn)) for _, turn in pairs],
         "complexity": [track.gold_complexity(turn) for _, turn in pairs],
         "gold_problem": [problems.get(turn.id) for _, turn in pairs],
     }

@@ -11,7 +11,7 @@ from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.calls import Counters
 from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
 from eval_pipeline.stages.attempt_sink import AttemptSink
-from eval_pipeline.stages.attempts import Attempts, group_attempts
+from eval_pipeline.stages.attempts import READ, attempt_from_row
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
@@ -55,7 +55,9 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
             writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
             sink = AttemptSink(track, version, provider.simulated, *writers)
             if broken:
-                counts = asyncio.run(_recover_all(workspace, partition, run.epoch, version, provider, broken, sink, progress, label))
+                counts = asyncio.run(
+                    _recover_all(workspace, partition, run.epoch, version, provider, broken, sink, progress, label)
+                )
             sink.flush()
         progress.finish(label)
     header = record.header(RECOVERY_ATTEMPTS, key)
@@ -73,22 +75,27 @@ def is_current(workspace: Workspace, partition: Partition, epoch: str) -> bool:
 def _made_from(workspace: Workspace, partition: Partition, epoch: str) -> Mapping[str, str]:
     versions = workspace.track(partition.suite).versions
     made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS))
-    return made_from | {"epoch": epoch, "stage": VERSION, "parser": versions["parser"], "executor": versions["executor"]}
+    return made_from | {
+        "epoch": epoch,
+        "stage": VERSION,
+        "parser": versions["parser"],
+        "executor": versions["executor"],
+    }
 
 
 def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVersion) -> list[Broken]:
     """The turns to recover, with the conversation as it stood at each."""
     track, record = workspace.track(partition.suite), workspace.record
-    rows = record.read(GENERATIONS, RecordKey.of(partition)).to_pylist()
-    if not any(row["outcome"] == "failed" for row in rows):
-        return []
-    attempts: Attempts = group_attempts(track, rows)
+    rows = record.read(GENERATIONS, RecordKey.of(partition), READ).to_pylist()
+    # With gold answers in the prompts only the failed attempts matter.
+    needed = [row for row in rows if version.history == "own" or row["outcome"] == "failed"]
+    attempts = {(row["turn_id"], row["sample"]): attempt_from_row(track, row) for row in needed}
     broken = []
     for case in workspace.cases(partition.suite):
         for sample in range(version.samples_per_turn):
             own: dict[str, str] | None = {} if version.history == "own" else None
             for turn in case.turns:
-                attempt = next(iter(attempts.get((turn.id, sample), ())), None)
+                attempt = attempts.get((turn.id, sample))
                 if attempt is None:
                     continue
                 if isinstance(attempt.outcome, Failed):

@@ -65,7 +65,9 @@ class Scope:
         """
         self.check_names(cases)
         if self.failed and failed is None:
-            raise UsageError("--failed needs an earlier evaluation of this suite and model version; run it in full first")
+            raise UsageError(
+                "--failed needs an earlier evaluation of this suite and model version; run it in full first"
+            )
         chosen = [
             case
             for case in cases

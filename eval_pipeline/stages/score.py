@@ -1,13 +1,13 @@
 """Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Evidence, Partition
-from eval_pipeline.stages.attempts import attempt_from_row, attempted_turns, load_rows
+from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.run_metrics import MetricRunner
@@ -16,7 +16,7 @@ from eval_pipeline.stages.tables import turns_table
 from eval_pipeline.stages.turn_rows import (
     ScoredTurn,
     error_row,
-    metric_rows,
+    metric_columns,
     plain_inputs,
     result_row,
     spent_on,
@@ -52,8 +52,7 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
             metrics, wide, errors, metric_errors, results = writers
             versions = {metric.name: str(metric.version) for metric in track.metrics}
             for item in _scored_turns(workspace, partition, track):
-                for row in metric_rows(item, versions):
-                    metrics.add(row)
+                metrics.extend(metric_columns(item, versions))
                 wide.add(wide_values := wide_row(item))
                 results.add(result_row(item))
                 if not item.correct:
@@ -98,23 +97,20 @@ def accuracy(record: Record, key: RecordKey) -> float | None:
 
 def _scored_turns(workspace: Workspace, partition: Partition, track: Track) -> Iterator[ScoredTurn]:
     record = workspace.record
-    rows: defaultdict[tuple[str, int], list[Mapping[str, Any]]] = defaultdict(list)
-    for row in load_rows(record, partition):
-        rows[row["turn_id"], row["sample"]].append(row)
     evidence = _evidence(record, partition)
     runner = MetricRunner(track.metrics)
-    for case, turn, sample, made in attempted_turns(workspace.cases(partition.suite), rows):
-        attempts = [attempt_from_row(track, row) for row in made]
+    for case, turn, sample, made in attempted_turns(workspace, partition):
+        attempts = made.attempts
         values = track.values(case, turn, attempts, evidence.get((turn.id, sample), ()))
-        simulated = bool(made[0]["simulated"])
-        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(made), simulated)
+        simulated = bool(made.rows[0]["simulated"])
+        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(made.rows), simulated)
 
 
 def _evidence(record: Record, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
     columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
     for row in record.read(EVIDENCE, RecordKey.of(partition), columns).to_pylist():
-        details = json.loads(row.pop("details"))
+        details = parse_json(row.pop("details"))
         found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.ids import canonical_json, trace_id
+from eval_pipeline.core.ids import json_text, trace_id
 from eval_pipeline.core.model import Attempt, Case, Failed, Json, Ran, Turn
 from eval_pipeline.stages.run_metrics import Scored
 from eval_pipeline.tracks.base import Track
@@ -94,22 +94,19 @@ def spent_on(rows: Sequence[Mapping[str, Any]]) -> Spent:
     )
 
 
-def metric_rows(item: ScoredTurn, versions: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Rows of the long `metrics` table."""
-    place = item.place()
-    return [
-        {
-            **place,
-            "metric": name,
-            "value": result.value,
-            "label": result.label,
-            "reason": result.reason,
-            "details": canonical_json(dict(result.details)) if result.details else None,
-            "error": result.error,
-            "scorer_version": versions[name],
-        }
-        for name, result in item.scored.results.items()
-    ]
+def metric_columns(item: ScoredTurn, versions: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Rows of the long `metrics` table, as columns: there are some twenty a turn."""
+    results = list(item.scored.results.values())
+    columns = {name: [value] * len(results) for name, value in item.place().items()}
+    return columns | {
+        "metric": list(item.scored.results),
+        "value": [result.value for result in results],
+        "label": [result.label for result in results],
+        "reason": [result.reason for result in results],
+        "details": [json_text(dict(result.details)) if result.details else None for result in results],
+        "error": [result.error for result in results],
+        "scorer_version": [versions[name] for name in item.scored.results],
+    }
 
 
 def wide_row(item: ScoredTurn) -> dict[str, Any]:
@@ -136,7 +133,7 @@ def _track_columns(item: ScoredTurn) -> dict[str, Any]:
     values = dict(item.track.turn_row(item.case, item.turn, item.attempts))
     for column in item.track.turn_columns:
         if column.type == "JSON" and values[column.name] is not None:
-            values[column.name] = canonical_json(values[column.name])
+            values[column.name] = json_text(values[column.name])
     return values
 
 
@@ -147,7 +144,7 @@ def result_row(item: ScoredTurn) -> dict[str, Any]:
         "track": track.name,
         **item.place(),
         "cluster": item.case.cluster,
-        "tags": canonical_json(list(item.case.tags)),
+        "tags": json_text(list(item.case.tags)),
         "question": item.turn.question,
         "expected": track.expected_text(item.turn),
         "answer": item.answer,
@@ -187,7 +184,7 @@ def error_row(item: ScoredTurn, model_version: str, wide: Mapping[str, Any]) -> 
         "attempts": len(item.attempts),
         "complexity": item.track.gold_complexity(item.turn),
     }
-    return shown | {"error_context": canonical_json(shown | {"attempted": [_context(item, a) for a in item.attempts]})}
+    return shown | {"error_context": json_text(shown | {"attempted": [_context(item, a) for a in item.attempts]})}
 
 
 def _context(item: ScoredTurn, attempt: Attempt) -> dict[str, Json]:

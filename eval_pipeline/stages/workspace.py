@@ -1,13 +1,13 @@
 """What every stage is handed: where things lie, the record, suites, model versions and progress."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.model_versions import load_model_versions
@@ -15,6 +15,8 @@ from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.base import Track
+
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -60,7 +62,7 @@ class Workspace:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.record = Record(home.record)
-        self._cases: dict[str, tuple[str, tuple[Case, ...]]] = {}
+        self._remembered: dict[str, tuple[dict[str, str], Any]] = {}
 
     @cached_property
     def suites(self) -> dict[str, SuiteSource]:
@@ -94,13 +96,20 @@ class Workspace:
         header = self.record.header(CASES, key)
         if header is None:
             raise UsageError(f"the cases of '{suite}' are not in the record yet; materialise {suite}/cases first")
-        if self._cases.get(suite, ("", ()))[0] != header.content_hash:
-            rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()
-            track = self.track(suite)
-            cases = (track.read_case(json.loads(r["content"]), suite, r["source_file"], r["source_line"]) for r in rows)
-            self.remember_cases(suite, header.content_hash, tuple(cases))
-        return self._cases[suite][1]
+        return self.remembered("cases", {suite: header.content_hash}, lambda: self._read_cases(suite, key))
 
-    def remember_cases(self, suite: str, content_hash: str, cases: tuple[Case, ...]) -> None:
-        """Keeps cases just read, so that the stages after it in the same process need not read them again."""
-        self._cases[suite] = (content_hash, cases)
+    def _read_cases(self, suite: str, key: RecordKey) -> tuple[Case, ...]:
+        rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()
+        track = self.track(suite)
+        return tuple(
+            track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"]) for row in rows
+        )
+
+    def remembered(self, what: str, hashes: Mapping[str, str], load: Callable[[], T]) -> T:
+        """What was loaded last under that name, if it was loaded from contents with these hashes; else loads it."""
+        known = self._remembered.get(what)
+        if known is None or known[0] != hashes:
+            self._remembered.pop(what, None)
+            known = self._remembered[what] = (dict(hashes), load())
+        loaded: T = known[1]
+        return loaded

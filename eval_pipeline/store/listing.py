@@ -86,12 +86,12 @@ class Listing:
         for found in dirty.values():
             sources = found.table.record_tables()
             paths = [self._relative(replace(found, source=source)) for source in sources]
-            files = [
+            files = tuple(
                 self._source_file(found, source, path, now[path].content_hash, workspace)
                 for source, path in zip(sources, paths, strict=True)
                 if path in now
-            ]
-            changes.append(Change(found.table, found.key, files))
+            )
+            changes.append(Change(found.table, found.key, files, tuple(path for path in paths if path in before)))
         return changes
 
     def _all(self) -> Iterator[Found]:

@@ -167,7 +167,7 @@ class _Publisher:
             with engine(self._new) as connection, opened(connection, self._new) as snapshot:
                 if fresh:
                     snapshot.create(self._schema, self._schema_hash)
-                rows = snapshot.apply(changes, all_tables(self._track_tables), fresh=fresh)
+                rows = snapshot.apply(changes, all_tables(self._track_tables))
                 if not fresh and snapshot.free_share() > _COMPACT_ABOVE:
                     target = self._compact
                     snapshot.compact(target)

@@ -31,14 +31,13 @@ def connect_read_only(path: Path) -> "duckdb.DuckDBPyConnection":
         # open, connecting would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
-        # Read-only is not enough: `COPY … TO '<the store>'` is allowed by it, and by `enable_external_access = false`.
-        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET enable_external_access = false")
+        # Neither read-only nor that is enough: both allow `COPY … TO '<the store>'`, which empties it.
+        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:
         connection.close()
-        what = _first_line(error)
-        raise StoreError(f"cannot open {path} ({what}); `eval-pipeline publish --full` makes it anew") from error
+        raise _unreadable(path, error) from error
     return connection
 
 
@@ -56,15 +55,20 @@ def run_query(path: Path, sql: str) -> pa.Table:
         cursor = connection.execute(sql)
         rows: pa.Table = cursor.to_arrow_table() if cursor.description else pa.table({})
     except (duckdb.SerializationException, duckdb.IOException) as error:
-        raise StoreError(
-            f"cannot read {path} ({_first_line(error)}); `eval-pipeline publish --full` makes it anew"
-        ) from error
+        raise _unreadable(path, error) from error
     except duckdb.Error as error:
         raise UsageError(_first_line(error)) from error
     finally:
         connection.close()
     plain = [pa.field(field.name, getattr(field.type, "storage_type", field.type)) for field in rows.schema]
     return rows.cast(pa.schema(plain))
+
+
+def _unreadable(path: Path, error: Exception) -> StoreError:
+    what = _first_line(error)
+    if "lock" in what or "already attached" in what:
+        return StoreError(f"another program has {path} open for writing; close it there, or publish again")
+    return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` makes it anew")
 
 
 def _first_line(error: Exception) -> str:

@@ -128,8 +128,10 @@ class Record:
 
     def files(self, table: Table) -> Iterator[tuple[RecordKey, os.stat_result]]:
         """Keys of the files there are and their file status, in no order."""
-        depth = len(table.key_columns)
-        for folders, path, status in _walk(self.root / table.name, (), depth):
+        names = [f"{column.name}=" for column in table.key_columns]
+        for folders, path, status in _walk(self.root / table.name, (), len(names)):
+            if not all(map(str.startswith, folders, names)):
+                continue
             key = key_from_folders(folders)
             if key is None:
                 header = read_header(path)

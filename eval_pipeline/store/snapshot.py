@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,7 @@ from eval_pipeline.store.tables import all_tables
 if TYPE_CHECKING:
     import duckdb
 
-_ROW_GROUP = 8192
+_ROW_GROUP = 4096
 """Rows that DuckDB gathers before it compresses them. Its default, 122,880, keeps 0.6 GB of prompts in memory."""
 _FILES_A_STATEMENT = 200
 _COMPACT_FROM_BLOCKS = 32
@@ -49,13 +49,19 @@ class SourceFile:
         )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Change:
-    """One table and key whose rows are replaced by those of `files`; by none where `files` is empty."""
+    """One table and key whose rows are replaced.
+
+    Attributes:
+        files: what they come from now; none where they are to go.
+        was: paths of the files that they came from before; none where there are no rows.
+    """
 
     table: Table
     key: RecordKey
-    files: list[SourceFile] = field(default_factory=list)
+    files: tuple[SourceFile, ...]
+    was: tuple[str, ...]
 
 
 class Snapshot:
@@ -75,29 +81,22 @@ class Snapshot:
         self._connection.execute(schema)
         self.execute("INSERT INTO meta.store VALUES (?)", [schema_hash])
 
-    def apply(self, changes: Sequence[Change], tables: Sequence[Table], *, fresh: bool) -> int:
+    def apply(self, changes: Sequence[Change], tables: Sequence[Table]) -> int:
         """Makes the changes in one transaction.
 
         Args:
             changes: sorted by table and key; rows are stored in this order.
             tables: all tables of the store.
-            fresh: nothing needs to be deleted first.
 
         Returns:
             How many rows were added.
         """
-        rows = 0
         self.execute("BEGIN")
-        for table, grouped in groupby(changes, lambda change: change.table):
-            mine = list(grouped)
-            if not fresh:
-                self._forget(table, mine)
-            files = [file for change in mine for file in change.files]
-            rows += self._insert_missing(table, files) if table.key == "shared" else self._insert(table, files)
-            self._remember(files)
-        changed = {change.table.name for change in changes}
+        rows = sum(self._replace(table, list(mine)) for table, mine in groupby(changes, lambda change: change.table))
+        self._remember(changes)
+        fewer = {change.table.name for change in changes if change.was}
         for table in tables:
-            if table.key == "shared" and changed & {table.name, table.referenced_by}:
+            if table.key == "shared" and table.referenced_by in fewer:
                 self._drop_orphans(table)
         self.execute("COMMIT")
         self.execute("CHECKPOINT")
@@ -117,19 +116,14 @@ class Snapshot:
         self.execute("CHECKPOINT compacted")
         self.execute("DETACH compacted")
 
-    def _forget(self, table: Table, changes: Sequence[Change]) -> None:
-        for change in changes:
-            key = [change.key.suite, change.key.model_version, change.key.eval_date]
-            self.execute(
-                "DELETE FROM meta.files WHERE table_name = ? AND suite IS NOT DISTINCT FROM ? "
-                "AND model_version IS NOT DISTINCT FROM ? AND eval_date IS NOT DISTINCT FROM ?",
-                [table.name, *key],
-            )
-            if table.key == "shared":
-                continue  # others may have the same rows: orphans are dropped at the end
-            keyed = change.key.values(table)
+    def _replace(self, table: Table, changes: Sequence[Change]) -> int:
+        files = [file for change in changes for file in change.files]
+        if table.key == "shared":
+            return self._insert_missing(table, files)  # others may need the rows there are: see _drop_orphans
+        for keyed in (change.key.values(table) for change in changes if change.was):
             where = " AND ".join(f"{quoted(name)} = ?" for name in keyed)
             self.execute(f"DELETE FROM {quoted(table.name)} WHERE {where}", list(keyed.values()))
+        return self._insert(table, files)
 
     def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
         rows = 0
@@ -160,20 +154,20 @@ class Snapshot:
         return None
 
     def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
-        """Rows whose `unique` value is not there yet; row numbers are joined instead of rows, which may be large."""
-        rows = 0
+        """Adds rows that are referred to and not there yet.
+
+        Row numbers are joined instead of rows, which may be large.
+        """
         unique = quoted(table.unique)
-        for file in files:
-            source = "read_parquet(?, hive_partitioning = false, file_row_number = true)"
-            rows += self._add(
-                f"SELECT {_columns(table)} FROM {source} "
-                f"WHERE file_row_number IN (SELECT min(new.file_row_number) FROM {source} AS new "
-                f"WHERE NOT EXISTS (FROM {quoted(table.name)} AS old WHERE old.{unique} = new.{unique}) "
-                f"GROUP BY new.{unique})",
-                [str(file.place), str(file.place)],
-                *(table, [file]),
-            )
-        return rows
+        source = "read_parquet(?, hive_partitioning = false, file_row_number = true)"
+        select = (
+            f"SELECT {_columns(table)} FROM {source} WHERE file_row_number IN ("
+            f"SELECT min(new.file_row_number) FROM {source} AS new "
+            f"WHERE EXISTS (FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = new.{unique}) "
+            f"AND NOT EXISTS (FROM {quoted(table.name)} AS old WHERE old.{unique} = new.{unique}) "
+            f"GROUP BY new.{unique})"
+        )
+        return sum(self._add(select, [str(file.place)] * 2, table, [file]) for file in files)
 
     def _drop_orphans(self, table: Table) -> None:
         unique = quoted(table.unique)
@@ -182,12 +176,13 @@ class Snapshot:
             f"(FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = row.{unique})"
         )
 
-    def _remember(self, files: Sequence[SourceFile]) -> None:
-        columns = zip(*(file.facts() for file in files), strict=True)
-        listed = [list(column) for column in columns]
-        if listed:
-            marks = ", ".join("unnest(?)" for _ in listed)
-            self.execute(f"INSERT INTO meta.files SELECT {marks}", listed)
+    def _remember(self, changes: Sequence[Change]) -> None:
+        was = [path for change in changes for path in change.was]
+        if was:
+            self.execute("DELETE FROM meta.files WHERE path IN (SELECT unnest(?))", [was])
+        facts = [list(column) for column in zip(*(f.facts() for c in changes for f in c.files), strict=True)]
+        if facts:
+            self.execute(f"INSERT INTO meta.files SELECT {', '.join('unnest(?)' for _ in facts)}", facts)
 
 
 @contextmanager

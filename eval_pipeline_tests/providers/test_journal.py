@@ -51,8 +51,16 @@ def test_appends_of_one_turn_of_the_loop_share_a_commit(tmp_path: Path, monkeypa
         return commit(connection, group)
 
     monkeypatch.setattr(Journal, "_commit", staticmethod(counted))
+
+    async def work(journal: Journal) -> None:
+        async def append_slowly(number: int) -> None:
+            time.sleep(0.001)  # on purpose: time enough for the writer to wake too early
+            await journal.append(f"k{number}", b"x")
+
+        await asyncio.gather(*(append_slowly(number) for number in range(64)))
+
     with Journal(tmp_path / "j.sqlite") as journal:
-        asyncio.run(append_all(journal, {f"k{number}": b"x" for number in range(64)}))
+        asyncio.run(work(journal))
     assert sizes == [64]
 
 
@@ -151,9 +159,13 @@ def test_a_damaged_page_is_told_with_the_file(tmp_path: Path) -> None:
     with path.open("r+b") as file:  # all but the first pages
         file.seek(4096 * 2)
         file.write(os.urandom(size - 4096 * 2))
-    with Journal(path) as journal, pytest.raises(StoreError, match=r"j\.sqlite has a damaged page.*doctor"):
-        for key in keys:
-            journal.get(key)
+    with Journal(path) as journal:
+
+        def read_all() -> list[bytes | None]:
+            return [journal.get(key) for key in keys]
+
+        with pytest.raises(StoreError, match=r"j\.sqlite has a damaged page.*doctor"):
+            read_all()
 
 
 @pytest.mark.parametrize(

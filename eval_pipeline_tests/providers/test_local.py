@@ -54,7 +54,9 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
             calls = [make_call(schema=SCHEMA), make_call(schema=SCHEMA, sample=1), make_call(schema=SCHEMA)]
             answers = list(await asyncio.gather(*(caller.ask(call) for call in calls)))
             assert len(servers()) == 1
+            leaving = time.monotonic()
         assert servers() == []
+        assert time.monotonic() - leaving < 3  # it went by itself, it was not killed
         return [answer for answer in answers if isinstance(answer, Answered)]
 
     async def ask_again(journal: Journal) -> Any:

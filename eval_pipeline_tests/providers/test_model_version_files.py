@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model_versions import ModelVersion, Predictions, Price
 from eval_pipeline.providers.model_versions import load_model_versions, save_imported
 
@@ -182,11 +182,12 @@ def test_whatever_is_in_the_file_only_input_errors_come_out(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    found: tuple[Problem, ...] = ()
     try:
         load_model_versions([path])
     except InputError as error:
-        assert error.problems
-        assert all(problem.line is None or problem.line >= 1 for problem in error.problems)
+        found = error.problems
+    assert all(problem.message and (problem.line is None or problem.line >= 1) for problem in found)
 
 
 def recorded(name: str, **more: Any) -> ModelVersion:

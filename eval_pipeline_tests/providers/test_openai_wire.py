@@ -46,17 +46,17 @@ def test_a_stream_that_breaks_off_has_no_stop_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "usage"),
+    ("told", "details", "usage"),
     [
-        ({}, Usage(None, None)),
-        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": None}, Usage(9, 2)),
-        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}, Usage(9, 2, 4)),
-        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3}}, Usage(9, None, 4, 3)),
-        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 12, "cache_write_tokens": 3}}, Usage(9, None, 9, 0)),
+        ({}, None, Usage(None, None)),
+        ({"prompt_tokens": 9, "completion_tokens": 2}, None, Usage(9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 2}, {"cached_tokens": 4}, Usage(9, 2, 4)),
+        ({"prompt_tokens": 9}, {"cached_tokens": 4, "cache_write_tokens": 3}, Usage(9, None, 4, 3)),
+        ({"prompt_tokens": 9}, {"cached_tokens": 12, "cache_write_tokens": 3}, Usage(9, None, 9, 0)),
     ],
-)  # fmt: skip
-def test_usage(told: dict[str, Any], usage: Usage) -> None:
-    assert usage_of(told) == usage
+)
+def test_usage(told: dict[str, Any], details: dict[str, Any] | None, usage: Usage) -> None:
+    assert usage_of({**told, "prompt_tokens_details": details}) == usage
 
 
 @pytest.mark.parametrize(

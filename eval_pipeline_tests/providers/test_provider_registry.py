@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Environment
 from eval_pipeline.providers.registry import PROVIDERS, check_settings, create
 
-MINIMAL = {
+MINIMAL: dict[str, dict[str, Any]] = {
     "recorded": {"predictions": {"suite": {"file": "f.jsonl", "content_hash": ""}}},
     "local": {"concurrency": 1},
 }

@@ -70,7 +70,7 @@ def test_the_file_is_read_when_first_asked_for_and_once(tmp_path: Path) -> None:
 
 
 def test_a_suite_without_predictions_ends_the_run(tmp_path: Path) -> None:
-    with pytest.raises(FatalCallError, match="no predictions for the suite 'suite'.*it has: other"):
+    with pytest.raises(FatalCallError, match=r"no predictions for the suite 'suite'.*it has: other"):
         make_provider(tmp_path, other="p.jsonl").request(make_call())
 
 

@@ -105,9 +105,9 @@ def test_recovery_succeeds_at_its_rate() -> None:
 def test_a_failed_recovery_changes_its_class_at_the_rate() -> None:
     provider = make_provider(rates={"execution_error": 1.0}, recovery_rate=0.0, class_change_rate=0.25)
     count, changed = 4_000, 0
-    for turn in range(count):
-        gold = DrawingGold()
-        before, after = respond(provider, make_call(turn, gold=gold), make_call(turn, gold=gold, number=1))
+    first = respond(provider, *(make_call(turn, gold=DrawingGold()) for turn in range(count)))
+    second = respond(provider, *(make_call(turn, gold=DrawingGold(), number=1) for turn in range(count)))
+    for before, after in zip(first, second, strict=True):
         if after.metadata["drawn_mode"] == before.metadata["drawn_mode"]:
             assert after.text == before.text  # so that it surely fails in the same way
         else:

@@ -11,7 +11,7 @@ from eval_pipeline.providers.oracle import OracleProvider
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import PlainGold, make_call
 
-KINDS = {"oracle": OracleProvider, "null": NullProvider}
+KINDS: dict[str, type[OracleProvider] | type[NullProvider]] = {"oracle": OracleProvider, "null": NullProvider}
 
 
 def make_provider(name: str, **fields: Any) -> Any:

@@ -7,7 +7,6 @@ from eval_pipeline.reports.excel.looks import ALARM, BLUE, INK, LINE
 from eval_pipeline.reports.excel.page import Rows
 
 if TYPE_CHECKING:
-    from openpyxl.chart import BarChart, ScatterChart
     from openpyxl.chart._chart import ChartBase
     from openpyxl.chart.error_bar import ErrorBars
     from openpyxl.chart.series import XYSeries

@@ -1,22 +1,18 @@
 """Conditional formats: rates in a scale from red over yellow to green, verdicts green and red."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.excel.looks import BAD, FAIR, GOOD
 
 if TYPE_CHECKING:
-    from openpyxl.worksheet._write_only import WriteOnlyWorksheet
+    from openpyxl.worksheet.worksheet import Worksheet
 
 
-def colour_rates(sheet: "WriteOnlyWorksheet", cells: str) -> None:
-    """Colours numbers from 0 to 1.
+def colour_rates(sheet: "Worksheet", cells: str) -> None:
+    """Colours numbers from 0 to 1 in a range, or in several separated by spaces."""
+    from openpyxl.formatting import rule
 
-    Args:
-        cells: one range, or several separated by spaces.
-    """
-    from openpyxl.formatting.rule import ColorScaleRule
-
-    scale = ColorScaleRule(
+    scale: Any = rule.ColorScaleRule(  # type: ignore[no-untyped-call]
         start_type="num", start_value=0, start_color=BAD,
         mid_type="num", mid_value=0.5, mid_color=FAIR,
         end_type="num", end_value=1, end_color=GOOD,
@@ -24,18 +20,15 @@ def colour_rates(sheet: "WriteOnlyWorksheet", cells: str) -> None:
     sheet.conditional_formatting.add(cells, scale)
 
 
-def colour_verdicts(sheet: "WriteOnlyWorksheet", cells: str, *, good: bool = True) -> None:
-    """Colours true and false.
-
-    Args:
-        good: true is the good one.
-    """
-    from openpyxl.formatting.rule import CellIsRule
+def colour_verdicts(sheet: "Worksheet", cells: str, *, good: bool) -> None:
+    """Colours true and false in a range; `good` says whether true is the good one."""
+    from openpyxl.formatting import rule
     from openpyxl.styles import PatternFill
 
     for verdict, colour in (("TRUE", GOOD if good else BAD), ("FALSE", BAD if good else GOOD)):
         fill = PatternFill("solid", bgColor=colour)
-        sheet.conditional_formatting.add(cells, CellIsRule(operator="equal", formula=[verdict], fill=fill))
+        equal: Any = rule.CellIsRule(operator="equal", formula=[verdict], fill=fill)  # type: ignore[no-untyped-call]
+        sheet.conditional_formatting.add(cells, equal)
 
 
 def compressed(rows: list[int], letter: str) -> str:

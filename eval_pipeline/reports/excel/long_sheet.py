@@ -1,19 +1,35 @@
 """A sheet that is one long table: header, filter, widths and formats; written a row at a time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from eval_pipeline.reports.excel.colours import colour_rates, colour_verdicts
-from eval_pipeline.reports.excel.looks import GENERAL, HEADER, HEADER_RIGHT, CellMaker, Look, Value, fit_to_width
+from eval_pipeline.reports.excel.looks import (
+    GENERAL,
+    HEADER_RIGHT,
+    HEADER_TEXT,
+    TEXT,
+    VERDICT,
+    CellMaker,
+    Look,
+    fit_to_width,
+    height,
+)
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
+    from openpyxl.cell.cell import Cell
+    from openpyxl.worksheet.worksheet import Worksheet
 
 MOST_ROWS = 1_048_576
 """Rows that a sheet holds, the header among them."""
-_HEADER_HEIGHT = 32
+_MOST_LINKS = 65_000
+_HEADER_HEIGHT = 41
+
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,33 +39,47 @@ class Field:
     Attributes:
         name: header, and key of the rows.
         width: in characters.
-        format: Excel's number format.
+        format: Excel's number format; `General` for text.
         wrap: long text goes on in further lines.
-        verdict: holds true and false, shown green and red; "bad" where true is the bad one.
+        verdict: what true means where the column holds true and false: shown green, red, or in no colour.
         rate: holds 0..1, shown in a scale of colours.
+        link: the file, relative to the workbook's folder, that a row's value leads to.
     """
 
     name: str
     width: float = 12
     format: str = GENERAL
     wrap: bool = False
-    verdict: str = ""
+    verdict: Literal["", "good", "bad", "neutral"] = ""
     rate: bool = False
-    numeric: bool = False
+    link: Callable[[Record], str] | None = None
+
+    def look(self) -> Look:
+        """How its values look."""
+        if self.verdict:
+            return Look(VERDICT, align="center")
+        if self.format != GENERAL:
+            return Look(self.format)
+        return Look(wrap=True, align="left", indent=1) if self.wrap else TEXT
 
 
 def write_long_sheet(
     workbook: "Workbook",
     title: str,
     fields: Sequence[Field],
-    rows: Iterable[Mapping[str, Any]],
-    frozen: int = 0,
+    rows: Iterable[Record],
+    frozen: int,
     most_rows: int = MOST_ROWS,
 ) -> None:
     """Writes the rows; where a sheet cannot hold them, they go on in `<title> 2` and so on.
 
     Args:
+        workbook: openpyxl's, in its write-only mode.
+        title: name of the sheet.
+        fields: the columns.
+        rows: values by name of the field.
         frozen: columns that stay in view, beside the header.
+        most_rows: that a sheet takes, the header among them.
     """
     waiting = iter(rows)
     number = 1
@@ -64,36 +94,56 @@ def write_long_sheet(
 
 
 def _write_part(
-    workbook: "Workbook", title: str, fields: Sequence[Field], rows: Iterable[Mapping[str, Any]], frozen: int
+    workbook: "Workbook", title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int
 ) -> None:
     from openpyxl.utils import get_column_letter
 
-    sheet = workbook.create_sheet(title)
+    sheet: Worksheet = workbook.create_sheet(title)
     letters = [get_column_letter(place) for place in range(1, len(fields) + 1)]
+    _lay_out(sheet, letters, fields, frozen)
+    maker = CellMaker(sheet)
+    sheet.append(maker.row((field.name, _header(field)) for field in fields))
+    wrapped = [(field.name, field.width) for field in fields if field.wrap]
+    columns = [(field, field.look()) for field in fields]
+    number = 1
+    for number, row in enumerate(rows, start=2):
+        tall = height([(row[name], width) for name, width in wrapped if row[name]])
+        if tall is not None:
+            sheet.row_dimensions[number].height = tall
+        sheet.append(_cells(maker, columns, row, with_links=number <= _MOST_LINKS))
+    sheet.auto_filter.ref = f"A1:{letters[-1]}{number}"
+    for letter, field in zip(letters, fields, strict=True):
+        cells = f"{letter}2:{letter}{max(number, 2)}"
+        if field.verdict in ("good", "bad"):
+            colour_verdicts(sheet, cells, good=field.verdict == "good")
+        elif field.rate:
+            colour_rates(sheet, cells)
+
+
+def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field], frozen: int) -> None:
+    from openpyxl.utils import get_column_letter
+
     sheet.freeze_panes = f"{get_column_letter(frozen + 1)}2"
     for letter, field in zip(letters, fields, strict=True):
         sheet.column_dimensions[letter].width = field.width
     sheet.row_dimensions[1].height = _HEADER_HEIGHT
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"
-    maker = CellMaker(sheet)
-    sheet.append(maker.row((field.name, HEADER_RIGHT if _is_number(field) else HEADER) for field in fields))
-    names = [field.name for field in fields]
-    looks = [Look(field.format, wrap=field.wrap, align="center" if field.verdict else "") for field in fields]
-    last = 1
-    for row in rows:
-        values: list[Value] = [row[name] for name in names]
-        sheet.append(maker.row(zip(values, looks, strict=True)))
-        last += 1
-    sheet.auto_filter.ref = f"A1:{letters[-1]}{last}"
-    for letter, field in zip(letters, fields, strict=True):
-        cells = f"{letter}2:{letter}{max(last, 2)}"
-        if field.verdict:
-            colour_verdicts(sheet, cells, good=field.verdict != "bad")
-        elif field.rate:
-            colour_rates(sheet, cells)
 
 
-def _is_number(field: Field) -> bool:
-    return field.numeric or field.format != GENERAL
+def _header(field: Field) -> Look:
+    return HEADER_TEXT if field.format == GENERAL else HEADER_RIGHT
 
+
+def _cells(
+    maker: CellMaker, columns: Sequence[tuple[Field, Look]], row: Record, *, with_links: bool
+) -> Iterator["Cell | None"]:
+    """A generator, so that each cell is written before its object is used again."""
+    for field, look in columns:
+        value = row[field.name]
+        if value is None:
+            yield None
+        elif field.link is not None and with_links:
+            yield maker.link(value, quote(field.link(row), safe="/@+~"))
+        else:
+            yield maker.cell(value, look)

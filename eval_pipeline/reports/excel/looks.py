@@ -2,26 +2,28 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from math import ceil
+from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 from eval_pipeline.reports.profile import Unit
 
 if TYPE_CHECKING:
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.worksheet._write_only import WriteOnlyWorksheet
+    from openpyxl.cell.cell import Cell
+    from openpyxl.worksheet.worksheet import Worksheet
 
-Value = str | int | float | bool | date | None
+Value = str | int | float | bool | None
 
 GENERAL = "General"
 PERCENT = "0.0%"
+WHOLE = "0"
 INTEGER = "#,##0"
 DECIMAL = "#,##0.00"
 SCORE = "0.000"
 DOLLARS = "[=0]$0.00;[<1]$0.0000##;$#,##0.00"
 MILLISECONDS = '#,##0" ms"'
-DATE = "yyyy-mm-dd"
+VERDICT = '"TRUE";"TRUE";"FALSE"'
+"""For booleans, which Excel shows as TRUE and FALSE anyway; LibreOffice 7.4 crashes on conditional formats without it."""
 
 BY_UNIT: dict[Unit, str] = {
     "rate": PERCENT,
@@ -33,8 +35,10 @@ BY_UNIT: dict[Unit, str] = {
 }
 
 INK, PAPER, FAINT, LINE = "1F2937", "FFFFFF", "6B7280", "D1D5DB"
-BLUE, LIGHT, ALARM = "1F4E79", "EAF1F8", "B42318"
+BLUE, ALARM = "1F4E79", "B42318"
 GOOD, FAIR, BAD = "A9D8B8", "FCE8A6", "F4B6AE"
+_POINTS = 13.5
+_MOST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Look:
     Attributes:
         format: Excel's number format.
         fill: colour of the background, empty for none.
-        rule: a thin line below.
+        indent: room before a text, so that it does not touch the number to its left.
     """
 
     format: str = GENERAL
@@ -55,19 +59,24 @@ class Look:
     fill: str = ""
     wrap: bool = False
     align: str = ""
-    rule: bool = False
+    indent: int = 0
+    underline: bool = False
 
 
 PLAIN = Look()
-WRAPPED = Look(wrap=True)
+TEXT = Look(align="left", indent=1)
+WRAPPED = Look(wrap=True, align="left", indent=1)
+COUNT = Look(INTEGER)
 TITLE = Look(bold=True, size=16, colour=BLUE)
 SUBTITLE = Look(colour=FAINT)
 SECTION = Look(bold=True, size=12, colour=BLUE)
 HEADER = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left")
+HEADER_TEXT = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left", indent=1)
 HEADER_RIGHT = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="right")
 WARNING = Look(bold=True, size=12, colour=PAPER, fill=ALARM)
-NOTE = Look(italic=True, colour=FAINT)
-LINK = Look(colour="1155CC")
+REMARK = Look(italic=True, colour=FAINT)
+NOTE = Look(italic=True, colour=FAINT, align="left", indent=1)
+LINK = Look(colour="1155CC", underline=True)
 
 Styled = tuple[Value, Look]
 
@@ -79,16 +88,16 @@ class CellMaker:
     `row` hands them over one at a time.
     """
 
-    def __init__(self, sheet: "WriteOnlyWorksheet") -> None:
+    def __init__(self, sheet: "Worksheet") -> None:
         self._sheet = sheet
-        self._made: dict[tuple[Look, bool], WriteOnlyCell] = {}
+        self._made: dict[tuple[Look, bool], Cell] = {}
 
-    def row(self, values: Iterable[Styled]) -> Iterator[Any]:
+    def row(self, values: Iterable[Styled]) -> Iterator["Cell | None"]:
         """Cells for `sheet.append`, a generator so that each is written before the next one is made."""
         for value, look in values:
-            yield None if value is None and not look.fill and not look.rule else self.cell(value, look)
+            yield None if value is None and not look.fill else self.cell(value, look)
 
-    def cell(self, value: Value, look: Look) -> "WriteOnlyCell":
+    def cell(self, value: Value, look: Look) -> "Cell":
         """A cell that holds the value; text stays text whatever it starts with."""
         if not isinstance(value, str):
             cell = self._cell(look, False)
@@ -100,34 +109,61 @@ class CellMaker:
         cell.data_type = "s"
         return cell
 
-    def _cell(self, look: Look, quoted: bool) -> "WriteOnlyCell":
+    def link(self, value: Value, target: str) -> "Cell":
+        """A cell whose text leads to a file; the target is a relative URI."""
+        from openpyxl.worksheet.hyperlink import Hyperlink
+
+        cell = _styled_cell(self._sheet, LINK, False)
+        cell.value = cell_text(str(value))
+        cell.data_type = "s"
+        cell.hyperlink = Hyperlink(ref="", target=target)
+        return cell
+
+    def _cell(self, look: Look, quoted: bool) -> "Cell":
         cell = self._made.get((look, quoted))
         if cell is None:
             cell = self._made[look, quoted] = _styled_cell(self._sheet, look, quoted)
         return cell
 
 
-def _styled_cell(sheet: "WriteOnlyWorksheet", look: Look, quoted: bool) -> "WriteOnlyCell":
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
+def height(texts: Iterable[tuple[str, float]]) -> float | None:
+    """Height in points of a row with these texts wrapped in columns of these widths; None for a row of one line.
 
-    cell = WriteOnlyCell(sheet)
-    cell.font = Font(name="Calibri", size=look.size, bold=look.bold, italic=look.italic, color=look.colour)
-    cell.alignment = Alignment(horizontal=look.align or None, vertical="top", wrap_text=look.wrap or None)
-    if look.fill:
-        cell.fill = PatternFill("solid", fgColor=look.fill)
-    if look.rule:
-        cell.border = Border(bottom=Side("thin", color=LINE))
-    cell.number_format = look.format
-    if quoted:
-        cell.quotePrefix = True
-    return cell
+    Neither Excel nor LibreOffice makes rows of a written file taller by itself.
+    """
+    lines = 1
+    for text, width in texts:
+        if len(text) > width or "\n" in text:
+            lines = max(lines, sum(max(1, ceil(len(part) / width)) for part in text.split("\n")))
+    return None if lines == 1 else min(lines, _MOST_LINES) * _POINTS
 
 
-def fit_to_width(sheet: "WriteOnlyWorksheet") -> None:
-    """On paper: landscape, all columns on one page."""
+def fit_to_width(sheet: "Worksheet") -> None:
+    """On paper: landscape, all columns on one page, narrow margins."""
+    from openpyxl.worksheet.page import PageMargins
     from openpyxl.worksheet.properties import PageSetupProperties
 
     sheet.page_setup.orientation = "landscape"
     sheet.page_setup.fitToHeight = 0
     sheet.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+    sheet.page_margins = PageMargins(left=0.4, right=0.4, top=0.5, bottom=0.5)
+
+
+def _styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
+    from openpyxl.cell.cell import WriteOnlyCell
+    from openpyxl.styles import Alignment, Font, PatternFill
+
+    cell = WriteOnlyCell(sheet)
+    cell.font = Font(
+        name="Calibri", size=look.size, bold=look.bold, italic=look.italic, color=look.colour,
+        underline="single" if look.underline else None,
+    )  # fmt: skip
+    cell.alignment = Alignment(
+        horizontal=look.align or None, vertical="top", wrap_text=look.wrap or None, indent=look.indent
+    )
+    if look.fill:
+        cell.fill = PatternFill("solid", fgColor=look.fill)
+    cell.number_format = look.format
+    if quoted:
+        cell.quotePrefix = True
+    return cell

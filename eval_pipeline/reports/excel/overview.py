@@ -1,7 +1,7 @@
 """The sheet `Overview`: what was evaluated and what came out."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
@@ -9,6 +9,7 @@ from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
+    COUNT,
     DOLLARS,
     INTEGER,
     NOTE,
@@ -29,7 +30,8 @@ SIMULATED = "SIMULATED: these responses are not a real model's; no figure here s
 _WIDTHS = (38, 16, 13, 13, 11, 15, 64)
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
-_MOST_GROUPS = 12
+_MOST_MESSAGES = 12
+_ELSEWHERE = frozenset({"name", "provider", "model", "description", "active"})
 
 
 def write_overview(workbook: "Workbook", evaluation: Evaluation) -> None:
@@ -56,7 +58,8 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
     headers = ["figure", "value", "95% low", "95% high", "n", "conversations", "note"]
     rows = list(_headline_rows(evaluation))
     found = page.table(headers, rows)
-    rates = [found.first + place for place, row in enumerate(rows) if row[1][1].format == PERCENT and row[0][0] != "has_error"]
+    looks = [(row[0][0], row[1][1].format) for row in rows]
+    rates = [found.first + place for place, (name, form) in enumerate(looks) if form == PERCENT and name != "has_error"]
     if rates:
         colour_rates(page.sheet, compressed(rates, "B"))
 
@@ -82,7 +85,6 @@ def _headline_rows(evaluation: Evaluation) -> Iterator[list[Styled]]:
 def _figure(evaluation: Evaluation, label: str, row: Row) -> list[Styled]:
     look = Look(BY_UNIT[evaluation.profile.unit(row["metric"])])
     bold = Look(look.format, bold=True)
-    count = Look(INTEGER)
     note = row["reason"] or ""
     if row["failures"]:
         without = row["mean_without_failures"]
@@ -91,7 +93,7 @@ def _figure(evaluation: Evaluation, label: str, row: Row) -> list[Styled]:
     first = Look(bold=label.startswith("Accuracy ("))
     return [
         (label, first), (row["mean"], bold), (row["low"], look), (row["high"], look),
-        (row["n"], count), (row["clusters"], count), (note or None, NOTE),
+        (row["n"], COUNT), (row["clusters"], COUNT), (note or None, NOTE),
     ]  # fmt: skip
 
 
@@ -101,10 +103,10 @@ def _cost_rows(cost: Row) -> Iterator[list[Styled]]:
         ("US dollars a successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
     )
     for label, name, form, reason in parts:
-        look, count = Look(form), Look(INTEGER)
+        look = Look(form)
         yield [
             (label, PLAIN), (cost[name], Look(form, bold=True)), (cost[f"{name}_low"], look),
-            (cost[f"{name}_high"], look), (cost["turns"], count), (cost["conversations"], count),
+            (cost[f"{name}_high"], look), (cost["turns"], COUNT), (cost["conversations"], COUNT),
             (cost[reason], NOTE),
         ]  # fmt: skip
 
@@ -121,44 +123,57 @@ def _ceiling_rows(ceilings: Sequence[Row]) -> Iterator[list[Styled]]:
 
 def _failures(page: Page, evaluation: Evaluation) -> None:
     page.section("Turns that are not correct")
-    titles = {"error_class": "error class", "failure_mode": "failure mode", "message_shape": "message, without its numbers"}
-    groups = evaluation.error_groups
-    if not any(row["grouping"] in titles for row in groups):
+    groups: dict[str, list[Row]] = {}
+    for row in evaluation.error_groups:
+        groups.setdefault(row["grouping"], []).append(row)
+    if not groups.keys() & {"error_class", "failure_mode"}:
         page.note("none" if evaluation.turns else "no turns were evaluated")
         return
-    for grouping, title in titles.items():
-        rows = [row for row in groups if row["grouping"] == grouping]
-        if not rows:
-            continue
-        shown = [
-            [(row["value"], WRAPPED), (row["turns"], Look(INTEGER)), (row["share"], Look(PERCENT)), (row["example_turn_id"], NOTE)]
-            for row in rows[:_MOST_GROUPS]
+    for grouping, title in (("error_class", "error class"), ("failure_mode", "failure mode")):
+        shown: list[list[Styled]] = [
+            [(row["value"], PLAIN), (row["turns"], COUNT), (row["share"], Look(PERCENT)), (row["example_turn_id"], NOTE)]
+            for row in groups.get(grouping, ())
         ]
         page.table([title, "turns", "share", "example"], shown)
-        if len(rows) > _MOST_GROUPS:
-            page.note(f"and {len(rows) - _MOST_GROUPS} more, see error_analysis")
         page.blank()
+    _messages(page, groups.get("message_shape", []))
+
+
+def _messages(page: Page, rows: list[Row]) -> None:
+    headers = ["error class", "turns", "share", "example", "", "", "message, without its numbers"]
+    shown: list[list[Styled]] = [
+        [
+            (row["error_class"], PLAIN), (row["turns"], COUNT), (row["share"], Look(PERCENT)),
+            (row["example_turn_id"], NOTE), (None, PLAIN), (None, PLAIN), (row["value"], WRAPPED),
+        ]
+        for row in rows[:_MOST_MESSAGES]
+    ]  # fmt: skip
+    page.table(headers, shown)
+    if len(rows) > _MOST_MESSAGES:
+        page.note(f"and {len(rows) - _MOST_MESSAGES} more in error_analysis of statistics.json")
 
 
 def _evaluated(page: Page, evaluation: Evaluation) -> None:
     suite, model, planned = evaluation.suite, evaluation.model, evaluation.planned
     page.section("What was evaluated")
-    software = ", ".join(f"{name} {version}" for name, version in planned.software.items())
-    facts: list[tuple[str, Any]] = [
+    facts = (
         ("Suite", f"{evaluation.partition.suite}, version {suite['version']}"),
         ("What it asks", suite["description"]),
         ("Licence", suite["licence"] or "not stated"),
         ("Suite contents (hash)", suite["content_hash"]),
         ("Model version", evaluation.partition.model_version),
+        ("Description", model["description"]),
         ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),
         ("Responses", _responses(evaluation)),
+        ("Settings", _settings(model["settings"])),
         ("Scope", _scope_text(planned.scope)),
         ("Turns planned", "not on record" if planned.turns is None else f"{planned.turns:,}"),
         ("Turns evaluated", f"{evaluation.turns:,}"),
-        ("Settings", _settings(model["settings"])),
-        ("Software", software or "not on record"),
-    ]
-    page.facts([(name, value, PLAIN) for name, value in facts if value])
+        ("Software", _software(planned.software) or "not on record"),
+    )
+    for name, value in facts:
+        if value:
+            page.fact(name, value)
 
 
 def _responses(evaluation: Evaluation) -> str:
@@ -168,12 +183,18 @@ def _responses(evaluation: Evaluation) -> str:
 
 
 def _settings(text: str | None) -> str:
-    """The settings that say something: those that are set."""
-    settings = json.loads(text or "{}")
-    kept = {name: value for name, value in settings.items() if value not in (None, "", {}, [])}
-    for name in ("name", "provider", "model", "description", "active"):
-        kept.pop(name, None)
-    return ", ".join(f"{name} {json.dumps(value) if isinstance(value, dict | list) else value}" for name, value in kept.items())
+    """The settings that are set, without what stands elsewhere on the page."""
+    settings: dict[str, Any] = json.loads(text or "{}")
+    shown = [
+        f"{name} {json.dumps(value) if isinstance(value, dict | list) else value}"
+        for name, value in settings.items()
+        if value not in (None, "", {}, []) and name not in _ELSEWHERE
+    ]
+    return ", ".join(shown)
+
+
+def _software(versions: Mapping[str, str]) -> str:
+    return ", ".join(text if text.startswith(name) else f"{name} {text}" for name, text in versions.items())
 
 
 def _explained(page: Page, evaluation: Evaluation) -> None:

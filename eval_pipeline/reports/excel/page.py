@@ -2,31 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.excel.looks import (
     HEADER,
     HEADER_RIGHT,
-    NOTE,
+    HEADER_TEXT,
     PLAIN,
+    REMARK,
     SECTION,
     SUBTITLE,
     TITLE,
     CellMaker,
     Look,
     Styled,
-    Value,
     fit_to_width,
+    height,
 )
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
-    from openpyxl.worksheet._write_only import WriteOnlyWorksheet
+    from openpyxl.worksheet.worksheet import Worksheet
+
+TEXT_HEADERS = frozenset({"note", "question", "example", "message, without its numbers", ""})
+"""Headers, beside the first, of columns that hold text."""
+_LINE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where a table came to stand: its first and last row of values, 1-based; none where last < first."""
+    """Where a table came to stand: its header and its first and last row of values, 1-based."""
 
     header: int
     first: int
@@ -41,22 +47,25 @@ class Page:
         next_row: the row that is written next, 1-based.
     """
 
-    def __init__(self, workbook: "Workbook", title: str, widths: Sequence[float], frozen: str = "") -> None:
+    def __init__(self, workbook: "Workbook", title: str, widths: Sequence[float]) -> None:
         from openpyxl.utils import get_column_letter
 
-        self.sheet: WriteOnlyWorksheet = workbook.create_sheet(title)
+        self.sheet: Worksheet = workbook.create_sheet(title)
         self.next_row = 1
-        self._columns = len(widths)
+        self._widths = widths
         self._maker = CellMaker(self.sheet)
         for place, width in enumerate(widths, start=1):
             self.sheet.column_dimensions[get_column_letter(place)].width = width
-        if frozen:
-            self.sheet.freeze_panes = frozen
         self.sheet.sheet_view.showGridLines = False
         fit_to_width(self.sheet)
 
-    def row(self, *cells: Styled) -> int:
+    def row(self, *cells: Styled, tall: float | None = None) -> int:
         """Writes a row; gives its number."""
+        if tall is None:
+            pairs = zip(cells, self._widths, strict=False)
+            tall = height([(value, width) for (value, look), width in pairs if look.wrap and isinstance(value, str)])
+        if tall is not None:
+            self.sheet.row_dimensions[self.next_row].height = tall
         self.sheet.append(self._maker.row(cells))
         self.next_row += 1
         return self.next_row - 1
@@ -69,46 +78,38 @@ class Page:
 
     def title(self, text: str, *subtitles: str) -> None:
         """The sheet's heading."""
-        self.row((text, TITLE))
+        self.row((text, TITLE), tall=24)
         for subtitle in subtitles:
             self.row((subtitle, SUBTITLE))
 
     def band(self, text: str, look: Look) -> None:
         """A text over the whole width, on a coloured ground."""
-        self.row((text, look), *[(None, look)] * (self._columns - 1))
+        self.row((text, look), *[(None, look)] * (len(self._widths) - 1), tall=20)
 
     def section(self, text: str) -> None:
         """A heading with room above."""
         self.blank()
-        self.row((text, SECTION))
+        self.row((text, SECTION), tall=19)
 
     def note(self, text: str) -> None:
         """A remark."""
-        self.row((text, NOTE))
+        self.row((text, REMARK))
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]], texts: int = 1) -> Rows:
-        """Writes a table.
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]]) -> Rows:
+        """Writes a table: the first column text, the others numbers unless their header is one of `TEXT_HEADERS`.
 
-        Args:
-            headers: of the columns; those without text get no header's ground.
-            rows: as many cells as headers each.
-            texts: how many columns from the left hold text and not numbers; the header `note` is text too.
+        A table whose last column is text has its header drawn over the whole width of the page.
         """
-        looks = [HEADER if place < texts or name in TEXT_HEADERS else HEADER_RIGHT for place, name in enumerate(headers)]
-        header = self.row(*zip(headers, looks, strict=True))
+        cells = [(name, HEADER_TEXT if name in TEXT_HEADERS else HEADER_RIGHT) for name in headers]
+        cells[0] = (headers[0], HEADER)
+        if headers[-1] in TEXT_HEADERS:
+            cells += [("", HEADER)] * (len(self._widths) - len(headers))
+        header = self.row(*cells)
         for row in rows:
             self.row(*row)
         return Rows(header, header + 1, self.next_row - 1)
 
-    def facts(self, facts: Sequence[tuple[str, Value, Look]]) -> None:
-        """Names and values, a pair a row."""
-        for name, value, look in facts:
-            self.row((name, SUBTITLE), (value, look))
-
-
-TEXT_HEADERS = frozenset({"note", "question", "conversation", "how it is meant", "example", "turn"})
-
-
-def plain(*values: Value) -> list[Styled]:
-    """Values without a look of their own."""
-    return [(value, PLAIN) for value in values]
+    def fact(self, name: str, value: str) -> None:
+        """A name and what it stands for, which may take several lines."""
+        for place, line in enumerate(wrap(value, _LINE) or [""]):
+            self.row((name if place == 0 else None, SUBTITLE), (line, PLAIN))

@@ -1,13 +1,15 @@
 """The sheets `Turns` and `Errors`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, MILLISECONDS, SCORE
+from eval_pipeline.reports.excel.looks import DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
+from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import MetricInfo
 from eval_pipeline.reports.tables import errors_table, turns_table
 
@@ -21,8 +23,8 @@ _FIELDS = {
     field.name: field
     for field in (
         Field("conversation_id", 30),
-        Field("turn_idx", 7, "0"),
-        Field("sample", 8, "0"),
+        Field("turn_idx", 8, WHOLE),
+        Field("sample", 9, WHOLE),
         Field("question", 52, wrap=True),
         Field("expected", 16),
         Field("expected_answer", 16),
@@ -53,36 +55,43 @@ _FIELDS = {
 
 
 def write_turns_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
-    """A row a turn, with every metric."""
+    """A row a turn, with every metric; the metrics stand before the features of the case."""
     table = turns_table(evaluation)
+    metrics = {metric.name for metric in evaluation.profile.metrics}
     names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
-    _write(workbook, "Turns", evaluation, table.select(names), frozen=2)
+    behind = names.index("error_type")
+    ordered = sorted(names[behind + 1 :], key=lambda name: name not in metrics)
+    _write(workbook, "Turns", evaluation, table.select([*names[: behind + 1], *ordered]))
 
 
 def write_errors_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
-    """A row a failed turn, under the names of `errors.csv`."""
+    """A row a failed turn, under the names of `errors.csv`; the conversation leads to its trace."""
     table = errors_table(evaluation)
-    names = [name for name in table.column_names if name not in _KEY]
-    _write(workbook, "Errors", evaluation, table.select(names), frozen=3)
+    last = ("error_context", "trace_id", "turn_id")
+    names = [name for name in table.column_names if name not in _KEY.union(last)]
+    _write(workbook, "Errors", evaluation, table.select([*names, *last]))
 
 
-def _write(workbook: "Workbook", title: str, evaluation: Evaluation, table: pa.Table, frozen: int) -> None:
+def _write(workbook: "Workbook", title: str, evaluation: Evaluation, table: pa.Table) -> None:
     if not evaluation.several_samples:
         table = table.drop_columns(["sample"])
     metrics = {metric.name: metric for metric in evaluation.profile.metrics}
     fields = [_field(name, table.schema.field(name).type, metrics.get(name)) for name in table.column_names]
-    write_long_sheet(workbook, title, fields, _rows(table), frozen)
+    if title == "Errors":
+        fields[0] = replace(fields[0], link=lambda row: trace_file(row["conversation_id"]))
+    write_long_sheet(workbook, title, fields, _rows(table), frozen=2)
 
 
 def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
     if name in _FIELDS:
         return _FIELDS[name]
-    width = max(9, min(len(name) * 0.62 + 3, 14))
+    width = max(10.0, min(len(name) * 0.7 + 3, 15.0))
     if pa.types.is_boolean(kind):
         return Field(name, width, verdict="good" if metric else "neutral")
     if metric is not None and metric.kind == "score":
         return Field(name, width, SCORE, rate=True)
-    return Field(name, width, "#,##0.##" if pa.types.is_floating(kind) else "General")
+    number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
+    return Field(name, width, "#,##0.##" if metric is None and pa.types.is_floating(kind) else INTEGER if number else GENERAL)
 
 
 def _rows(table: pa.Table) -> Iterator[Row]:

@@ -47,9 +47,7 @@ def _first_failures(turns: Turns) -> list[Row]:
     ]
 
 
-def _counted(
-    grouping: str, rows: Sequence[Row], group: Callable[[Row], Any], *, by_class: bool = True
-) -> list[Row]:
+def _counted(grouping: str, rows: Sequence[Row], group: Callable[[Row], Any], *, by_class: bool = True) -> list[Row]:
     """Counts rows by a value (and by error class), the most frequent first; rows without the value are left out."""
     groups: defaultdict[tuple[str, str | None], list[Row]] = defaultdict(list)
     for row in rows:

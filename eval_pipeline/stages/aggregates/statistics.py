@@ -74,7 +74,10 @@ def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
         if feature.type == "BOOLEAN":
             values = turns.floats(feature.name)
             yield from ((feature.name, text, values == number) for text, number in (("true", 1), ("false", 0)))
-    columns = {"turn_number": "turn_index", **{a: turns.track.complexity_columns[a] for a in turns.track.complexity_axes}}
+    columns = {
+        "turn_number": "turn_index",
+        **{a: turns.track.complexity_columns[a] for a in turns.track.complexity_axes},
+    }
     for split, column in columns.items():
         values = turns.floats(column)
         for level in np.unique(values[~np.isnan(values)]):

@@ -10,6 +10,7 @@ from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     MAX_ARGUMENTS,
     MAX_STEPS,
+    TABLE_OPERATIONS,
     Argument,
     Label,
     Literal,
@@ -102,8 +103,12 @@ def _compute_step(raw: dict[str, Json], index: int) -> Step:
     if operation == EXTRACT:
         raise _invalid(f"step {index}: extract is a tool, not an operation")
     read = tuple([_argument(argument, index) for argument in arguments])
-    if operation.startswith("table_") and len(read) == 2 and read[1] == Label("none"):
-        read = read[:1]  # FinQA writes table_max(row, none)
+    if operation in TABLE_OPERATIONS:
+        read = tuple(
+            [Label(raw.strip()) if isinstance(raw, str) else a for raw, a in zip(arguments, read, strict=True)]
+        )
+        if len(read) == 2 and read[1] == Label("none"):
+            read = read[:1]  # FinQA writes table_max(row, none)
     return Step(operation, read)
 
 

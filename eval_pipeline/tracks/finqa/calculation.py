@@ -19,7 +19,7 @@ _MAX_DEPTH = 60
 
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d*)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)
+      (?P<number>(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d*)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)(?:\s*%)?)
     | (?P<constant>const_\w[\w.]*)
     | (?P<currency>(?:US)?\$|[€£¥₹])
     | (?P<operator>\*\*|[-+*/^()<>%=×÷−–·xX])
@@ -127,7 +127,9 @@ class _Parser:
     def operand(self, depth: int) -> Argument:
         piece = self.peek()
         self.position += 1
-        if isinstance(piece, (Literal, Constant)):
+        if isinstance(piece, Literal):
+            return piece
+        if isinstance(piece, Constant):
             return self.marked(piece)
         if piece == "(":
             inner = self.expression(0, depth + 1)
@@ -142,12 +144,10 @@ class _Parser:
         raise CalculationError(f"the calculation cannot be read at '{_shown(piece)}': expected a number")
 
     def marked(self, operand: Argument) -> Argument:
-        """An operand with the percent mark that may follow it."""
+        """A bracket or constant with the percent mark that may follow it; numbers are read with theirs."""
         if self.peek() != "%":
             return operand
         self.position += 1
-        if isinstance(operand, Literal):
-            return Literal(operand.value / 100, True)
         return self.step("divide", operand, Constant("const_100", 100.0))
 
     def negated(self, operand: Argument) -> Argument:

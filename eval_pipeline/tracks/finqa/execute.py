@@ -53,6 +53,8 @@ def answers_in_percent(program: Program) -> bool:
 
 def evaluate(program: Program, table: Table) -> Value:
     """The value of the last step. Raises StepError."""
+    if not program.steps:
+        raise StepError("the plan is empty")
     values: list[Value] = []
     for index, step in enumerate(program.steps):
         for problem in step_problems(step, index):

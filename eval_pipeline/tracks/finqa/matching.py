@@ -1,10 +1,18 @@
 """The tolerances of the matches, in one place: what counts as the same answer."""
 
+from typing import TypeGuard
+
 from eval_pipeline.core.numbers import normalised_text
 
 Answer = float | str | None
-RELATIVE = 0.01
+RELATIVE = 0.01 * (1 + 1e-12)
+"""1%, with room for float noise: 0.101 is within 1% of 0.1."""
 ABSOLUTE = 0.001
+
+
+def is_number(answer: Answer) -> TypeGuard[float]:
+    """Whether an answer is a number."""
+    return isinstance(answer, (float, int)) and not isinstance(answer, bool)
 
 
 def within_relative(predicted: float, expected: float) -> bool:
@@ -27,11 +35,11 @@ def answers_match(predicted: Answer, expected: float | str) -> bool:
     """The rule of `numerical_match`, the track's idea of a right answer."""
     if isinstance(expected, str):
         return same_text(predicted, expected)
-    return isinstance(predicted, float) and within_either(predicted, expected)
+    return is_number(predicted) and within_either(predicted, expected)
 
 
 def answers_soft_match(predicted: Answer, expected: float | str) -> bool:
     """The rule of `soft_match`."""
     if isinstance(expected, str):
         return same_text(predicted, expected)
-    return isinstance(predicted, float) and within_relative(predicted, expected)
+    return is_number(predicted) and within_relative(predicted, expected)

@@ -7,6 +7,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
+    TABLE_OPERATIONS,
     Argument,
     Constant,
     Label,
@@ -83,7 +84,10 @@ def _argument_json(argument: Argument) -> Json:
 def _step_from_json(raw: Json) -> Step:
     if raw["tool"] == "extract":
         return Step(EXTRACT, (_argument_from_json(raw["value"]),), raw.get("source", ""))
-    return Step(raw["operation"], tuple([_argument_from_json(argument) for argument in raw["args"]]))
+    operation, arguments = raw["operation"], raw["args"]
+    if operation in TABLE_OPERATIONS:  # the row of a year is a label, not a number
+        return Step(operation, tuple([Label(a) if isinstance(a, str) else _argument_from_json(a) for a in arguments]))
+    return Step(operation, tuple([_argument_from_json(argument) for argument in arguments]))
 
 
 def _argument_from_json(raw: Json) -> Argument:

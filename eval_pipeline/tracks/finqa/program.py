@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from eval_pipeline.core.numbers import Number, parse_number
 
@@ -113,9 +114,11 @@ def parse_program(text: str) -> Program:
     number = None if text[:1].isalpha() else parse_number(text)
     if number is not None:
         return Program((Step(EXTRACT, (literal(number),)),))
-    steps = tuple(_calls(text))
-    if not 0 < len(steps) <= MAX_STEPS:
-        raise ValueError(f"a program has 1 to {MAX_STEPS} steps, '{text[:60]}' has {len(steps)}")
+    steps = tuple(islice(_calls(text), MAX_STEPS + 1))
+    if not steps:
+        raise ValueError("the program is empty")
+    if len(steps) > MAX_STEPS:
+        raise ValueError(f"the program has more than {MAX_STEPS} steps")
     return Program(steps)
 
 

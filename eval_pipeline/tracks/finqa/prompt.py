@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
-from eval_pipeline.tracks.finqa.calculation import MAX_CHARS
 from eval_pipeline.tracks.finqa.document import Document, Rows, cell_text
 from eval_pipeline.tracks.finqa.program import OPERATIONS
 
@@ -67,7 +66,7 @@ _SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     },
     "calculation-1": {
         "type": "object",
-        "properties": {"calculation": {"type": "string", "maxLength": min(200, MAX_CHARS)}},
+        "properties": {"calculation": {"type": "string", "maxLength": 200}},
         "required": ["calculation"],
         "additionalProperties": False,
     },

@@ -60,12 +60,12 @@ class FinqaTrack:
     name = "finqa"
     primary_metric = "numerical_match"
     metrics: tuple[Metric, ...] = METRICS
-    feature_columns = _FEATURE_COLUMNS
-    turn_columns = _TURN_COLUMNS
-    prompt_versions = VERSIONS
+    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
+    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
+    prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(("cases", "parser", "executor", "validator", "evidence", "scorer"), "1")
-    failure_modes = FAILURE_MODES
-    complexity_axes = ("operations", "turn_number", "plan_operations")
+    failure_modes: tuple[str, ...] = FAILURE_MODES
+    complexity_axes: tuple[str, ...] = ("operations", "turn_number", "plan_operations")
     complexity_columns: Mapping[str, str] = {
         "operations": "gold_operations",
         "turn_number": "turn_index",

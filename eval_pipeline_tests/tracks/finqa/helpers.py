@@ -7,7 +7,17 @@ from typing import Any
 
 import yaml
 
-from eval_pipeline.core.model import Attempt, CallErrorKind, CallFailure, Case, ErrorClass, Failed, Outcome, Response, Turn
+from eval_pipeline.core.model import (
+    Attempt,
+    CallErrorKind,
+    CallFailure,
+    Case,
+    ErrorClass,
+    Failed,
+    Outcome,
+    Response,
+    Turn,
+)
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.plan import Plan
@@ -23,6 +33,7 @@ TABLE: list[list[str | float]] = [
     ["net sales", "412.5", 188],
     ["costs", "(20)", "$ (30)"],
     ["notes", "see page 4", ""],
+    ["2018", 30, "12%"],
 ]
 
 

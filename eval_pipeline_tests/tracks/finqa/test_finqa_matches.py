@@ -14,7 +14,7 @@ from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic
 from eval_pipeline.tracks.finqa.metrics.soft_match import soft_match
 from eval_pipeline.tracks.finqa.metrics.unit_agnostic_match import unit_agnostic_match
 
-from .helpers import golden, gold_turn, measured_response
+from .helpers import gold_turn, golden, measured_response
 
 NUMBERS = st.one_of(st.floats(-1e6, 1e6), st.floats(-1, 1), st.sampled_from([0.0, 1e308, inf, -inf, nan]))
 EXPECTED = st.one_of(st.floats(-1e6, 1e6), st.floats(-1, 1), st.just(0.0))
@@ -41,7 +41,7 @@ def test_golden(row: dict[str, Any]) -> None:
         predicted, percent = number.value, number.percent
     expected = row["e"] if isinstance(row["e"], str) else float(row["e"])
     held, exact = _matches(predicted, percent, expected, row.get("printed"))
-    assert (held, exact) == (row["true"].replace(" ", ""), row.get("exact"))
+    assert (held, exact) == (row["held"].replace(" ", ""), row.get("exact"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_golden_through_the_whole_track(row: dict[str, Any]) -> None:
         "g": "sign_agnostic_match",
         "a": "general_match",
     }
-    assert {key: found[name] for key, name in names.items()} == {key: key in row["true"] for key in names}
+    assert {key: found[name] for key, name in names.items()} == {key: key in row["held"] for key in names}
     assert found["exact_match"] is row.get("exact")
 
 

@@ -39,7 +39,7 @@ def test_what_is_written_for_people_reads_back(value: float) -> None:
     assert number.value == pytest.approx(value, rel=1e-9)
 
 
-@given(st.integers(-10**9, 10**9))
+@given(st.integers(-(10**9), 10**9))
 def test_accounting_and_thousands(value: int) -> None:
     text = f"({-value:,})" if value < 0 else f"$ {value:,}"
     assert parse_number(text) == Number(float(value))

@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.numbers import Number, round_half_up
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.finqa.matching import Answer, same_text
+from eval_pipeline.tracks.finqa.matching import Answer, is_number, same_text
 
 
 def exact_match(
@@ -21,7 +21,7 @@ def exact_match(
         return same_text(predicted, expected_printed)
     if printed_number is None:
         return None
-    if not isinstance(predicted, float):
+    if not is_number(predicted):
         return False
     percent, decimals = printed_number.percent, printed_number.decimals
     shown = printed_number.value * 100 if percent else printed_number.value

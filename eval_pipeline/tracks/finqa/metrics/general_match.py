@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.finqa.matching import Answer, within_either, within_relative
+from eval_pipeline.tracks.finqa.matching import Answer, is_number, within_either, within_relative
 
 
 def general_match(
@@ -19,7 +19,7 @@ def general_match(
     """
     if numerical_match or printed_number is None:
         return numerical_match
-    if not isinstance(predicted, float) or not isinstance(expected, float):
+    if not is_number(predicted) or isinstance(expected, str):
         return False
     if within_either(predicted, printed_number.value):
         return True

@@ -1,12 +1,12 @@
 """The match that forgives the sign."""
 
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, within_relative
+from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
 
 
 def sign_agnostic_match(predicted: Answer, expected: float | str) -> bool:
     """Whether |p| is within 1% of |e|: -33.3 agrees with 33.3."""
-    if isinstance(predicted, float) and isinstance(expected, float):
+    if is_number(predicted) and is_number(expected):
         return within_relative(abs(predicted), abs(expected))
     return answers_soft_match(predicted, expected)
 

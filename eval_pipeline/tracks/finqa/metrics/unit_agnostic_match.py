@@ -1,12 +1,12 @@
 """The match that forgives percent against fraction."""
 
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, within_relative
+from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
 
 
 def unit_agnostic_match(predicted: Answer, expected: float | str) -> bool:
     """Whether p, 100 p or p / 100 is within 1% of e: 0.10, 10 and 10% agree."""
-    if isinstance(predicted, float) and isinstance(expected, float):
+    if is_number(predicted) and is_number(expected):
         return any(within_relative(scaled, expected) for scaled in (predicted, predicted * 100, predicted / 100))
     return answers_soft_match(predicted, expected)
 

@@ -1,0 +1,1 @@
+"""What is meant to be fast, and how it is measured."""

@@ -1,0 +1,46 @@
+"""The command line with one more provider: `instant`, which answers at once from a file.
+
+Run as `EVAL_BENCH_RESPONSES=FILE python -m benchmarks.instant run …`; failed turns are answered alike in recovery.
+"""
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from eval_pipeline.cli import main
+from eval_pipeline.core.model import Json, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers import registry
+from eval_pipeline.providers.base import Call, Environment
+
+
+class Instant:
+    """A model without latency."""
+
+    simulated: ClassVar[bool] = True
+    recorded: ClassVar[bool] = False
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        self._responses: dict[str, str] = json.loads(Path(os.environ["EVAL_BENCH_RESPONSES"]).read_text())
+
+    def request(self, call: Call) -> Json:
+        """The whole prompt, as a real model's request has it."""
+        return {"messages": [[m.role, m.text] for m in call.prompt.messages], "number": call.number}
+
+    async def generate(self, call: Call) -> Response:
+        """Answers from the file."""
+        return Response(self._responses[call.turn_id], usage=Usage(len(call.prompt.messages) * 100, 60), latency_ms=0.0)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+if __name__ == "__main__":
+    registry.PROVIDERS["instant"] = "benchmarks.instant:Instant"  # type: ignore[index]
+    main()

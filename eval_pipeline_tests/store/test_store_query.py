@@ -1,0 +1,277 @@
+import datetime as dt
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.publish import publish
+from eval_pipeline.store.query import connect_read_only, run_query
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.tables import (
+    CASES,
+    COST_PER_CORRECT_ANSWER,
+    EVIDENCE,
+    GENERATION_PROMPTS,
+    GENERATIONS,
+    METRICS,
+    RECOVERY_ATTEMPTS,
+    RECOVERY_PROMPTS,
+    RUNS,
+    STATISTICS,
+    TURN_RESULTS,
+    TURNS,
+    VALIDATION,
+    all_tables,
+)
+from eval_pipeline_tests.store.samples import DAY, TRACKS, ask, key_of, put, put_model, put_partition
+
+NEXT = DAY + dt.timedelta(days=1)
+LAST = DAY + dt.timedelta(days=2)
+
+
+def results(record: Record, key: RecordKey, correct: list[bool | None], **given) -> None:
+    count = len(correct)
+    ids = [f"finqa/c#{index}" for index in range(count)]
+    columns = {"turn_id": ids, "case_id": ["c"] * count, "turn_index": list(range(count)), "sample": [0] * count}
+    put(record, TURN_RESULTS, key, count, **{**columns, "correct": correct, **given})
+
+
+def test_query_gives_rows(record: Record, out: Path) -> None:
+    put_partition(record, key_of())
+    publish(record, out, TRACKS)
+    found = run_query(out, "SELECT suite, eval_date, details, value FROM metrics LIMIT 1")
+    assert found.to_pylist() == [{"suite": "finqa", "eval_date": DAY, "details": '{"a": [1, null]}', "value": 1.0}]
+    assert found.schema.field("details").type == pa.string()
+    assert run_query(out, "SELECT details->>'$.a[0]' AS first FROM metrics LIMIT 1").to_pylist() == [{"first": "1"}]
+    assert run_query(out, "SELECT 1 WHERE false").num_rows == 0
+
+
+def test_clear_errors(record: Record, out: Path) -> None:
+    with pytest.raises(StoreError, match=r"no store at .*eval\.duckdb; run `eval-pipeline run` first"):
+        run_query(out, "SELECT 1")
+    publish(record, out, TRACKS)
+    for sql in ("SELEC 1", "SELECT nope FROM metrics", "FROM nowhere", "SELECT 'a'::INTEGER"):
+        with pytest.raises(UsageError) as caught:
+            run_query(out, sql)
+        assert "\n" not in str(caught.value)
+        assert "Error" in str(caught.value)
+    out.write_bytes(b"no store at all" * 1000)
+    with pytest.raises(StoreError, match=r"cannot read .*`eval-pipeline publish --full` makes it anew"):
+        run_query(out, "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM metrics",
+        "INSERT INTO metrics (suite) VALUES ('a')",
+        "DROP TABLE metrics",
+        "CREATE TABLE mine (a INTEGER)",
+        "COPY (SELECT 1) TO '{path}'",
+        "COPY (SELECT 1) TO '{path}' (FORMAT csv, USE_TMP_FILE false)",
+        "COPY (SELECT 1) TO '{path}.wal' (USE_TMP_FILE false)",
+        "COPY (SELECT 1) TO '{folder}/other.csv'",
+        "EXPORT DATABASE '{folder}/export'",
+        "ATTACH '{path}' AS other",
+        "ATTACH '{folder}/other.duckdb'",
+        "USE memory; DETACH store; ATTACH '{path}' AS store",
+        "SET disabled_filesystems = ''",
+        "RESET disabled_filesystems",
+        "SET enable_external_access = true",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "INSTALL httpfs",
+        "LOAD '/tmp/evil.duckdb_extension'",
+    ],
+)
+def test_nothing_can_be_written(record: Record, out: Path, sql: str) -> None:
+    put_partition(record, key_of())
+    publish(record, out, TRACKS)
+    before, files = out.read_bytes(), set(out.parent.iterdir())
+    with pytest.raises(UsageError):
+        run_query(out, sql.format(path=out, folder=out.parent))
+    assert out.read_bytes() == before
+    assert set(out.parent.iterdir()) == files
+    connection = connect_read_only(out)
+    with pytest.raises(duckdb.Error):
+        connection.execute(sql.format(path=out, folder=out.parent))
+    connection.close()
+
+
+def test_latest_is_the_newest_date_of_the_full_scope(record: Record, out: Path) -> None:
+    put_partition(record, key_of("alpha", DAY))
+    put_partition(record, key_of("alpha", NEXT), scope="full")
+    put_partition(record, key_of("alpha", LAST), scope="tag:short")
+    put_partition(record, key_of("beta", DAY), scope="sample:2")
+    put_partition(record, key_of("beta", NEXT), scope="sample:2")
+    times = [dt.datetime(2026, 1, 7, hour) for hour in (3, 1, 2)]
+    put(record, RUNS, key_of("gamma", DAY), scope=["full"])
+    put(record, RUNS, key_of("gamma", NEXT), 3, scope=["case:c1", "full", "full"], started_at=times)
+    results(record, key_of("delta", DAY), [True])
+    results(record, key_of("delta", NEXT), [True])
+    put(record, METRICS, key_of("delta", LAST))
+    publish(record, out, TRACKS)
+    assert ask(out, "FROM latest_partitions ORDER BY model_version") == [
+        ("finqa", "alpha", NEXT, "full"),
+        ("finqa", "beta", NEXT, "sample:2"),
+        ("finqa", "delta", NEXT, None),
+        ("finqa", "gamma", DAY, "full"),
+    ]
+    for table in all_tables(TRACKS):
+        if table.key == "partition":
+            found = ask(out, f"SELECT DISTINCT model_version, eval_date FROM latest_{table.name}")
+            assert {("alpha", NEXT), ("beta", NEXT)} <= set(found) <= {
+                ("alpha", NEXT), ("beta", NEXT), ("delta", NEXT), ("gamma", DAY)
+            }  # fmt: skip
+            assert [c[0] for c in ask(out, f"DESCRIBE latest_{table.name}")] == [c.name for c in table.all_columns]
+
+
+def put_explained(record: Record, key: RecordKey) -> None:
+    place = {"turn_id": ["finqa/c#0"], "case_id": ["c"], "turn_index": [0], "sample": [0]}
+    put(record, GENERATION_PROMPTS, key, prompt_hash=["p0"], text=["first prompt"])
+    put(record, RECOVERY_PROMPTS, key, prompt_hash=["p1"], text=["second prompt"])
+    failed = {
+        "outcome": ["failed"],
+        "error_class": ["column_error"],
+        "error_message": ["no such row"],
+        "result": [None],
+    }
+    put(
+        record, GENERATIONS, key, **place, number=[0], prompt_hash=["p0"], response=["one"], call_error=[None], **failed
+    )
+    ran = {"outcome": ["ran"], "error_class": [None], "error_message": [None], "result": ["412.5"]}
+    put(
+        record,
+        RECOVERY_ATTEMPTS,
+        key,
+        **place,
+        number=[1],
+        prompt_hash=["p1"],
+        response=["two"],
+        call_error=[None],
+        **ran,
+    )
+    both = {name: values * 2 for name, values in place.items()}
+    put(record, VALIDATION, key, 2, **both, number=[0, 1], parsed=[False, True], verdict=["invalid", "valid"])
+    put(record, EVIDENCE, key, **place, kind=["value"], verdict=["equal"], value=[412.5])
+    put(record, METRICS, key, 2, **both, metric=["numerical_match", "exact_match"], value=[1.0, 0.0],
+        reason=[None, "differs in the last digit"], error=[None, None], label=[None, None],
+        scorer_version=["3", "1"])  # fmt: skip
+    put(record, TURN_RESULTS, key, **place, answer=["412.5"], correct=[True], outcome=["ran"])
+
+
+def put_question(record: Record) -> None:
+    suite = RecordKey.of_suite("finqa")
+    put(record, CASES, suite, case_id=["c"], source_file=["cases.jsonl"], source_line=[12], source_hash=["abc"],
+        content=['{"id": "c"}'])  # fmt: skip
+    put(record, TURNS, suite, turn_id=["finqa/c#0"], case_id=["c"], question=["how much?"], expected=["412.5"],
+        gold=['{"program": "extract"}'], gold_problem=[None])  # fmt: skip
+
+
+def test_explain_turn_tells_all_in_order(record: Record, out: Path) -> None:
+    put_question(record)
+    put_explained(record, key_of())
+    put(record, METRICS, key_of("beta"), turn_id=["finqa/c#0"])
+    publish(record, out, TRACKS)
+    found = ask(out, "FROM explain_turn('finqa/c#0', 'alpha')")
+    assert [row[:7] for row in found] == [
+        (1, None, None, "case", "c", '{"id": "c"}', None),
+        (2, None, None, "question", "finqa/c#0", "how much?", None),
+        (3, None, None, "gold", "finqa/c#0", "412.5", None),
+        (4, 0, 0, "prompt", "p0", "first prompt", None),
+        (5, 0, 0, "response", "text", "one", None),
+        (6, 0, 0, "validation", "invalid", None, 0.0),
+        (7, 0, 0, "outcome", "column_error", "no such row", None),
+        (8, 0, 1, "prompt", "p1", "second prompt", None),
+        (9, 0, 1, "response", "text", "two", None),
+        (10, 0, 1, "validation", "valid", None, 1.0),
+        (11, 0, 1, "outcome", "ran", "412.5", None),
+        (12, 0, None, "evidence", "value", "equal", 412.5),
+        (13, 0, None, "answer", "ran", "412.5", 1.0),
+        (14, 0, None, "metric", "exact_match", "differs in the last digit", 0.0),
+        (15, 0, None, "metric", "numerical_match", None, 1.0),
+    ]
+    details = [json.loads(row[7]) for row in found]
+    assert details[0]["source_file"] == "cases.jsonl"
+    assert details[0]["source_hash"] == "abc"
+    assert details[2]["gold"] == {"program": "extract"}, "JSON within JSON, not text"
+    assert details[4]["input_tokens"] == 3
+    assert details[14]["scorer_version"] == "3"
+
+
+def test_explain_turn_takes_a_date(record: Record, out: Path) -> None:
+    put_question(record)
+    put_explained(record, key_of(day=DAY))
+    put_explained(record, key_of(day=LAST))
+    put(record, RUNS, key_of(day=DAY), scope=["full"])
+    publish(record, out, TRACKS)
+
+    def dates(*arguments: str) -> set[str]:
+        call = f"FROM explain_turn('finqa/c#0', 'alpha'{''.join(f', {argument}' for argument in arguments)})"
+        return {day for (day,) in ask(out, f"SELECT details->>'eval_date' {call} WHERE kind = 'prompt'")}
+
+    assert dates() == {str(LAST)}
+    assert dates(f"on_date := '{DAY}'") == {str(DAY)}
+    assert dates(f"DATE '{DAY}'") == {str(DAY)}
+    assert dates(f"on_date := '{NEXT}'") == set()
+    assert len(ask(out, "FROM explain_turn('finqa/c#0', 'unknown')")) == 3
+    assert ask(out, "FROM explain_turn('unknown', 'alpha')") == []
+
+
+def test_leaderboard(record: Record, out: Path) -> None:
+    for model, correct, cost in (("low", [False, True, False], 900.0), ("high", [True, True, False], 500.0)):
+        put_model(record, model)
+        results(record, key_of(model), correct, tokens=[10, 20, 30], usd=[0.5, 0.25, None], simulated=[True] * 3)
+        put(record, COST_PER_CORRECT_ANSWER, key_of(model), tokens_per_success=[cost], usd_per_success=[0.125])
+        mean = sum(correct) / 3
+        columns = {"metric": ["correct", "correct", "score"], "split": ["all", "tag", "all"]}
+        put(record, STATISTICS, key_of(model), 3, **columns, mean=[mean, 0.9, 0.9], low=[0.1] * 3, high=[0.8] * 3)
+    results(record, key_of("bare"), [True, None, None], simulated=[False] * 3)
+    put(record, RUNS, key_of("empty"))
+    put_partition(record, key_of("high", suite="other"))
+    publish(record, out, TRACKS)
+    found = run_query(out, "FROM leaderboard('finqa')").to_pylist()
+    assert [row["model_version"] for row in found] == ["bare", "high", "low", "empty"]
+    assert found[1] == {
+        "model_version": "high",
+        "eval_date": DAY,
+        "scope": None,
+        "turns": 3,
+        "accuracy": 2 / 3,
+        "low": 0.1,
+        "high": 0.8,
+        "tokens": 3,
+        "usd": 0.5,
+        "tokens_per_success": 500.0,
+        "usd_per_success": 0.125,
+        "simulated": True,
+    }
+    assert (found[0]["accuracy"], found[0]["low"], found[0]["turns"]) == (1.0, None, 3)
+    assert (found[3]["accuracy"], found[3]["turns"], found[3]["simulated"]) == (None, 0, None)
+    assert run_query(out, "FROM leaderboard('nothing')").num_rows == 0
+
+
+def test_compare_pairs_the_latest_turns(record: Record, out: Path) -> None:
+    results(record, key_of("alpha", DAY), [False] * 5)
+    results(record, key_of("alpha", NEXT), [True, True, False, None], answer=["a0", "a1", "a2", None], tokens=[1] * 4)
+    results(record, key_of("beta", DAY), [True, False, True, True, True], answer=["b"] * 5, tokens=[2] * 5)
+    results(record, key_of("beta", LAST, suite="other"), [True])
+    publish(record, out, TRACKS)
+    found = run_query(out, "FROM compare('alpha', 'beta', 'finqa')").to_pylist()
+    assert [row["turn_id"] for row in found] == [f"finqa/c#{index}" for index in range(4)]
+    assert [row["change"] for row in found] == ["same", "broken", "fixed", None]
+    assert found[1] == {
+        "turn_id": "finqa/c#1",
+        "sample": 0,
+        "question": "text",
+        "expected": "text",
+        "correct_a": True,
+        "correct_b": False,
+        "change": "broken",
+        "answer_a": "a1",
+        "answer_b": "b",
+        "tokens_a": 1,
+        "tokens_b": 2,
+    }

@@ -1,0 +1,214 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Attempt, Message, MetricResult, Ran
+from eval_pipeline.tracks.base import load_track
+from eval_pipeline.tracks.finqa.track import TRACK
+
+from .helpers import attempt_at, case_of, failed_call, gold_turn, measured, validation_of
+
+CASE = case_of(
+    gold_turn("412.5", printed="412.5"), gold_turn("subtract(412.5, 371.0), divide(#0, 371.0)", 0.11186, "11.2%")
+)
+FIRST, SECOND = CASE.turns
+
+
+def _plan(*steps: dict[str, Any]) -> str:
+    return json.dumps({"plan": list(steps)})
+
+
+def _compute(operation: str, *arguments: Any) -> dict[str, Any]:
+    return {"tool": "compute", "operation": operation, "args": list(arguments)}
+
+
+def test_the_registry_finds_the_track() -> None:
+    assert load_track("finqa") is TRACK
+
+
+def test_metrics_take_values_or_earlier_metrics() -> None:
+    known = set(TRACK.values(CASE, FIRST, [attempt_at(CASE, FIRST, "")], ()))
+    for metric in TRACK.metrics:
+        assert set(metric.inputs()) <= known
+        assert metric.name not in known
+        known.add(metric.name)
+    assert TRACK.primary_metric in known
+    assert set(TRACK.complexity_columns) == set(TRACK.complexity_axes)
+
+
+@pytest.mark.parametrize("version", TRACK.prompt_versions)
+def test_prompts_share_system_and_document(version: str) -> None:
+    first = TRACK.prompt(CASE, FIRST, [], version)
+    second = TRACK.prompt(CASE, SECOND, ["412.5"], version)
+    assert first.shared == second.shared == 2
+    assert first.messages[:2] == second.messages[:2]
+    assert [message.role for message in second.messages] == ["system", "user", "user", "assistant", "user"]
+    assert second.messages[2:] == (Message("user", "what?"), Message("assistant", "412.5"), Message("user", "what?"))
+    document = first.messages[1].text
+    assert document == (
+        "sales were 412.5, up from 371.\n\n| (in millions) | 2020 | 2019 |\n| net sales | 412.5 | 188 |\n"
+        "| costs | (20) | $ (30) |\n| notes | see page 4 |  |\n| 2018 | 30 | 12% |\n\nthe rate was 12.5%."
+    )
+    schema = first.answer_schema
+    assert schema is not None
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("version", TRACK.prompt_versions)
+def test_the_example_in_the_instructions_is_right(version: str) -> None:
+    text = TRACK.prompt(CASE, FIRST, [], version).messages[0].text
+    attempt = attempt_at(CASE, FIRST, text[text.index("Example.") :])
+    assert attempt.outcome == Ran({"value": pytest.approx(0.05), "percent": False})
+
+
+def test_an_earlier_turn_without_an_answer_is_shown_so() -> None:
+    assert TRACK.prompt(CASE, SECOND, [""], "plan-1").messages[3].text == "(no answer)"
+    with pytest.raises(ValueError, match="shorter"):
+        TRACK.prompt(CASE, SECOND, [], "plan-1")
+
+
+@pytest.mark.parametrize(
+    ("response", "verdict", "check", "found"),
+    [
+        (_plan({"tool": "extract", "value": 412.5}), "valid", "steps", 1),
+        (_plan({"tool": "extract", "value": 12.5}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 0.125}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": -371}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 412500}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 412500000}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 0.11186}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 11.2}), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 30}), "valid", "operands_not_found", []),
+        (_plan(_compute("divide", 188, 12)), "valid", "operands_not_found", []),
+        (_plan(_compute("divide", 188, "const_10000")), "valid", "operands_not_found", []),
+        (_plan({"tool": "extract", "value": 413.7}), "suspicious", "operands_not_found", [413.7]),
+        (_plan(_compute("growth", 412.5, 371)), "invalid", "unknown_operations", ["growth"]),
+        (_plan(_compute("add", "#0", "#3")), "invalid", "dangling_references", ["#0", "#3"]),
+        (_plan(_compute("subtract", 412.5)), "invalid", "unknown_operations", []),
+        ("nothing", "invalid", "steps", 0),
+    ],
+)
+def test_the_validator(response: str, verdict: str, check: str, found: Any) -> None:
+    row = validation_of(CASE, response)
+    assert (row.verdict, row.checks[check]) == (verdict, found)
+    assert row.parsed is (response != "nothing")
+    assert bool(row.errors) is (verdict != "valid")
+
+
+def test_a_recorded_calculation_that_cannot_be_read_is_suspicious() -> None:
+    plan = TRACK.parse(TRACK.from_recorded({"answer": "5", "calculation": "1.2 billion"}), recorded=True)
+    row = TRACK.validate(plan, None, CASE)
+    assert (row.parsed, row.verdict) == (False, "suspicious")
+    assert "billion" in row.errors[0]
+
+
+def test_no_response_is_invalid() -> None:
+    assert TRACK.validate(None, None, CASE).errors == ("there is no response",)
+
+
+def test_the_executor_runs_plans() -> None:
+    async def run() -> Any:
+        async with TRACK.executor() as executor:
+            return await executor.execute(TRACK.parse('{"calculation": "5 - 3"}', recorded=False), CASE)
+
+    assert asyncio.run(run()) == Ran({"value": 2.0, "percent": False})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"value": 0.25, "percent": True}, "25%"),
+        ({"value": 0.1118598382749, "percent": False}, "0.1118598383"),
+        ({"value": 37754280.76, "percent": False}, "37754280.76"),
+        ({"text": "yes"}, "yes"),
+    ],
+)
+def test_answers_as_people_read_them(value: Any, text: str) -> None:
+    assert TRACK.answer_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("attempt", "verdict", "value"),
+    [
+        (attempt_at(CASE, FIRST, _plan({"tool": "extract", "value": 412.5})), "equal", 0.0),
+        (attempt_at(CASE, FIRST, _plan({"tool": "extract", "value": 330})), "different", 0.2),
+        (attempt_at(CASE, FIRST, _plan({"tool": "extract", "value": "yes"})), "different", None),
+        (attempt_at(CASE, FIRST, ""), "no_value", None),
+        (failed_call(FIRST), "no_value", None),
+    ],
+)
+def test_evidence(attempt: Attempt, verdict: str, value: float | None) -> None:
+    [evidence] = TRACK.gather(CASE, FIRST, attempt)
+    assert (evidence.kind, evidence.verdict) == ("value", verdict)
+    assert evidence.value == pytest.approx(value)
+    assert evidence.details["expected"] == 412.5
+    assert evidence.details["expected_printed"] == "412.5"
+    json.dumps(evidence.details, allow_nan=False)
+
+
+def test_the_row_of_a_turn() -> None:
+    attempt = attempt_at(CASE, SECOND, '{"calculation": "412.5 - 371"}')
+    row = TRACK.turn_row(CASE, SECOND, [attempt])
+    assert set(row) == {column.name for column in (*TRACK.feature_columns, *TRACK.turn_columns)}
+    assert row["ground_truth_program"] == "subtract(412.5, 371.0), divide(#0, 371.0)"
+    assert row["plan"]["plan"] == [{"tool": "compute", "operation": "subtract", "args": [412.5, 371.0]}]
+    assert TRACK.complexity(SECOND, attempt) == {"operations": 2, "turn_number": 1, "plan_operations": 1}
+    failed = failed_call(SECOND)
+    assert TRACK.turn_row(CASE, SECOND, [failed])["plan"] is None
+    assert TRACK.complexity(SECOND, failed)["plan_operations"] is None
+
+
+def test_the_score_is_partial_credit_or_the_match() -> None:
+    assert TRACK.score({"partial_credit": MetricResult(0.5), "numerical_match": MetricResult(1.0)}) == 0.5
+    assert TRACK.score({"partial_credit": MetricResult(), "numerical_match": MetricResult(1.0)}) == 1.0
+    assert TRACK.score({}) is None
+
+
+RECORDED = [
+    ({"answer": "25", "unit": "percent", "calculation": "3 / 12"}, 0.25, ["divide"], True),
+    ({"answer": "25", "unit": "percent", "calculation": "3 / 12 * 100"}, 0.25, ["divide", "multiply", "divide"], True),
+    ({"answer": "25%", "unit": "percent", "calculation": "25%"}, 0.25, [], True),
+    ({"answer": "25", "unit": "percent", "calculation": "25"}, 0.25, ["divide"], True),
+    ({"answer": "25.1", "unit": "percent", "calculation": "25"}, 0.251, ["divide"], True),
+    ({"answer": "26", "unit": "percent", "calculation": "25"}, 0.26, [], True),
+    ({"answer": "0.25", "unit": "ratio", "calculation": "3 / 12"}, 0.25, ["divide"], False),
+    ({"answer": "5", "unit": "millions", "calculation": "5"}, 5.0, [], False),
+    ({"answer": 5, "calculation": "2 + 2"}, 5.0, ["add"], False),
+    ({"answer": "1,234.5"}, 1234.5, None, False),
+    ({"answer": "5", "calculation": "1.2 billion"}, 5.0, None, False),
+    ({"answer": "5", "calculation": "5 / 0"}, 5.0, ["divide"], False),
+    ({"answer": "yes", "unit": "none", "calculation": "2 > 1"}, "yes", ["greater"], False),
+    ({"answer": "<UNKNOWN>", "unit": "ratio"}, "<UNKNOWN>", None, False),
+]
+
+
+@pytest.mark.parametrize(("row", "answer", "operations", "percent"), RECORDED, ids=lambda value: str(value))
+def test_recorded_answers_are_the_prediction(
+    row: dict[str, Any], answer: float | str, operations: list[str] | None, percent: bool
+) -> None:
+    attempt = attempt_at(CASE, FIRST, TRACK.from_recorded(row), recorded=True)
+    values = TRACK.values(CASE, FIRST, [attempt], ())
+    assert isinstance(attempt.outcome, Ran)
+    assert values["predicted"] == (answer if isinstance(answer, str) else pytest.approx(answer))
+    assert values["predicted_percent"] is percent
+    found = values["plan_operation_list"]
+    assert (None if found is None else list(found)) == operations
+    assert measured(CASE, FIRST, attempt)["has_error"] is False
+    assert TRACK.artefact_from_json(json.loads(json.dumps(TRACK.artefact_json(attempt.artefact)))) == attempt.artefact
+
+
+@pytest.mark.parametrize(
+    "row", [{}, {"answer": True}, {"answer": [5]}, {"answer": "5", "unit": 3}, {"answer": "5", "calculation": 5},
+            {"response": {"plan": []}}],
+)  # fmt: skip
+def test_rows_that_are_no_predictions(row: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must be|needs"):
+        TRACK.from_recorded(row)
+
+
+def test_recorded_responses_are_given_as_they_are() -> None:
+    assert TRACK.from_recorded({"response": "text", "answer": "5"}) == "text"
+    assert TRACK.from_recorded({"answer": None}) == ""
