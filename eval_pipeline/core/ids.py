@@ -1,7 +1,6 @@
 """Hashes, JSON texts and names that stay the same from run to run."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,19 @@ def text_hash(text: str) -> str:
 
 def canonical_json(value: Any) -> str:
     """JSON text of a value: keys sorted, no white space, so that equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json_text(_ordered(value))
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_ordered(item) for item in value]
+    return value
 
 
 def json_text(value: Any) -> str:
-    """JSON text of a value, keys in their own order; three times as fast as `canonical_json`. NaN becomes null."""
+    """JSON text of a value, keys in their own order. NaN and infinity become null."""
     return to_json(value, inf_nan_mode="null").decode()
 
 

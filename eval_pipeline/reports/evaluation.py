@@ -58,6 +58,7 @@ class Planned:
 
     @property
     def is_full(self) -> bool:
+        """The whole suite was asked for."""
         return self.scope == "full"
 
 

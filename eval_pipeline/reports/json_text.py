@@ -8,7 +8,7 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", 
 
 
 def readable_json(value: Any, depth: int) -> str:
-    """JSON text with an entry a line down to a depth, and what lies deeper on one line.
+    """JSON text with an entry a line down to a depth; what lies deeper, and lists of plain values, on one line.
 
     NaN and infinities, which JSON has not, become null.
     """
@@ -19,7 +19,7 @@ def readable_json(value: Any, depth: int) -> str:
 
 
 def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
-    if depth == 0 or not value or not isinstance(value, dict | list):
+    if depth == 0 or not value or not isinstance(value, dict | list) or _is_plain(value):
         pieces.append(_one_line(value))
         return
     inner, lead = newline + "  ", ""
@@ -37,6 +37,10 @@ def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
             _put(entry, depth - 1, inner, pieces)
             lead = ","
         pieces.append(newline + "]")
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
 
 
 def _one_line(value: Any) -> str:

@@ -41,6 +41,8 @@ def write_reports(evaluation: Evaluation, folder: Path, version: str) -> bool:
     """Makes the folder with every file; whether that was necessary.
 
     Args:
+        evaluation: what is reported.
+        folder: where the files appear.
         version: of the reports' code; another one makes every folder anew.
     """
 

@@ -14,11 +14,12 @@ _SUMS = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attemp
 def summarise(evaluation: Evaluation, turns: pa.Table) -> pa.Table:
     """A row a conversation and sample, in the suite's order.
 
-    Metrics are means over the turns that have them (NULL: none has); tokens, dollars, latency and attempts are sums, NULL
-    where one turn's is not known.
+    Metrics are means over the turns that have them (NULL: none has). Tokens, dollars, latency and attempts are sums,
+    NULL where one turn's is not known.
 
     Args:
-        turns: the table of `tables.turns_table`.
+        evaluation: what is summed up.
+        turns: its table by `tables.turns_table`.
     """
     profile = evaluation.profile
     turns = turns.append_column("_turn", pa.array([1] * turns.num_rows, pa.int64()))

@@ -62,7 +62,8 @@ def write_turns(evaluation: Evaluation, folder: Path) -> None:
 
 def write_validation(evaluation: Evaluation, folder: Path) -> None:
     """A row a validated artefact."""
-    _write(_ordered(_renamed(evaluation.read(tables.VALIDATION)), ("turn_id", "conversation_id"), ()), folder, "validation")
+    table = _renamed(evaluation.read(tables.VALIDATION))
+    _write(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
 
 
 def write_errors(evaluation: Evaluation, folder: Path) -> None:

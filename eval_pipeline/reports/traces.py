@@ -101,12 +101,12 @@ def _rows(table: pa.Table) -> Iterator[Row]:
 
 
 def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], prompts: Prompts) -> dict[str, Any]:
-    partition = evaluation.partition
+    partition, model_version = evaluation.partition, evaluation.partition.model_version
     gold = {row["turn_id"]: row for row in rows["gold"]}
     return {
         "conversation_id": case["case_id"],
         "suite": partition.suite,
-        "model_version": partition.model_version,
+        "model_version": model_version,
         "eval_date": partition.eval_date.isoformat(),
         "simulated": evaluation.simulated,
         "all_right": all(row["correct"] for row in rows["results"]),
@@ -115,7 +115,7 @@ def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], pro
         "tags": _value("tags", case["tags"]),
         "features": _value("features", case["features"]),
         "case": _loaded(case["content"]),
-        "turns": [_turn(row, gold.get(row["turn_id"], {}), rows, prompts, partition.model_version) for row in rows["results"]],
+        "turns": [_turn(row, gold.get(row["turn_id"], {}), rows, prompts, model_version) for row in rows["results"]],
     }
 
 

@@ -82,27 +82,26 @@ class Asker:
         if isinstance(answer, CallFailure):
             attempt = Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None)
             return Asked(attempt, text, None)
-        artefact, outcome, validation = await run_response(
-            self.track, self.executor, case, answer.response.text, recorded=self.recorded
-        )
+        artefact, error = parse_response(self.track, answer.response.text, recorded=self.recorded)
+        validation = self.track.validate(artefact, error, case)
+        outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), answer.response, None, artefact, outcome)
         return Asked(attempt, text, validation)
 
 
-async def run_response(
-    track: Track, executor: Executor, case: Case, text: str, *, recorded: bool = False
-) -> tuple[Any, Outcome, ValidationRow]:
-    """Parses, validates and executes a response: (artefact or None, outcome, what the validator said)."""
-    error: ArtefactError | None = None
-    artefact: Any = None
+def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
+    """The artefact in a response, or why there is none."""
     try:
-        artefact = track.parse(text, recorded=recorded)
-    except ArtefactError as caught:
-        error = caught
-    validation = track.validate(artefact, error, case)
+        return track.parse(text, recorded=recorded), None
+    except ArtefactError as error:
+        return None, error
+
+
+async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:
+    """What executing an artefact gives; without one, the error that says why."""
     if error is not None:
-        return None, Failed(error.error_class, error.message), validation
-    return artefact, await executor.execute(artefact, case), validation
+        return Failed(error.error_class, error.message)
+    return await executor.execute(artefact, case)
 
 
 def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval_pipeline.core.model import Attempt, Case, Json, Partition, Response, Turn
-from eval_pipeline.stages.ask import run_response
+from eval_pipeline.stages.ask import parse_response, run_artefact
 from eval_pipeline.stages.generate import cases_in_scope, planned_scope
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.stages.scope import Scope
@@ -78,7 +78,8 @@ async def _check_ends(track: Track, cases: Sequence[Case]) -> Verdict:
 async def _is_correct(
     track: Track, runner: MetricRunner, executor: Executor, case: Case, turn: Turn, text: str
 ) -> bool:
-    artefact, outcome, _ = await run_response(track, executor, case, text)
+    artefact, error = parse_response(track, text)
+    outcome = await run_artefact(executor, case, artefact, error)
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
     values = track.values(case, turn, [attempt], track.gather(case, turn, attempt))
     return bool(runner.run(values).plain[track.primary_metric])

@@ -1,4 +1,4 @@
-"""Rows on their way into the record: collected as columns, written a group at a time."""
+"""Rows on their way into the record: collected, written as columns a group at a time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,31 +15,40 @@ class Columns:
     def __init__(self, writer: TableWriter, group: int = GROUP) -> None:
         self._writer = writer
         self._group = group
-        self._columns: dict[str, list[Any]] = {}
-        self._rows = 0
+        self._rows: list[Mapping[str, Any]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Takes a row; writes when a group is full."""
-        if self._rows == 0:
-            self._columns = {name: [] for name in row}
-        for name, values in self._columns.items():
-            values.append(row[name])
-        self._rows += 1
-        if self._rows == self._group:
-            self.flush()
-
-    def extend(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Takes several rows, given as columns of the same length; writes when a group is full."""
-        if self._rows == 0:
-            self._columns = {name: [] for name in columns}
-        for name, values in self._columns.items():
-            values.extend(columns[name])
-        self._rows += len(next(iter(columns.values())))
-        if self._rows >= self._group:
+        self._rows.append(row)
+        if len(self._rows) == self._group:
             self.flush()
 
     def flush(self) -> None:
         """Writes what is left."""
         if self._rows:
+            self._writer.write({name: [row[name] for row in self._rows] for name in self._rows[0]})
+            self._rows = []
+
+
+class ColumnBlocks:
+    """Collects rows of one table that come as short columns, several rows at a time."""
+
+    def __init__(self, writer: TableWriter, group: int = GROUP) -> None:
+        self._writer = writer
+        self._group = group
+        self._columns: dict[str, list[Any]] = {}
+
+    def extend(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Takes several rows, given as columns of the same length; writes when a group is full."""
+        if not self._columns:
+            self._columns = {name: [] for name in columns}
+        for name, values in columns.items():
+            self._columns[name].extend(values)
+        if len(next(iter(self._columns.values()))) >= self._group:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is left."""
+        if self._columns:
             self._writer.write(self._columns)
-            self._rows = 0
+            self._columns = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric, Plain
+from eval_pipeline.tracks.base import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,15 @@ class MetricFailure:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the metrics said of one turn, by name in the order of the track, and what failed."""
+    """What the metrics said of one turn.
 
+    Attributes:
+        plain: the value of every metric (a number, a label or None), in the order of the track.
+        results: what a metric said beyond its plain value (reason, details, error), for those that did.
+    """
+
+    plain: dict[str, bool | int | float | str | None]
     results: dict[str, MetricResult]
-    plain: dict[str, Any]
     failures: list[MetricFailure]
 
 
@@ -45,40 +50,25 @@ class MetricRunner:
         A metric that raises has value 0.0 with its error set (spec/store.md); the others are not touched by it.
         """
         known = dict(values)
-        results: dict[str, MetricResult] = {}
-        failures: list[MetricFailure] = []
+        scored = Scored({}, {}, [])
         for metric, function, inputs in self._metrics:
             try:
-                plain = function(*[known[name] for name in inputs])
-                results[metric.name] = _result(plain)
+                said = function(*[known[name] for name in inputs])
             except Exception as error:
                 given = {name: known.get(name) for name in inputs}
-                failures.append(MetricFailure(metric.name, given, str(error), traceback.format_exc()))
-                plain = {"boolean": False, "label": None}.get(metric.kind, 0.0)
-                results[metric.name] = MetricResult(0.0, error=f"{type(error).__name__}: {error}")
-            known[metric.name] = _plain(plain)
-        return Scored(results, {name: known[name] for name in results}, failures)
+                scored.failures.append(MetricFailure(metric.name, given, str(error), traceback.format_exc()))
+                said = MetricResult(0.0, error=f"{type(error).__name__}: {error}")
+            if isinstance(said, MetricResult):
+                scored.results[metric.name] = said
+                said = _plain(metric, said)
+            known[metric.name] = scored.plain[metric.name] = said
+        return scored
 
 
-_TRUE, _FALSE, _NULL = MetricResult(1.0), MetricResult(0.0), MetricResult()
-
-
-def _result(plain: Plain) -> MetricResult:
-    if plain is True:
-        return _TRUE
-    if plain is False:
-        return _FALSE
-    if plain is None:
-        return _NULL
-    if isinstance(plain, MetricResult):
-        return plain
-    if isinstance(plain, str):
-        return MetricResult(label=plain)
-    return MetricResult(float(plain))
-
-
-def _plain(plain: Plain) -> bool | int | float | str | None:
+def _plain(metric: Metric, said: MetricResult) -> bool | float | str | None:
     """What later metrics and the wide tables see of a result."""
-    if isinstance(plain, MetricResult):
-        return plain.label if plain.label is not None else plain.value
-    return plain
+    if metric.kind == "label":
+        return said.label
+    if metric.kind == "boolean" and said.value is not None:
+        return bool(said.value)
+    return said.value

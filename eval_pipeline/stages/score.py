@@ -8,7 +8,7 @@ from typing import Any
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import ColumnBlocks, Columns
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.stages.runs import now
@@ -38,6 +38,8 @@ from eval_pipeline.store.tables import (
 from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
+METRIC_GROUP = 20_000
+"""Rows of a row group of the long table, which are short."""
 
 
 def score(workspace: Workspace, partition: Partition) -> StageResult:
@@ -48,8 +50,9 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
     reused = is_current(workspace, partition)
     if not reused:
         with ExitStack() as stack:
-            writers = [Columns(stack.enter_context(record.writer(table, key, made_from))) for table in tables]
-            metrics, wide, errors, metric_errors, results = writers
+            opened = [stack.enter_context(record.writer(table, key, made_from)) for table in tables]
+            metrics = ColumnBlocks(opened[0], METRIC_GROUP)
+            wide, errors, metric_errors, results = (Columns(writer) for writer in opened[1:])
             versions = {metric.name: str(metric.version) for metric in track.metrics}
             for item in _scored_turns(workspace, partition, track):
                 metrics.extend(metric_columns(item, versions))
@@ -59,8 +62,8 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
                     errors.add(error_row(item, partition.model_version, wide_values))
                 for failure_row in _metric_error_rows(item):
                     metric_errors.add(failure_row)
-            for writer in writers:
-                writer.flush()
+            for rows in (metrics, wide, errors, metric_errors, results):
+                rows.flush()
     header, failed = record.header(TURN_RESULTS, key), record.header(METRIC_ERRORS, key)
     assert header is not None and failed is not None
     facts = {"turns": header.rows, "accuracy": accuracy(record, key), "metric_errors": failed.rows}

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core.ids import json_text, trace_id
-from eval_pipeline.core.model import Attempt, Case, Failed, Json, Ran, Turn
+from eval_pipeline.core.model import Attempt, Case, Failed, Json, MetricResult, Ran, Turn
 from eval_pipeline.stages.run_metrics import Scored
 from eval_pipeline.tracks.base import Track
 
 WRONG_ANSWER = "wrong_answer"
 CALL_ERROR = "call_error"
+_NOTHING = MetricResult()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +95,25 @@ def spent_on(rows: Sequence[Mapping[str, Any]]) -> Spent:
     )
 
 
-def metric_columns(item: ScoredTurn, versions: Mapping[str, str]) -> dict[str, list[Any]]:
+def metric_columns(item: ScoredTurn, versions: Mapping[str, str]) -> dict[str, Sequence[Any]]:
     """Rows of the long `metrics` table, as columns: there are some twenty a turn."""
-    results = list(item.scored.results.values())
-    columns = {name: [value] * len(results) for name, value in item.place().items()}
+    plain, said = item.scored.plain, item.scored.results
+    count = len(plain)
+    columns: dict[str, Sequence[Any]] = {name: [value] * count for name, value in item.place().items()}
+    labels = [value if isinstance(value, str) else None for value in plain.values()]
+    columns |= {
+        "metric": list(plain),
+        "value": [None if value is None or isinstance(value, str) else float(value) for value in plain.values()],
+        "label": labels,
+        "scorer_version": [versions[name] for name in plain],
+    }
+    if not said:
+        return columns | dict.fromkeys(("reason", "details", "error"), [None] * count)
+    found = [said.get(name, _NOTHING) for name in plain]
     return columns | {
-        "metric": list(item.scored.results),
-        "value": [result.value for result in results],
-        "label": [result.label for result in results],
-        "reason": [result.reason for result in results],
-        "details": [json_text(dict(result.details)) if result.details else None for result in results],
-        "error": [result.error for result in results],
-        "scorer_version": [versions[name] for name in item.scored.results],
+        "reason": [result.reason for result in found],
+        "details": [json_text(dict(result.details)) if result.details else None for result in found],
+        "error": [result.error for result in found],
     }
 
 
@@ -151,7 +159,7 @@ def result_row(item: ScoredTurn) -> dict[str, Any]:
         "correct": item.correct,
         # A first attempt that ran is the only one, so it is right exactly when the turn is.
         "first_attempt_correct": item.correct and len(item.attempts) == 1,
-        "score": track.score(item.scored.results),
+        "score": track.score(item.scored.plain),
         "outcome": CALL_ERROR if item.final.call_failure else "failed" if isinstance(failed, Failed) else "ran",
         "error_class": item.error_class,
         "input_tokens": spent.input_tokens,

@@ -142,8 +142,8 @@ class Track(Protocol):
         """The named plain values that metrics take."""
         ...
 
-    def score(self, results: Mapping[str, MetricResult]) -> float | None:
-        """The graded score of a turn in 0..1, for `turn_results.score`."""
+    def score(self, metrics: Mapping[str, Any]) -> float | None:
+        """The graded score of a turn in 0..1, from its metrics' plain values, for `turn_results.score`."""
         ...
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:

@@ -1,8 +1,15 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from eval_pipeline.store.record import Record
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fsync protects from, a power failure, no test can cause; `test_store_durable` sees that it is called."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture

@@ -120,14 +120,12 @@ def put_model(record: Record, model: str = "alpha") -> None:
     put(record, MODEL_VERSIONS, RecordKey.of_model_version(model))
 
 
-def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of the public tables, sorted."""
+def contents(path: Path, *, in_order: bool = False) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of the public tables, sorted if their order does not matter."""
     connection = connect_read_only(path)
     try:
-        return {
-            table.name: sorted(connection.execute(f'FROM "{table.name}"').fetchall(), key=repr)
-            for table in all_tables(TRACKS)
-        }
+        found = {table.name: connection.execute(f'FROM "{table.name}"').fetchall() for table in all_tables(TRACKS)}
+        return found if in_order else {name: sorted(rows, key=repr) for name, rows in found.items()}
     finally:
         connection.close()
 

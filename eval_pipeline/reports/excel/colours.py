@@ -21,14 +21,16 @@ def colour_rates(sheet: "Worksheet", cells: str) -> None:
 
 
 def colour_verdicts(sheet: "Worksheet", cells: str, *, good: bool) -> None:
-    """Colours true and false in a range; `good` says whether true is the good one."""
+    """Colours true and false in a range, empty cells not; `good` says whether true is the good one."""
     from openpyxl.formatting import rule
     from openpyxl.styles import PatternFill
 
-    for verdict, colour in (("TRUE", GOOD if good else BAD), ("FALSE", BAD if good else GOOD)):
+    first = cells.partition(":")[0]
+    for condition, colour in ((first, GOOD if good else BAD), (f"NOT({first})", BAD if good else GOOD)):
         fill = PatternFill("solid", bgColor=colour)
-        equal: Any = rule.CellIsRule(operator="equal", formula=[verdict], fill=fill)  # type: ignore[no-untyped-call]
-        sheet.conditional_formatting.add(cells, equal)
+        formula = [f"AND(ISLOGICAL({first}),{condition})"]
+        holds: Any = rule.FormulaRule(formula=formula, fill=fill)  # type: ignore[no-untyped-call]
+        sheet.conditional_formatting.add(cells, holds)
 
 
 def compressed(rows: list[int], letter: str) -> str:

@@ -7,23 +7,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.excel.charts import add_column_chart
-from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, MILLISECONDS, NOTE, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_column_chart
+from eval_pipeline.reports.excel.looks import (
+    COUNT,
+    DOLLARS,
+    INTEGER,
+    MILLISECONDS,
+    NOTE,
+    PLAIN,
+    WHOLE,
+    WRAPPED,
+    Look,
+    Styled,
+)
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.store import tables
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
 
-_WIDTHS = (40, 16, 15, 15, 15, 15, 15, 50)
+_WIDTHS = (42, 16, 15, 15, 15, 15, 15, 62)
 _TOP = 20
-_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd", "latency_ms")
+_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd")
 
 
 def write_cost(workbook: "Workbook", evaluation: Evaluation) -> None:
     """Writes the sheet."""
     page = Page(workbook, "Cost", _WIDTHS)
-    page.title("Cost", "Recovery attempts included, a judge's tokens apart. An answer from the journal counts what it cost when asked.")
+    page.title(
+        "Cost",
+        "Recovery attempts included, a judge's tokens apart. "
+        "An answer from the journal counts what it cost when it was asked.",
+    )
     _per_success(page, evaluation.cost)
     _by_attempt(page, evaluation)
     _by_turn(page, evaluation)
@@ -59,13 +74,12 @@ def _unknown(cost: Row, name: str) -> str | None:
         return None
     if name.endswith("correct_turn") and not cost["correct_turns"]:
         return "no correct turn"
-    return "no price is known for every call" if name.startswith("usd") else "the provider did not tell the tokens of every call"
+    return "not every call has a known price" if name.startswith("usd") else "not every call told its tokens"
 
 
 def _by_attempt(page: Page, evaluation: Evaluation) -> None:
     page.section("Generations and recovery attempts")
-    headers = ["attempts at", "attempts", "input tokens", "output tokens", "of input: cache reads", "of input: cache writes",
-               "US dollars", "note"]  # fmt: skip
+    headers = ["kind", "attempts", "input tokens", "output tokens", "cache reads", "cache writes", "US dollars", "note"]
     parts = (("Generations", tables.GENERATIONS), ("Recovery attempts", tables.RECOVERY_ATTEMPTS))
     rows = [_attempt_row(label, evaluation.read(table)) for label, table in parts]
     page.table(headers, rows)
@@ -74,9 +88,9 @@ def _by_attempt(page: Page, evaluation: Evaluation) -> None:
 def _attempt_row(label: str, attempts: pa.Table) -> list[Styled]:
     answered = attempts.filter(pc.is_null(attempts["call_error"]))
     failed = attempts.num_rows - answered.num_rows
-    totals = [(_total(answered, name), Look(DOLLARS if name == "usd" else INTEGER)) for name in _SPENT[:5]]
+    totals = [(_total(answered, name), Look(DOLLARS if name == "usd" else INTEGER)) for name in _SPENT]
     note = f"{failed:,} calls gave no response and count nothing" if failed else None
-    return [(label, PLAIN), (attempts.num_rows, Look(INTEGER)), *totals, (note, NOTE)]
+    return [(label, PLAIN), (attempts.num_rows, COUNT), *totals, (note, NOTE)]
 
 
 def _total(table: pa.Table, column: str) -> int | float | None:
@@ -89,35 +103,40 @@ def _total(table: pa.Table, column: str) -> int | float | None:
 
 def _by_turn(page: Page, evaluation: Evaluation) -> None:
     page.section("By turn number")
-    shown = ("tokens", "usd", "latency_ms")
+    start, shown = page.next_row, ("tokens", "usd", "latency_ms")
     found: dict[int, dict[str, Row]] = {}
     for row in evaluation.statistics:
-        if row["split"] == "turn_number" and row["metric"] in shown:
+        if row["split"] == "turn_number" and row["metric"] in ("attempts", *shown):
             found.setdefault(int(row["split_value"]), {})[row["metric"]] = row
     if not found:
         page.note("no turns")
         return
     forms = (INTEGER, DOLLARS, MILLISECONDS)
     rows: list[list[Styled]] = [
-        [(turn, Look("0", align="left")), (metrics["tokens"]["n"], Look(INTEGER))]
+        [(turn, Look(WHOLE, align="left")), (metrics["attempts"]["n"], COUNT)]
         + [(metrics[name]["mean"], Look(form)) for name, form in zip(shown, forms, strict=True)]
         for turn, metrics in sorted(found.items())
     ]
     headers = ["turn", "turns", "mean tokens", "mean US dollars", "mean latency"]
     table = page.table(headers, rows)
     if any(metrics["tokens"]["mean"] is not None for metrics in found.values()):
-        titles = ("turn number (from 0)", "mean tokens a turn")
-        add_column_chart(page.sheet, table, 1, (3,), "Tokens by turn number", titles, INTEGER, "J4")
+        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens a turn", f"G{start}", 16)
+        add_column_chart(page.sheet, plot, table, names=1, values=3, number_format=INTEGER)
+        page.blank(max(0, start + CHART_ROWS - page.next_row))
 
 
 def _dearest(page: Page, results: pa.Table) -> None:
-    for title, column in (("Most expensive turns, by tokens", "tokens"), ("Slowest turns", "latency_ms")):
+    headers = ["turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question"]
+    for title, column, missing in (
+        ("Most expensive turns, by tokens", "tokens", "no turn's tokens are known"),
+        ("Slowest turns", "latency_ms", "no turn's latency is known"),
+    ):
         page.section(title)
         rows = list(_top(results, column))
         if rows:
-            page.table(["turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question"], rows)
+            page.table(headers, rows)
         else:
-            page.note(f"{'tokens are' if column == 'tokens' else 'latency is'} not known")
+            page.note(missing)
 
 
 def _top(results: pa.Table, column: str) -> Iterator[list[Styled]]:
@@ -126,7 +145,7 @@ def _top(results: pa.Table, column: str) -> Iterator[list[Styled]]:
     for row in known.take(pc.sort_indices(known, sort_keys=order)).slice(0, _TOP).to_pylist():
         correct = "yes" if row["correct"] else "no"
         yield [
-            (row["turn_id"], PLAIN), (row["tokens"], Look(INTEGER)), (row["usd"], Look(DOLLARS)),
-            (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], Look(INTEGER)), (correct, Look(align="right")),
-            (row["complexity"], Look(INTEGER)), (row["question"], PLAIN),
+            (row["turn_id"], PLAIN), (row["tokens"], COUNT), (row["usd"], Look(DOLLARS)),
+            (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT), (correct, Look(align="right")),
+            (row["complexity"], COUNT), (row["question"], WRAPPED),
         ]  # fmt: skip

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_048_576
 """Rows that a sheet holds, the header among them."""
 _MOST_LINKS = 65_000
-_HEADER_HEIGHT = 41
+_HEADER_HEIGHT = 22
 
 Record = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class Field:
 
     Attributes:
         name: header, and key of the rows.
-        width: in characters.
+        width: in characters; a column is never narrower than its header.
         format: Excel's number format; `General` for text.
         wrap: long text goes on in further lines.
         verdict: what true means where the column holds true and false: shown green, red, or in no colour.
@@ -102,7 +102,7 @@ def _write_part(
     letters = [get_column_letter(place) for place in range(1, len(fields) + 1)]
     _lay_out(sheet, letters, fields, frozen)
     maker = CellMaker(sheet)
-    sheet.append(maker.row((field.name, _header(field)) for field in fields))
+    maker.append((field.name, _header(field)) for field in fields)
     wrapped = [(field.name, field.width) for field in fields if field.wrap]
     columns = [(field, field.look()) for field in fields]
     number = 1
@@ -110,7 +110,7 @@ def _write_part(
         tall = height([(row[name], width) for name, width in wrapped if row[name]])
         if tall is not None:
             sheet.row_dimensions[number].height = tall
-        sheet.append(_cells(maker, columns, row, with_links=number <= _MOST_LINKS))
+        maker.append_cells(_cells(maker, columns, row, with_links=number <= _MOST_LINKS))
     sheet.auto_filter.ref = f"A1:{letters[-1]}{number}"
     for letter, field in zip(letters, fields, strict=True):
         cells = f"{letter}2:{letter}{max(number, 2)}"
@@ -125,7 +125,7 @@ def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field]
 
     sheet.freeze_panes = f"{get_column_letter(frozen + 1)}2"
     for letter, field in zip(letters, fields, strict=True):
-        sheet.column_dimensions[letter].width = field.width
+        sheet.column_dimensions[letter].width = max(field.width, len(field.name) * 0.95 + 4)
     sheet.row_dimensions[1].height = _HEADER_HEIGHT
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 from eval_pipeline.reports.profile import Unit
@@ -23,7 +23,7 @@ SCORE = "0.000"
 DOLLARS = "[=0]$0.00;[<1]$0.0000##;$#,##0.00"
 MILLISECONDS = '#,##0" ms"'
 VERDICT = '"TRUE";"TRUE";"FALSE"'
-"""For booleans, which Excel shows as TRUE and FALSE anyway; LibreOffice 7.4 crashes on conditional formats without it."""
+"""For booleans, which Excel shows so anyway; LibreOffice 7.4 crashes on conditional formats of booleans without one."""
 
 BY_UNIT: dict[Unit, str] = {
     "rate": PERCENT,
@@ -38,6 +38,8 @@ INK, PAPER, FAINT, LINE = "1F2937", "FFFFFF", "6B7280", "D1D5DB"
 BLUE, ALARM = "1F4E79", "B42318"
 GOOD, FAIR, BAD = "A9D8B8", "FCE8A6", "F4B6AE"
 _POINTS = 13.5
+_CHARACTERS = 1.1
+"""Characters of these fonts to a unit of a column's width, on average."""
 _MOST_LINES = 8
 
 
@@ -85,17 +87,21 @@ class CellMaker:
     """Makes the cells of a sheet that is only written.
 
     A cell object is used again for every value of its look: openpyxl writes each out before it asks for the next, as
-    `row` hands them over one at a time.
+    they are handed over one at a time.
     """
 
     def __init__(self, sheet: "Worksheet") -> None:
         self._sheet = sheet
         self._made: dict[tuple[Look, bool], Cell] = {}
 
-    def row(self, values: Iterable[Styled]) -> Iterator["Cell | None"]:
-        """Cells for `sheet.append`, a generator so that each is written before the next one is made."""
-        for value, look in values:
-            yield None if value is None and not look.fill else self.cell(value, look)
+    def append(self, values: Iterable[Styled]) -> None:
+        """Writes a row of values."""
+        self.append_cells(None if value is None and not look.fill else self.cell(value, look) for value, look in values)
+
+    def append_cells(self, cells: Iterator["Cell | None"]) -> None:
+        """Writes a row of cells; a generator of them, so that each is written before the next one is made."""
+        row: Any = cells
+        self._sheet.append(row)
 
     def cell(self, value: Value, look: Look) -> "Cell":
         """A cell that holds the value; text stays text whatever it starts with."""
@@ -132,7 +138,8 @@ def height(texts: Iterable[tuple[str, float]]) -> float | None:
     Neither Excel nor LibreOffice makes rows of a written file taller by itself.
     """
     lines = 1
-    for text, width in texts:
+    for text, column in texts:
+        width = column * _CHARACTERS
         if len(text) > width or "\n" in text:
             lines = max(lines, sum(max(1, ceil(len(part) / width)) for part in text.split("\n")))
     return None if lines == 1 else min(lines, _MOST_LINES) * _POINTS
@@ -159,7 +166,10 @@ def _styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
         underline="single" if look.underline else None,
     )  # fmt: skip
     cell.alignment = Alignment(
-        horizontal=look.align or None, vertical="top", wrap_text=look.wrap or None, indent=look.indent
+        horizontal=look.align or None,
+        vertical="center" if look.fill else "top",
+        wrap_text=look.wrap or None,
+        indent=look.indent,
     )
     if look.fill:
         cell.fill = PatternFill("solid", fgColor=look.fill)

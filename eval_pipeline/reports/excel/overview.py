@@ -55,7 +55,7 @@ def write_overview(workbook: "Workbook", evaluation: Evaluation) -> None:
 
 def _headline(page: Page, evaluation: Evaluation) -> None:
     page.section("Headline")
-    headers = ["figure", "value", "95% low", "95% high", "n", "conversations", "note"]
+    headers = ["figure", "value", "95% low", "95% high", "n", "clusters", "note"]
     rows = list(_headline_rows(evaluation))
     found = page.table(headers, rows)
     looks = [(row[0][0], row[1][1].format) for row in rows]
@@ -106,17 +106,15 @@ def _cost_rows(cost: Row) -> Iterator[list[Styled]]:
         look = Look(form)
         yield [
             (label, PLAIN), (cost[name], Look(form, bold=True)), (cost[f"{name}_low"], look),
-            (cost[f"{name}_high"], look), (cost["turns"], COUNT), (cost["conversations"], COUNT),
-            (cost[reason], NOTE),
+            (cost[f"{name}_high"], look), (cost["conversations"], COUNT), (None, PLAIN), (cost[reason], NOTE),
         ]  # fmt: skip
 
 
 def _ceiling_rows(ceilings: Sequence[Row]) -> Iterator[list[Styled]]:
-    number = Look("0.#")
     for row in ceilings:
         yield [
-            (f"Complexity ceiling, {axis_title(row['axis'])}", PLAIN), (row["ceiling"], Look("0.#", bold=True)),
-            (row["ceiling_low"], number), (row["ceiling_high"], number), (None, PLAIN), (None, PLAIN),
+            (f"Complexity ceiling, {axis_title(row['axis'])}", PLAIN), (row["ceiling"], Look(bold=True)),
+            (row["ceiling_low"], PLAIN), (row["ceiling_high"], PLAIN), (None, PLAIN), (None, PLAIN),
             (ceiling_sentence(row), NOTE),
         ]  # fmt: skip
 
@@ -130,8 +128,9 @@ def _failures(page: Page, evaluation: Evaluation) -> None:
         page.note("none" if evaluation.turns else "no turns were evaluated")
         return
     for grouping, title in (("error_class", "error class"), ("failure_mode", "failure mode")):
+        share = Look(PERCENT)
         shown: list[list[Styled]] = [
-            [(row["value"], PLAIN), (row["turns"], COUNT), (row["share"], Look(PERCENT)), (row["example_turn_id"], NOTE)]
+            [(row["value"], PLAIN), (row["turns"], COUNT), (row["share"], share), (row["example_turn_id"], NOTE)]
             for row in groups.get(grouping, ())
         ]
         page.table([title, "turns", "share", "example"], shown)
@@ -203,7 +202,8 @@ def _explained(page: Page, evaluation: Evaluation) -> None:
     where += f"AND eval_date = DATE '{partition.eval_date.isoformat()}'"
     page.section("How to read this")
     for text in (
-        "Turns of one conversation are not independent: errors and 95% intervals are clustered by conversation.",
+        "Turns of one conversation are not independent: errors and 95% intervals are clustered "
+        "by conversation, or by the group that the suite names; clusters says how many there are.",
         "A number that the data cannot carry is left empty; the note says why. It is never 0.",
         "Where a metric itself failed on a turn its value counts as 0; such failures are noted.",
         f"Scores from 0 to 1 are shown as {SCORE}, rates in percent. Everything about one conversation is in traces/.",

@@ -66,7 +66,7 @@ class Page:
             tall = height([(value, width) for (value, look), width in pairs if look.wrap and isinstance(value, str)])
         if tall is not None:
             self.sheet.row_dimensions[self.next_row].height = tall
-        self.sheet.append(self._maker.row(cells))
+        self._maker.append(cells)
         self.next_row += 1
         return self.next_row - 1
 
@@ -104,7 +104,7 @@ class Page:
         cells[0] = (headers[0], HEADER)
         if headers[-1] in TEXT_HEADERS:
             cells += [("", HEADER)] * (len(self._widths) - len(headers))
-        header = self.row(*cells)
+        header = self.row(*cells, tall=17)
         for row in rows:
             self.row(*row)
         return Rows(header, header + 1, self.next_row - 1)

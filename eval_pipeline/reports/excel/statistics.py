@@ -42,12 +42,12 @@ def write_statistics_sheet(workbook: "Workbook", evaluation: Evaluation) -> None
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"
     maker = CellMaker(sheet)
-    sheet.append(maker.row((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS))
+    maker.append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
     numbered = {row["axis"] for row in evaluation.ceilings} | {"turn_number"}
     rows = sorted(evaluation.statistics, key=lambda row: row["split"] != ALL)
     rates: list[int] = []
     for number, row in enumerate(rows, start=2):
-        sheet.append(maker.row(_cells(evaluation, row, row["split"] in numbered)))
+        maker.append(_cells(evaluation, row, row["split"] in numbered))
         if evaluation.profile.unit(row["metric"]) in ("rate", "score") and row["metric"] != "has_error":
             rates.append(number)
     sheet.auto_filter.ref = f"A1:{get_column_letter(len(_HEADERS))}{len(rows) + 1}"

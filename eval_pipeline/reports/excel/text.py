@@ -26,7 +26,7 @@ def cell_text(text: str) -> str:
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether a spreadsheet could take the text for a formula, once someone edits the cell or saves the sheet as CSV."""
+    """Whether a spreadsheet could take the text for a formula once someone edits its cell or saves the sheet as CSV."""
     return text.startswith(_FORMULA)
 
 

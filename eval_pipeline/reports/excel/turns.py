@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.excel.looks import DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
+from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import MetricInfo
 from eval_pipeline.reports.tables import errors_table, turns_table
@@ -85,13 +85,13 @@ def _write(workbook: "Workbook", title: str, evaluation: Evaluation, table: pa.T
 def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
     if name in _FIELDS:
         return _FIELDS[name]
-    width = max(10.0, min(len(name) * 0.7 + 3, 15.0))
     if pa.types.is_boolean(kind):
-        return Field(name, width, verdict="good" if metric else "neutral")
+        return Field(name, verdict="good" if metric else "neutral")
     if metric is not None and metric.kind == "score":
-        return Field(name, width, SCORE, rate=True)
-    number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-    return Field(name, width, "#,##0.##" if metric is None and pa.types.is_floating(kind) else INTEGER if number else GENERAL)
+        return Field(name, format=SCORE, rate=True)
+    if pa.types.is_integer(kind) or (metric is not None and metric.kind == "count"):
+        return Field(name, format=INTEGER)
+    return Field(name, format=DECIMAL if pa.types.is_floating(kind) else GENERAL)
 
 
 def _rows(table: pa.Table) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """The workbook: every sheet in order, saved so that equal contents give equal bytes."""
 
-import os
+import shutil
 from collections.abc import Callable
 from datetime import datetime, time
 from pathlib import Path
@@ -57,19 +57,20 @@ def _save(workbook: "Workbook", path: Path) -> None:
 class _Timeless(ZipFile):
     """An archive whose entries have no time of their own."""
 
-    def writestr(self, name: str | ZipInfo, data: Any, *args: Any, **options: Any) -> None:
+    def writestr(
+        self, zinfo_or_arcname: str | ZipInfo, data: Any, compress_type: int | None = None, compresslevel: Any = None
+    ) -> None:
         """Adds an entry from memory."""
-        entry = _entry(name if isinstance(name, str) else name.filename)
-        super().writestr(entry, data, ZIP_DEFLATED)
+        name = zinfo_or_arcname if isinstance(zinfo_or_arcname, str) else zinfo_or_arcname.filename
+        super().writestr(_entry(name), data, compress_type, compresslevel)
 
-    def write(self, filename: Any, arcname: Any = None, *args: Any, **options: Any) -> None:
+    def write(self, filename: Any, arcname: Any = None, *_: Any) -> None:
         """Adds an entry from a file, a piece at a time."""
-        with open(filename, "rb") as source, self.open(_entry(str(arcname)), "w", force_zip64=True) as target:
-            while piece := source.read(1 << 20):
-                target.write(piece)
+        with Path(filename).open("rb") as source, self.open(_entry(str(arcname or filename)), "w") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _entry(name: str) -> ZipInfo:
-    entry = ZipInfo(name.lstrip(os.sep), (1980, 1, 1, 0, 0, 0))
+    entry = ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.compress_type = ZIP_DEFLATED
     return entry

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Case, Evidence, Json, MetricResult, Outcome, Prompt, Ran, Turn
+from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, Track, ValidationRow
@@ -190,13 +190,10 @@ class FinqaTrack:
             "attempts_outcomes": attempt_outcomes(attempts),
         }
 
-    def score(self, results: Mapping[str, MetricResult]) -> float | None:
+    def score(self, metrics: Mapping[str, Any]) -> float | None:
         """`partial_credit`, or `numerical_match` where there is no plan to grade."""
-        graded = results.get("partial_credit")
-        if graded is not None and graded.value is not None:
-            return graded.value
-        matched = results.get("numerical_match")
-        return None if matched is None else matched.value
+        graded: float | None = metrics["partial_credit"]
+        return float(metrics["numerical_match"]) if graded is None else graded
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, the gold program, the printed answer and the final plan."""

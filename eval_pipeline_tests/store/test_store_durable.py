@@ -1,0 +1,210 @@
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.durable import locked, make_folders
+from eval_pipeline.store.publish import publish
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.tables import METRICS
+from eval_pipeline_tests.store.samples import TRACKS, ask, contents, key_of, put, put_partition, put_suite
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the files and folders fsynced, in order, with the renames between them."""
+    events: list[str] = []
+    rename = Path.replace
+
+    def note_fsync(handle: int) -> None:
+        events.append(f"fsync {Path(os.readlink(f'/proc/self/fd/{handle}')).name}")
+
+    def note_rename(path: Path, target: Path) -> Path:
+        events.append(f"rename {target.name}")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    return events
+
+
+def test_a_file_of_the_record_is_synced_before_and_after_the_rename(record: Record, synced: list[str]) -> None:
+    put(record, METRICS, key_of())
+    *_, file, rename, folder = synced
+    assert file.startswith("fsync .part.parquet.")
+    assert (rename, folder) == ("rename part.parquet", "fsync eval_date=2026-01-05")
+    assert synced[:5] == [
+        f"fsync {name}" for name in (record.root.parent.name, "record", "metrics", "suite=finqa", "model_version=alpha")
+    ], "new folders are entries of their parents"
+
+
+def test_the_store_is_synced_before_and_after_the_rename(record: Record, out: Path, synced: list[str]) -> None:
+    publish(record, out, TRACKS)
+    assert synced == ["fsync eval.duckdb.new", "rename eval.duckdb", f"fsync {out.parent.name}"]
+
+
+def test_making_folders_twice_is_fine(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_folders(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_lock_that_is_held_is_named(record: Record, out: Path) -> None:
+    put(record, METRICS, key_of())
+    lock = out.with_name("eval.duckdb.lock")
+    with locked(lock, 1), pytest.raises(StoreError, match=r"another process keeps .*eval\.duckdb\.lock locked"):
+        publish(record, out, TRACKS, lock_seconds=0.05)
+    assert publish(record, out, TRACKS, lock_seconds=0.05).full
+
+
+def test_a_lock_file_that_cannot_be_made_is_named(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write .*eval\.duckdb\.lock: Not a directory"):
+        publish(record, tmp_path / "file" / "eval.duckdb", TRACKS)
+
+
+def test_publishers_wait_for_each_other(record: Record, out: Path) -> None:
+    put_suite(record)
+    keys = [key_of(model) for model in ("a", "b", "c")]
+    failures: list[BaseException] = []
+
+    def work(index: int) -> None:
+        try:
+            for turn in range(3):
+                put_partition(record, keys[index], value=turn / 4)
+                publish(record, out, TRACKS, [keys[index]])
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert ask(out, "SELECT model_version, value, count(*) FROM metrics GROUP BY ALL ORDER BY 1") == [
+        (model, 0.5, 3) for model in ("a", "b", "c")
+    ]
+    before = contents(out)
+    publish(record, out, TRACKS)
+    assert contents(out) == before
+
+
+PUBLISHERS = """
+import os, sys
+from pathlib import Path
+import duckdb, pandas  # before forking, so that a publisher is quick to start
+from eval_pipeline.store.publish import publish
+from eval_pipeline.store.record import Record
+from eval_pipeline_tests.store.samples import TRACKS, key_of, put_partition
+os.fsync = lambda handle: None
+home = Path(sys.argv[1])
+record = Record(home / "record")
+for line in sys.stdin:
+    child = os.fork()
+    if child:
+        os.write(1, b"pid %d\\n" % child)
+        os.waitpid(child, 0)
+        os.write(1, b"gone\\n")
+        continue
+    for turn in range(int(line), 1_000_000):
+        put_partition(record, key_of(), turns=200, value=float(turn))
+        publish(record, home / "eval.duckdb", TRACKS)
+        os.write(1, b"%d\\n" % turn)
+"""
+
+WHOLE = """
+SELECT (SELECT count(*) FROM metrics), (SELECT list(DISTINCT value) FROM metrics),
+    (SELECT list(DISTINCT numerical_match) FROM finqa_turns),
+    (SELECT count(*) FROM attempts WHERE prompt_hash NOT IN (SELECT prompt_hash FROM prompts))
+"""
+
+
+def read_until(path: Path, stop, seen, wrong) -> None:
+    """Polls the store as a reader would; anything unexpected goes to `wrong`."""
+    while not stop.is_set():
+        try:
+            ((count, values, matches, orphans),) = ask(path, WHOLE)
+            assert (count, len(values), orphans) == (200, 1, 0)
+            assert values == matches, "tables of one publishing"
+            seen.value = max(seen.value, values[0])
+        except BaseException as error:
+            wrong.put(repr(error))
+            return
+
+
+def test_killed_publishers_leave_a_whole_store_and_readers_never_notice(record: Record, out: Path) -> None:
+    put_partition(record, key_of(), turns=200, value=0.0)
+    publish(record, out, TRACKS)
+    context = multiprocessing.get_context("spawn")
+    stop, seen, wrong = context.Event(), context.Value("d", -1.0), context.Queue()
+    reader = context.Process(target=read_until, args=(out, stop, seen, wrong), daemon=True)
+    reader.start()
+    nursery = subprocess.Popen(
+        [sys.executable, "-c", PUBLISHERS, str(out.parent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert nursery.stdin is not None
+    assert nursery.stdout is not None
+    draw, last = random.Random(5), 0
+    try:
+        for _ in range(10):
+            print(last + 1, file=nursery.stdin, flush=True)
+            publisher = int(nursery.stdout.readline().removeprefix("pid "))
+            last = int(nursery.stdout.readline())
+            time.sleep(draw.random() * 0.5)
+            os.kill(publisher, signal.SIGKILL)
+            while (line := nursery.stdout.readline()) != "gone\n":
+                last = int(line)
+            ((_, (value,), _, _),) = ask(out, WHOLE)
+            assert last <= value <= last + 1, "what was acknowledged is there, and at most the one after it"
+            last = int(value)
+    finally:
+        nursery.kill()
+        nursery.communicate()
+        stop.set()
+        reader.join(20)
+    assert wrong.empty(), wrong.get()
+    assert seen.value > 0
+    publish(record, out, TRACKS)
+    leftovers = {path.name for path in out.parent.glob("eval.duckdb*")}
+    assert leftovers == {"eval.duckdb", "eval.duckdb.lock"}
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.record import Record
+from eval_pipeline_tests.store.samples import TRACKS
+home = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    {"update": publish, "full": publish_full}[sys.argv[3]](Record(home / "record"), home / "eval.duckdb", TRACKS)
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [4_096, 300_000, 0.9])
+@pytest.mark.parametrize("how", ["update", "full"])
+def test_a_full_disk_leaves_the_last_good_store(record: Record, out: Path, limit: float, how: str) -> None:
+    put_partition(record, key_of(), turns=50)
+    publish(record, out, TRACKS)
+    before, size = contents(out), out.stat().st_size
+    put_partition(record, key_of("beta"), turns=3000, prompts=[os.urandom(300).hex() for _ in range(3000)])
+    bytes_ = int(limit if limit > 1 else size * limit)
+    command = [sys.executable, "-c", FULL_DISK, str(out.parent), str(bytes_), how]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith(f"no room on the disk to write {out}; free some and run again"), said
+    assert contents(out) == before
+    assert publish(record, out, TRACKS).tables
+    assert {path.name for path in out.parent.glob("eval.duckdb*")} == {"eval.duckdb", "eval.duckdb.lock"}
