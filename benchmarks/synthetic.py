@@ -41,7 +41,9 @@ def _case(rng: Random, number: int) -> dict:
         new, old = rng.sample(range(1, len(YEARS) + 1), 2)
         a, b = row[new], row[old]
         program, answer = _programs(a, b)[index % 4]
-        turns.append({"question": f"{row[0]}: {YEARS[new - 1]} and {YEARS[old - 1]}?", "program": program, "answer": answer})
+        turns.append(
+            {"question": f"{row[0]}: {YEARS[new - 1]} and {YEARS[old - 1]}?", "program": program, "answer": answer}
+        )
     return {
         "id": f"page_{number}",
         "tags": ["synthetic"],

@@ -20,11 +20,15 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (running.run, running.plan, running.dev):
-    app.command()(command)
+app.command()(running.run)
+app.command()(running.plan)
 app.add_typer(import_app, name="import")
-for command in (inspecting.validate, inspecting.publish, inspecting.report, inspecting.query, inspecting.doctor):
-    app.command()(command)
+app.command()(inspecting.validate)
+app.command()(inspecting.publish)
+app.command()(inspecting.report)
+app.command()(inspecting.query)
+app.command()(inspecting.doctor)
+app.command()(running.dev)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,6 +73,6 @@ def _interrupt(*_: object) -> None:
 
 def _failed(message: str, debug: bool, code: int) -> int:
     if debug:
-        raise  # noqa: PLE0704 - called from an except clause only
+        raise
     fail(message)
     return code

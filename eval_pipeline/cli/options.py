@@ -27,22 +27,26 @@ EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluati
 
 
 def open_workspace() -> "Workspace":
+    """The workspace of the home that the environment names."""
     from eval_pipeline.stages.workspace import Workspace
 
     return Workspace(find_home())
 
 
 def suite_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
+    """The suites named, or all. Raises UsageError for an unknown one."""
     return [workspace.suite(name).name for name in dict.fromkeys(names)] if names else list(workspace.suites)
 
 
 def model_version_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
+    """The model versions named, or all active ones. Raises UsageError for an unknown one."""
     if names:
         return [workspace.model_version(name).name for name in dict.fromkeys(names)]
     return [version.name for version in workspace.model_versions.values() if version.active]
 
 
 def parse_day(text: str | None) -> date:
+    """The date, or today. Raises UsageError where it is none."""
     try:
         return date.fromisoformat(text) if text else date.today()
     except ValueError as error:
@@ -50,6 +54,7 @@ def parse_day(text: str | None) -> date:
 
 
 def parse_gates(texts: list[str] | None) -> dict[str, float]:
+    """Gates given as METRIC=VALUE. Raises UsageError where one is not."""
     gates = {}
     for text in texts or ():
         metric, _, value = text.partition("=")

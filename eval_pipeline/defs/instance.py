@@ -8,8 +8,10 @@ from pathlib import Path
 
 import dagster as dg
 import psutil
+from dagster._core.instance import InstanceRef
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.defs.storage import ReusingSqliteStorage
 
 HOST, PID, STARTED = "eval_pipeline/host", "eval_pipeline/pid", "eval_pipeline/process_started"
 UNFINISHED = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
@@ -47,7 +49,13 @@ def serve(home: Home, host: str, port: int) -> int:
 
 def open_instance(home: Home) -> dg.DagsterInstance:
     """The instance that the UI of this home shows too."""
-    return dg.DagsterInstance.from_config(str(prepare(home)))
+    folder = str(prepare(home))
+    storage = {
+        "module": ReusingSqliteStorage.__module__,
+        "class": "ReusingSqliteStorage",
+        "config": {"base_dir": folder},
+    }
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides={"storage": {"custom": storage}}))
 
 
 def process_tags() -> dict[str, str]:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
-from dagster._core.execution.execute_in_process_result import ExecuteInProcessResult
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.instance import open_instance, process_tags, sweep
-from eval_pipeline.defs.jobs import ALL, INGEST, UNPARTITIONED
+from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, model_version
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.sensors import unregistered
@@ -18,6 +17,7 @@ from eval_pipeline.defs.suite_assets import suite_definitions
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
 
+FIRST_PARTITIONED = "generations"
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How one suite came out for one model version (empty for what is not partitioned).
+    """How one suite came out for one model version; for none where its files or cases are wrong.
 
     Attributes:
         errors: a sentence for each step that failed and each check that did not pass and was not a warning.
@@ -59,52 +59,59 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
     sweep(instance)
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
-    suites = list(dict.fromkeys(partition.suite for partition in request.partitions))
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags = {name: value for name, value in tags.items() if value} | process_tags()
     evaluation = Evaluation(workspace, progress)
-    ingest = _job(INGEST, evaluation, suites, lambda name: name in UNPARTITIONED)
-    result = ingest.execute_in_process(QUIET, instance, tags=tags, raise_on_error=False)
-    base = _finished(result, suites, "")
-    yield from base
-    usable = {found.suite for found in base if not found.incomplete}
-    skipped = UNPARTITIONED if request.with_report else (*UNPARTITIONED, "report")
+    skipped = () if request.with_report else ("report",)
+    read: set[str] = set()
+    broken: set[str] = set()
     for name in dict.fromkeys(partition.model_version for partition in request.partitions):
-        chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite in usable]
-        if chosen:
-            job = _job(ALL, evaluation, chosen, lambda name: name not in skipped)
-            result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
-            yield from _finished(result, chosen, name)
+        chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
+        if not chosen:
+            continue
+        # Files and cases are read by the first run that needs them.
+        done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
+        job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
+        result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
+        for found in _finished(result, chosen, name):
+            if not found.model_version:
+                broken.add(found.suite)
+            yield found
+        read.update(chosen)
 
 
-def _job(name: str, evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[str], bool]) -> dg.JobDefinition:
+def _job(evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]) -> dg.JobDefinition:
     """A job over the chosen assets of the suites, with the caller's workspace and progress for a resource.
 
     Built from the suites that are run alone: quicker than loading the code location.
     """
     loaded = [suite_definitions(evaluation.workspace.suite(suite)) for suite in suites]
     assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
-    keys = [asset.key for asset in assets if chosen(asset.key.path[-1])]
-    job = dg.define_asset_job(
-        name, dg.AssetSelection.assets(*keys), partitions_def=None if name == INGEST else model_version
-    )
+    keys = [asset.key for asset in assets if chosen((asset.key.path[0], asset.key.path[-1]))]
+    job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys), partitions_def=model_version)
     bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
-    return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
+    return dg.Definitions.merge(bound, *loaded).resolve_job_def(ALL)
 
 
-def _finished(result: ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:
+def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:
     errors: dict[str, list[str]] = {suite: [] for suite in suites}
     incomplete: set[str] = set()
+    unreadable: set[str] = set()
     for event in result.all_events:
         if not event.step_key:
             continue
         # A step is called after its asset: suite__name.
-        suite = event.step_key.rpartition("__")[0]
+        suite, _, asset = event.step_key.rpartition("__")
         if sentence := _error_of(event):
             errors[suite].append(sentence)
         if event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED:
             incomplete.add(suite)
-    return [Finished(suite, model_version, tuple(found), suite in incomplete) for suite, found in errors.items()]
+            if asset == FIRST_PARTITIONED and not event.is_step_failure:
+                unreadable.add(suite)
+    return [
+        Finished(suite, "" if suite in unreadable else model_version, tuple(found), suite in incomplete)
+        for suite, found in errors.items()
+    ]
 
 
 def _error_of(event: dg.DagsterEvent) -> str | None:

@@ -44,7 +44,9 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
         kinds={"yaml"},
         description="The suite's files as they came, hashed.",
         metadata=column_schema(tables.SUITES),
-        **_common(source),
+        group_name=source.name,
+        owners=OWNERS,
+        tags=_tags(source),
     )
     def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
@@ -75,7 +77,9 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
         description="The suite's cases and turns, read and validated.",
         metadata=column_schema(tables.CASES),
         check_specs=checks,
-        **_common(source),
+        group_name=source.name,
+        owners=OWNERS,
+        tags=_tags(source),
     )
     def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
@@ -107,7 +111,9 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
             dg.AssetCheckSpec(check.name, asset=key, description=check.description, blocking=check.blocking)
             for check in step.checks
         ],
-        **_common(source),
+        group_name=source.name,
+        owners=OWNERS,
+        tags=_tags(source),
     )
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
@@ -131,9 +137,8 @@ def readable_errors() -> Iterator[None]:
         raise dg.Failure(str(error), metadata={"error": type(error).__name__}, allow_retries=False) from None
 
 
-def _common(source: SuiteSource) -> dict[str, object]:
-    tags = {"track": source.header.track} if source.header else {}
-    return {"group_name": source.name, "owners": OWNERS, "tags": tags}
+def _tags(source: SuiteSource) -> dict[str, str]:
+    return {"track": source.header.track} if source.header else {}
 
 
 def _result(

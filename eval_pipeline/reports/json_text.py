@@ -4,11 +4,12 @@ import json
 from math import isfinite
 from typing import Any
 
+_SHORT = 4
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
 
 
 def readable_json(value: Any, depth: int) -> str:
-    """JSON text with an entry a line down to a depth; what lies deeper, and lists of plain values, on one line.
+    """JSON text with an entry a line down to a depth; what lies deeper, and what is short and plain, on one line.
 
     NaN and infinities, which JSON has not, become null.
     """
@@ -39,8 +40,10 @@ def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
         pieces.append(newline + "]")
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
+def _is_plain(value: dict[str, Any] | list[Any]) -> bool:
+    if isinstance(value, dict):
+        return len(value) <= _SHORT and not any(isinstance(entry, dict | list) for entry in value.values())
+    return not any(isinstance(entry, dict | list) for entry in value)
 
 
 def _one_line(value: Any) -> str:

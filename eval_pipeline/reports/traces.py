@@ -17,7 +17,8 @@ from eval_pipeline.store import tables
 
 _DEPTH = 5
 _BATCH = 500
-_PLACE = frozenset({"suite", "model_version", "eval_date", "turn_id", "case_id", "turn_index", "sample"})
+_KEY = frozenset({"suite", "model_version", "eval_date"})
+_PLACE = frozenset({"turn_id", "case_id", "turn_index", "sample"})
 _JSON = frozenset({"artefact", "result", "metadata", "details", "checks", "errors", "gold", "tags", "features"})
 _RESULT = (
     *("question", "expected", "answer", "correct", "first_attempt_correct", "score", "outcome", "error_class"),
@@ -92,7 +93,9 @@ def traces(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _of_cases(table: pa.Table, order: pa.Array) -> pa.Table:
-    return table.filter(pc.is_in(table["case_id"], value_set=order))
+    """The rows of these cases, without the columns that are the same in every row."""
+    kept = [name for name in table.column_names if name not in _KEY]
+    return table.select(kept).filter(pc.is_in(table["case_id"], value_set=order))
 
 
 def _rows(table: pa.Table) -> Iterator[Row]:

@@ -107,8 +107,7 @@ async def run_artefact(executor: Executor, case: Case, artefact: Any, error: Art
 def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:
     """The answers to the earlier turns, as the prompt shows them.
 
-    Args:
-        own_answers: the model's first-attempt answers by turn id; None shows the gold answers.
+    `own_answers` are the model's first-attempt answers by turn id; None shows the gold answers.
     """
     earlier = case.turns[: turn.index]
     if own_answers is None:

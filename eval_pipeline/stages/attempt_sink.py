@@ -1,6 +1,5 @@
 """Where attempts go: the tables of attempts, prompts and validations of one partition."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
@@ -36,7 +35,7 @@ class AttemptSink:
         self._track, self._version = track, version
         self._attempts, self._prompts = Columns(attempts), Columns(prompts, PROMPT_GROUP)
         self._validation = Columns(validation) if validation else None
-        self._constant: Mapping[str, Any] = {"identity_hash": version.identity_hash(), "simulated": simulated}
+        self._constant: dict[str, Any] = {"identity_hash": version.identity_hash(), "simulated": simulated}
         self._seen: set[str] = set()
 
     def add(self, case: Case, turn: Turn, asked: Asked) -> None:

@@ -1,4 +1,4 @@
-"""Whether an evaluation would do anything at all: each stage is asked in turn, the first that is out of date decides."""
+"""Whether an evaluation would do anything: each stage is asked in turn, the first that is out of date decides."""
 
 from uuid import uuid4
 

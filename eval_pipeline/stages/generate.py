@@ -30,7 +30,7 @@ TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Turns that must be asked one after the other: one turn, or a conversation that shows the model its own answers."""
+    """Turns asked one after the other: a single one, or a conversation that shows the model its own answers."""
 
     case: Case
     turns: tuple[Turn, ...]

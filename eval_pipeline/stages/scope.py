@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Self
+from typing import Any, Self
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import canonical_json
@@ -36,6 +36,7 @@ class Scope:
 
     @property
     def is_full(self) -> bool:
+        """Whether the scope is the whole suite."""
         return self == Scope(seed=self.seed)
 
     def label(self) -> str:
@@ -50,8 +51,9 @@ class Scope:
         """The scope that `label` came from."""
         if label == FULL:
             return cls()
-        values = json.loads(label)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        values: dict[str, Any] = json.loads(label)
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**(values | lists))
 
     def select(self, cases: Sequence[Case], failed: Collection[str] | None = None) -> list[Case]:
         """The cases of the scope, in the suite's order.

@@ -52,8 +52,8 @@ def run_query(path: Path, sql: str) -> pa.Table:
 
     connection = connect_read_only(path)
     try:
-        cursor = connection.execute(sql)
-        rows: pa.Table = cursor.to_arrow_table() if cursor.description else pa.table({})
+        relation = connection.sql(sql)
+        rows = pa.table({}) if relation is None else relation.to_arrow_table()
     except (duckdb.SerializationException, duckdb.IOException) as error:
         raise _unreadable(path, error) from error
     except duckdb.Error as error:

@@ -1,9 +1,12 @@
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
+from eval_pipeline_tests.store.samples import TRACKS, filled
 
 
 @pytest.fixture(autouse=True)
@@ -20,3 +23,17 @@ def record(tmp_path: Path) -> Record:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "eval.duckdb"
+
+
+@pytest.fixture(scope="session")
+def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("filled")
+    filled(Record(home / "record"))
+    publish(Record(home / "record"), home / "eval.duckdb", TRACKS)
+    return home
+
+
+@pytest.fixture
+def published(filled_home: Path, tmp_path: Path) -> None:
+    """`record` and `out` are filled and published; copied, as making them takes longer than most tests."""
+    shutil.copytree(filled_home, tmp_path, dirs_exist_ok=True)

@@ -120,6 +120,14 @@ def put_model(record: Record, model: str = "alpha") -> None:
     put(record, MODEL_VERSIONS, RecordKey.of_model_version(model))
 
 
+def filled(record: Record) -> None:
+    """A suite, and two model versions that answered it."""
+    put_suite(record)
+    for model in ("alpha", "beta"):
+        put_model(record, model)
+        put_partition(record, key_of(model))
+
+
 def contents(path: Path, *, in_order: bool = False) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of the public tables, sorted if their order does not matter."""
     connection = connect_read_only(path)

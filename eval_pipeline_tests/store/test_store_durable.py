@@ -194,14 +194,13 @@ except StoreError as error:
 """
 
 
-@pytest.mark.parametrize("limit", [4_096, 300_000, 0.9])
-@pytest.mark.parametrize("how", ["update", "full"])
-def test_a_full_disk_leaves_the_last_good_store(record: Record, out: Path, limit: float, how: str) -> None:
+@pytest.mark.parametrize(("how", "limit"), [("update", 4_096), ("update", 1.1), ("full", 0.9), ("full", 4_096)])
+def test_a_full_disk_leaves_the_last_good_store(record: Record, out: Path, how: str, limit: float) -> None:
     put_partition(record, key_of(), turns=50)
     publish(record, out, TRACKS)
     before, size = contents(out), out.stat().st_size
     put_partition(record, key_of("beta"), turns=3000, prompts=[os.urandom(300).hex() for _ in range(3000)])
-    bytes_ = int(limit if limit > 1 else size * limit)
+    bytes_ = int(limit if limit > 2 else size * limit)
     command = [sys.executable, "-c", FULL_DISK, str(out.parent), str(bytes_), how]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert said.stdout.startswith(f"no room on the disk to write {out}; free some and run again"), said

@@ -32,6 +32,14 @@ NEXT = DAY + dt.timedelta(days=1)
 LAST = DAY + dt.timedelta(days=2)
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that tests only try to change."""
+    home = tmp_path_factory.mktemp("home")
+    put_partition(Record(home / "record"), key_of())
+    return publish(Record(home / "record"), home / "eval.duckdb", TRACKS).path
+
+
 def results(record: Record, key: RecordKey, correct: list[bool | None], **given) -> None:
     count = len(correct)
     ids = [f"finqa/c#{index}" for index in range(count)]
@@ -47,6 +55,9 @@ def test_query_gives_rows(record: Record, out: Path) -> None:
     assert found.schema.field("details").type == pa.string()
     assert run_query(out, "SELECT details->>'$.a[0]' AS first FROM metrics LIMIT 1").to_pylist() == [{"first": "1"}]
     assert run_query(out, "SELECT 1 WHERE false").num_rows == 0
+    assert run_query(out, "SHOW TABLES").num_rows > len(all_tables(TRACKS))
+    assert run_query(out, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
+    assert run_query(out, "CREATE TEMP TABLE mine (a INTEGER)").num_rows == 0
 
 
 def test_clear_errors(record: Record, out: Path) -> None:
@@ -86,17 +97,15 @@ def test_clear_errors(record: Record, out: Path) -> None:
         "LOAD '/tmp/evil.duckdb_extension'",
     ],
 )
-def test_nothing_can_be_written(record: Record, out: Path, sql: str) -> None:
-    put_partition(record, key_of())
-    publish(record, out, TRACKS)
-    before, files = out.read_bytes(), set(out.parent.iterdir())
+def test_nothing_can_be_written(store: Path, sql: str) -> None:
+    before, files = store.read_bytes(), set(store.parent.iterdir())
     with pytest.raises(UsageError):
-        run_query(out, sql.format(path=out, folder=out.parent))
-    assert out.read_bytes() == before
-    assert set(out.parent.iterdir()) == files
-    connection = connect_read_only(out)
+        run_query(store, sql.format(path=store, folder=store.parent))
+    assert store.read_bytes() == before
+    assert set(store.parent.iterdir()) == files
+    connection = connect_read_only(store)
     with pytest.raises(duckdb.Error):
-        connection.execute(sql.format(path=out, folder=out.parent))
+        connection.execute(sql.format(path=store, folder=store.parent))
     connection.close()
 
 

@@ -1,16 +1,13 @@
 """The sheet `Complexity`: accuracy against every axis of complexity, with the ceiling."""
 
-from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.excel.charts import CHART_ROWS, AccuracyColumns, Plot, add_accuracy_chart
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-
-if TYPE_CHECKING:
-    from openpyxl import Workbook
 
 _HEADERS = ("level", "turns", "clusters", "accuracy", "95% low", "95% high", "up", "down", "threshold", "note")
 _WIDTHS = (14, 9, 14, 11, 10, 10, 9, 9, 11, 30)
@@ -18,9 +15,9 @@ _COLUMNS = AccuracyColumns(level=1, accuracy=4, up=7, down=8, threshold=9)
 _CHART_COLUMN = "L"
 
 
-def write_complexity(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_complexity(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
-    page = Page(workbook, "Complexity", (*_WIDTHS, 3))
+    page = Page(book, "Complexity", (*_WIDTHS, 3))
     page.title(
         "Accuracy against complexity",
         "Whiskers are 95% intervals, clustered by conversation or group; up and down are their lengths.",

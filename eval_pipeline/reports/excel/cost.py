@@ -1,12 +1,12 @@
 """The sheet `Cost`: what was spent, on what, and over what came out right."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_column_chart
 from eval_pipeline.reports.excel.looks import (
     COUNT,
@@ -23,17 +23,14 @@ from eval_pipeline.reports.excel.looks import (
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.store import tables
 
-if TYPE_CHECKING:
-    from openpyxl import Workbook
-
 _WIDTHS = (42, 16, 15, 15, 15, 15, 15, 62)
 _TOP = 20
 _SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd")
 
 
-def write_cost(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_cost(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
-    page = Page(workbook, "Cost", _WIDTHS)
+    page = Page(book, "Cost", _WIDTHS)
     page.title(
         "Cost",
         "Recovery attempts included, a judge's tokens apart. "

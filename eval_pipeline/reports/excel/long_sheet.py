@@ -1,16 +1,18 @@
 """A sheet that is one long table: header, filter, widths and formats; written a row at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates, colour_verdicts
 from eval_pipeline.reports.excel.looks import (
     GENERAL,
     HEADER_RIGHT,
     HEADER_TEXT,
+    LINK,
     TEXT,
     VERDICT,
     CellMaker,
@@ -20,8 +22,6 @@ from eval_pipeline.reports.excel.looks import (
 )
 
 if TYPE_CHECKING:
-    from openpyxl import Workbook
-    from openpyxl.cell.cell import Cell
     from openpyxl.worksheet.worksheet import Worksheet
 
 MOST_ROWS = 1_048_576
@@ -56,6 +56,8 @@ class Field:
 
     def look(self) -> Look:
         """How its values look."""
+        if self.link is not None:
+            return LINK
         if self.verdict:
             return Look(VERDICT, align="center")
         if self.format != GENERAL:
@@ -64,7 +66,7 @@ class Field:
 
 
 def write_long_sheet(
-    workbook: "Workbook",
+    book: Book,
     title: str,
     fields: Sequence[Field],
     rows: Iterable[Record],
@@ -74,7 +76,7 @@ def write_long_sheet(
     """Writes the rows; where a sheet cannot hold them, they go on in `<title> 2` and so on.
 
     Args:
-        workbook: openpyxl's, in its write-only mode.
+        book: the workbook.
         title: name of the sheet.
         fields: the columns.
         rows: values by name of the field.
@@ -85,7 +87,7 @@ def write_long_sheet(
     number = 1
     while True:
         part = islice(waiting, most_rows - 1)
-        _write_part(workbook, title if number == 1 else f"{title} {number}", fields, part, frozen)
+        _write_part(book, title if number == 1 else f"{title} {number}", fields, part, frozen)
         following = next(waiting, None)
         if following is None:
             return
@@ -93,27 +95,27 @@ def write_long_sheet(
         number += 1
 
 
-def _write_part(
-    workbook: "Workbook", title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int
-) -> None:
+def _write_part(book: Book, title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int) -> None:
     from openpyxl.utils import get_column_letter
 
-    sheet: Worksheet = workbook.create_sheet(title)
+    sheet = book.sheet(title)
     letters = [get_column_letter(place) for place in range(1, len(fields) + 1)]
     _lay_out(sheet, letters, fields, frozen)
-    maker = CellMaker(sheet)
-    maker.append((field.name, _header(field)) for field in fields)
+    CellMaker(sheet).append((field.name, _header(field)) for field in fields)
+    written = book.long_rows(sheet)
+    columns = [(field.name, field.look()) for field in fields]
     wrapped = [(field.name, field.width) for field in fields if field.wrap]
-    columns = [(field, field.look()) for field in fields]
-    number = 1
-    for number, row in enumerate(rows, start=2):
+    links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
+    for row in rows:
         tall = height([(row[name], width) for name, width in wrapped if row[name]])
-        if tall is not None:
-            sheet.row_dimensions[number].height = tall
-        maker.append_cells(_cells(maker, columns, row, with_links=number <= _MOST_LINKS))
-    sheet.auto_filter.ref = f"A1:{letters[-1]}{number}"
+        written.append(((row[name], look) for name, look in columns), tall)
+        if written.last_row <= _MOST_LINKS:
+            for place, link in links:
+                written.link(place, quote(link(row), safe="/@+~"))
+    last = written.last_row
+    sheet.auto_filter.ref = f"A1:{letters[-1]}{last}"
     for letter, field in zip(letters, fields, strict=True):
-        cells = f"{letter}2:{letter}{max(number, 2)}"
+        cells = f"{letter}2:{letter}{max(last, 2)}"
         if field.verdict in ("good", "bad"):
             colour_verdicts(sheet, cells, good=field.verdict == "good")
         elif field.rate:
@@ -133,17 +135,3 @@ def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field]
 
 def _header(field: Field) -> Look:
     return HEADER_TEXT if field.format == GENERAL else HEADER_RIGHT
-
-
-def _cells(
-    maker: CellMaker, columns: Sequence[tuple[Field, Look]], row: Record, *, with_links: bool
-) -> Iterator["Cell | None"]:
-    """A generator, so that each cell is written before its object is used again."""
-    for field, look in columns:
-        value = row[field.name]
-        if value is None:
-            yield None
-        elif field.link is not None and with_links:
-            yield maker.link(value, quote(field.link(row), safe="/@+~"))
-        else:
-            yield maker.cell(value, look)

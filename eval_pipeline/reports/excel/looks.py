@@ -1,6 +1,6 @@
 """How cells look: number formats, fonts and fills, and cells made from them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -95,15 +95,11 @@ class CellMaker:
         self._made: dict[tuple[Look, bool], Cell] = {}
 
     def append(self, values: Iterable[Styled]) -> None:
-        """Writes a row of values."""
-        self.append_cells(None if value is None and not look.fill else self.cell(value, look) for value, look in values)
+        """Writes a row of values, one at a time."""
+        cells: Any = (None if value is None and not look.fill else self._value(value, look) for value, look in values)
+        self._sheet.append(cells)
 
-    def append_cells(self, cells: Iterator["Cell | None"]) -> None:
-        """Writes a row of cells; a generator of them, so that each is written before the next one is made."""
-        row: Any = cells
-        self._sheet.append(row)
-
-    def cell(self, value: Value, look: Look) -> "Cell":
+    def _value(self, value: Value, look: Look) -> "Cell":
         """A cell that holds the value; text stays text whatever it starts with."""
         if not isinstance(value, str):
             cell = self._cell(look, False)
@@ -115,20 +111,10 @@ class CellMaker:
         cell.data_type = "s"
         return cell
 
-    def link(self, value: Value, target: str) -> "Cell":
-        """A cell whose text leads to a file; the target is a relative URI."""
-        from openpyxl.worksheet.hyperlink import Hyperlink
-
-        cell = _styled_cell(self._sheet, LINK, False)
-        cell.value = cell_text(str(value))
-        cell.data_type = "s"
-        cell.hyperlink = Hyperlink(ref="", target=target)
-        return cell
-
     def _cell(self, look: Look, quoted: bool) -> "Cell":
         cell = self._made.get((look, quoted))
         if cell is None:
-            cell = self._made[look, quoted] = _styled_cell(self._sheet, look, quoted)
+            cell = self._made[look, quoted] = styled_cell(self._sheet, look, quoted)
         return cell
 
 
@@ -156,7 +142,8 @@ def fit_to_width(sheet: "Worksheet") -> None:
     sheet.page_margins = PageMargins(left=0.4, right=0.4, top=0.5, bottom=0.5)
 
 
-def _styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
+def styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
+    """An empty cell of that look; `quoted` marks its value as text for good, as a leading apostrophe does in Excel."""
     from openpyxl.cell.cell import WriteOnlyCell
     from openpyxl.styles import Alignment, Font, PatternFill
 

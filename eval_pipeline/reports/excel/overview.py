@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.looks import (
@@ -23,9 +24,6 @@ from eval_pipeline.reports.excel.looks import (
 )
 from eval_pipeline.reports.excel.page import Page
 
-if TYPE_CHECKING:
-    from openpyxl import Workbook
-
 SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
 _WIDTHS = (38, 16, 13, 13, 11, 15, 64)
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
@@ -34,10 +32,10 @@ _MOST_MESSAGES = 12
 _ELSEWHERE = frozenset({"name", "provider", "model", "description", "active"})
 
 
-def write_overview(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_overview(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     partition = evaluation.partition
-    page = Page(workbook, "Overview", _WIDTHS)
+    page = Page(book, "Overview", _WIDTHS)
     page.title(
         f"{partition.suite} · {partition.model_version}",
         f"Evaluation of {partition.eval_date.isoformat()} · track {evaluation.profile.track} · "

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import (
     HEADER,
     HEADER_RIGHT,
@@ -20,10 +20,6 @@ from eval_pipeline.reports.excel.looks import (
     fit_to_width,
     height,
 )
-
-if TYPE_CHECKING:
-    from openpyxl import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
 
 TEXT_HEADERS = frozenset({"note", "question", "example", "message, without its numbers", ""})
 """Headers, beside the first, of columns that hold text."""
@@ -47,10 +43,10 @@ class Page:
         next_row: the row that is written next, 1-based.
     """
 
-    def __init__(self, workbook: "Workbook", title: str, widths: Sequence[float]) -> None:
+    def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
         from openpyxl.utils import get_column_letter
 
-        self.sheet: Worksheet = workbook.create_sheet(title)
+        self.sheet = book.sheet(title)
         self.next_row = 1
         self._widths = widths
         self._maker = CellMaker(self.sheet)

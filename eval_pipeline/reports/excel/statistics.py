@@ -1,8 +1,8 @@
 """The sheet `Statistics`: every metric over all turns and over every split."""
 
-from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
@@ -18,10 +18,6 @@ from eval_pipeline.reports.excel.looks import (
     fit_to_width,
 )
 
-if TYPE_CHECKING:
-    from openpyxl import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
-
 _HEADERS = (
     ("metric", 26), ("split", 24), ("group", 22), ("n", 9), ("clusters", 10), ("mean", 13), ("se", 12),
     ("95% low", 13), ("95% high", 13), ("method", 18), ("metric failures", 10), ("mean without failures", 13),
@@ -30,27 +26,26 @@ _HEADERS = (
 _TEXTS = frozenset({"metric", "split", "group", "method", "reason", "meaning"})
 
 
-def write_statistics_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet, figures over all turns first."""
     from openpyxl.utils import get_column_letter
 
-    sheet: Worksheet = workbook.create_sheet("Statistics")
+    sheet = book.sheet("Statistics")
     sheet.freeze_panes = "B2"
     for place, (_, width) in enumerate(_HEADERS, start=1):
         sheet.column_dimensions[get_column_letter(place)].width = width
     sheet.row_dimensions[1].height = 30
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"
-    maker = CellMaker(sheet)
-    maker.append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
+    CellMaker(sheet).append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
     numbered = {row["axis"] for row in evaluation.ceilings} | {"turn_number"}
     rows = sorted(evaluation.statistics, key=lambda row: row["split"] != ALL)
-    rates: list[int] = []
-    for number, row in enumerate(rows, start=2):
-        maker.append(_cells(evaluation, row, row["split"] in numbered))
+    written, rates = book.long_rows(sheet), []
+    for row in rows:
+        written.append(_cells(evaluation, row, row["split"] in numbered))
         if evaluation.profile.unit(row["metric"]) in ("rate", "score") and row["metric"] != "has_error":
-            rates.append(number)
-    sheet.auto_filter.ref = f"A1:{get_column_letter(len(_HEADERS))}{len(rows) + 1}"
+            rates.append(written.last_row)
+    sheet.auto_filter.ref = f"A1:{get_column_letter(len(_HEADERS))}{written.last_row}"
     if rates:
         colour_rates(sheet, compressed(rates, "F"))
 

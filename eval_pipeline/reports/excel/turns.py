@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import MetricInfo
 from eval_pipeline.reports.tables import errors_table, turns_table
-
-if TYPE_CHECKING:
-    from openpyxl import Workbook
 
 _BATCH = 500
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
@@ -54,32 +51,32 @@ _FIELDS = {
 }
 
 
-def write_turns_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
     """A row a turn, with every metric; the metrics stand before the features of the case."""
     table = turns_table(evaluation)
     metrics = {metric.name for metric in evaluation.profile.metrics}
     names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
     behind = names.index("error_type")
     ordered = sorted(names[behind + 1 :], key=lambda name: name not in metrics)
-    _write(workbook, "Turns", evaluation, table.select([*names[: behind + 1], *ordered]))
+    _write(book, "Turns", evaluation, table.select([*names[: behind + 1], *ordered]))
 
 
-def write_errors_sheet(workbook: "Workbook", evaluation: Evaluation) -> None:
+def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
     """A row a failed turn, under the names of `errors.csv`; the conversation leads to its trace."""
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
-    _write(workbook, "Errors", evaluation, table.select([*names, *last]))
+    _write(book, "Errors", evaluation, table.select([*names, *last]))
 
 
-def _write(workbook: "Workbook", title: str, evaluation: Evaluation, table: pa.Table) -> None:
+def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> None:
     if not evaluation.several_samples:
         table = table.drop_columns(["sample"])
     metrics = {metric.name: metric for metric in evaluation.profile.metrics}
     fields = [_field(name, table.schema.field(name).type, metrics.get(name)) for name in table.column_names]
     if title == "Errors":
         fields[0] = replace(fields[0], link=lambda row: trace_file(row["conversation_id"]))
-    write_long_sheet(workbook, title, fields, _rows(table), frozen=2)
+    write_long_sheet(book, title, fields, _rows(table), frozen=2)
 
 
 def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:

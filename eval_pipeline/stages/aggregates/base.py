@@ -64,7 +64,8 @@ class Turns:
     def conversations(self) -> Codes:
         """Code of each turn's conversation; every sample of a case is one."""
         cases, samples = codes(self.results["case_id"]), self.results["sample"].to_numpy().astype(np.int64)
-        return cases * (int(samples.max(initial=0)) + 1) + samples
+        conversations: Codes = cases * (int(samples.max(initial=0)) + 1) + samples
+        return conversations
 
     def floats(self, column: str) -> Floats:
         """A column as floats, NULL as NaN; from the shared columns or the track's own."""
@@ -119,17 +120,19 @@ def _made_from(workspace: Workspace, partition: Partition, aggregate: Aggregate)
 
 def floats(column: pa.ChunkedArray) -> Floats:
     """A column of numbers or booleans as floats, NULL as NaN."""
-    return column.cast(pa.float64()).to_numpy().astype(np.float64, copy=False)
+    numbers: Floats = column.cast(pa.float64()).to_numpy().astype(np.float64, copy=False)
+    return numbers
 
 
 def codes(column: pa.ChunkedArray) -> Codes:
     """A column of text as integer codes, in order of first appearance."""
     encoded = column.combine_chunks().dictionary_encode()
     indices = encoded.indices if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks().indices
-    return indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    found: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def sums(values: Floats, groups: Codes) -> Floats:
     """Sum of the values of each group, for the groups that occur, in the order of their codes."""
     _, places = np.unique(groups, return_inverse=True)
-    return np.bincount(places, weights=values) if len(values) else np.zeros(0)
+    return np.bincount(places, weights=values).astype(np.float64) if len(values) else np.zeros(0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import Attempt, Message, MetricResult, Ran
+from eval_pipeline.core.model import Attempt, Message, Ran
 from eval_pipeline.tracks.base import load_track
 from eval_pipeline.tracks.finqa.track import TRACK
 
@@ -162,9 +162,10 @@ def test_the_row_of_a_turn() -> None:
 
 
 def test_the_score_is_partial_credit_or_the_match() -> None:
-    assert TRACK.score({"partial_credit": MetricResult(0.5), "numerical_match": MetricResult(1.0)}) == 0.5
-    assert TRACK.score({"partial_credit": MetricResult(), "numerical_match": MetricResult(1.0)}) == 1.0
-    assert TRACK.score({}) is None
+    assert TRACK.score({"partial_credit": 0.5, "numerical_match": True}) == 0.5
+    assert TRACK.score({"partial_credit": 0.0, "numerical_match": True}) == 0.0
+    assert TRACK.score({"partial_credit": None, "numerical_match": True}) == 1.0
+    assert TRACK.score({"partial_credit": None, "numerical_match": False}) == 0.0
 
 
 RECORDED = [

@@ -1,0 +1,93 @@
+"""The workbook being written, and saving it so that equal contents give equal bytes."""
+
+import shutil
+from collections.abc import Mapping
+from datetime import datetime, time
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.excel.rows import LongRows
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+_END = b"</sheetData>"
+
+
+class Book:
+    """A workbook of sheets that are only written, one after the other."""
+
+    def __init__(self) -> None:
+        from openpyxl import Workbook
+
+        self._workbook = Workbook(write_only=True)
+        self._rows: dict[str, LongRows] = {}
+
+    def sheet(self, title: str) -> "Worksheet":
+        """A further sheet."""
+        sheet: Worksheet = self._workbook.create_sheet(title)
+        return sheet
+
+    def long_rows(self, sheet: "Worksheet") -> LongRows:
+        """Where the rows of a long sheet go, once its header is written."""
+        self._rows[sheet.title] = rows = LongRows(sheet)
+        return rows
+
+    def save(self, path: Path, partition: Partition, keywords: str) -> None:
+        """Writes the file; as openpyxl's own `save`, but without the time of day."""
+        from openpyxl.writer.excel import ExcelWriter
+
+        properties = self._workbook.properties
+        properties.creator, properties.keywords = "eval-pipeline", keywords
+        properties.title = f"{partition.suite} · {partition.model_version} · {partition.eval_date.isoformat()}"
+        properties.created = properties.modified = datetime.combine(partition.eval_date, time())
+        rows = {
+            f"xl/worksheets/sheet{place}.xml": self._rows[title].file
+            for place, title in enumerate(self._workbook.sheetnames, start=1)
+            if title in self._rows
+        }
+        with _Archive(path, rows) as archive:
+            ExcelWriter(self._workbook, archive).write_data()
+        for file in rows.values():
+            file.close()
+
+
+class _Archive(ZipFile):
+    """A zip file whose entries have no time of their own, and whose long sheets get their rows on the way in.
+
+    Args:
+        rows: XML of rows, by name of the entry whose `sheetData` they end.
+    """
+
+    def __init__(self, path: Path, rows: Mapping[str, IO[bytes]]) -> None:
+        super().__init__(path, "w", ZIP_DEFLATED)
+        self._rows = rows
+
+    def writestr(
+        self, zinfo_or_arcname: str | ZipInfo, data: Any, compress_type: int | None = None, compresslevel: Any = None
+    ) -> None:
+        """Adds an entry from memory."""
+        name = zinfo_or_arcname if isinstance(zinfo_or_arcname, str) else zinfo_or_arcname.filename
+        super().writestr(_entry(name), data, compress_type, compresslevel)
+
+    def write(self, filename: Any, arcname: Any = None, *_: Any) -> None:
+        """Adds an entry from a file."""
+        name = str(arcname or filename)
+        with Path(filename).open("rb") as source, self.open(_entry(name), "w") as target:
+            rows = self._rows.get(name)
+            if rows is None:
+                shutil.copyfileobj(source, target)
+                return
+            head, end, tail = source.read().partition(_END)
+            rows.seek(0)
+            for part in (BytesIO(head), rows, BytesIO(end + tail)):
+                shutil.copyfileobj(part, target)
+
+
+def _entry(name: str) -> ZipInfo:
+    entry = ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = ZIP_DEFLATED
+    return entry

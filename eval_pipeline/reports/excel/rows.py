@@ -1,0 +1,71 @@
+"""Rows of long sheets as XML text. openpyxl takes 20 µs a cell, which would be most of the time a report takes."""
+
+from collections.abc import Iterable
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+from eval_pipeline.reports.excel.looks import Look, Styled, styled_cell
+from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+
+class LongRows:
+    """Rows below the header of a sheet, collected in a file that `Book.save` puts into the sheet.
+
+    Attributes:
+        file: the rows' XML.
+        last_row: number of the row written last, 1-based; the header is row 1.
+    """
+
+    def __init__(self, sheet: "Worksheet") -> None:
+        self.file: IO[bytes] = TemporaryFile()  # noqa: SIM115, closed by Book.save
+        self.last_row = 1
+        self._sheet: Any = sheet
+        self._styles: dict[tuple[Look, bool], int] = {}
+        self._letters: list[str] = []
+
+    def append(self, values: Iterable[Styled], tall: float | None = None) -> None:
+        """Writes a row; `tall` is its height in points."""
+        self.last_row += 1
+        row = self.last_row
+        height = "" if tall is None else f' ht="{tall:g}" customHeight="1"'
+        pieces = [f'<row r="{row}"{height}>']
+        for place, (value, look) in enumerate(values):
+            if value is not None:
+                pieces.append(self._cell(f"{self._letter(place)}{row}", value, look))
+        pieces.append("</row>")
+        self.file.write("".join(pieces).encode())
+
+    def link(self, place: int, target: str) -> None:
+        """Makes a cell of the last row, 0 being the first, lead to a file; the target is a relative URI."""
+        from openpyxl.worksheet.hyperlink import Hyperlink
+
+        self._sheet._hyperlinks.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", target=target))
+
+    def _cell(self, reference: str, value: Any, look: Look) -> str:
+        if isinstance(value, str):
+            text = cell_text(value)
+            style = self._style(look, looks_like_formula(text))
+            kept = ' xml:space="preserve"' if text != text.strip() or "\n" in text else ""
+            return f'<c r="{reference}" s="{style}" t="inlineStr"><is><t{kept}>{escape(text)}</t></is></c>'
+        style = self._style(look, False)
+        if isinstance(value, bool):
+            return f'<c r="{reference}" s="{style}" t="b"><v>{value:d}</v></c>'
+        return f'<c r="{reference}" s="{style}"><v>{value!r}</v></c>'
+
+    def _style(self, look: Look, quoted: bool) -> int:
+        style = self._styles.get((look, quoted))
+        if style is None:
+            cell: Any = styled_cell(self._sheet, look, quoted)
+            style = self._styles[look, quoted] = int(cell.style_id)
+        return style
+
+    def _letter(self, place: int) -> str:
+        from openpyxl.utils import get_column_letter
+
+        while len(self._letters) <= place:
+            self._letters.append(get_column_letter(len(self._letters) + 1))
+        return self._letters[place]

@@ -1,0 +1,39 @@
+"""Fixtures of the tests that run the pipeline."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.providers import registry
+from eval_pipeline_tests.support import Lab, Puppet
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """An empty home with no suite; fsync, which only a power failure would miss, is left out."""
+    made = Lab.at(tmp_path)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    # `prepare` sets it for the process; the next test has another home.
+    monkeypatch.setenv("DAGSTER_HOME", str(made.home.dagster))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    return made
+
+
+@pytest.fixture
+def puppet(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Puppet]]:
+    """The provider `puppet`, known to the registry while the test lasts."""
+    monkeypatch.setitem(registry.PROVIDERS, "puppet", "eval_pipeline_tests.support:Puppet")
+    Puppet.reset()
+    yield Puppet
+    Puppet.reset()
+
+
+@pytest.fixture
+def small(lab: Lab, puppet: type[Puppet]) -> Lab:
+    """A home with the suite `small` and the model version `puppet`."""
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet"})
+    return lab

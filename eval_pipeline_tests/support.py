@@ -1,0 +1,288 @@
+"""A laboratory for the pipeline: a home of its own, suites and model versions made up in a test, runs, and SQL."""
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest.mock import patch
+
+import pytest
+import yaml
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Json, Partition, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.inprocess import InProcess
+from eval_pipeline.stages import gather_evidence, generate, ingest, publishing, recover, score
+from eval_pipeline.stages.aggregates import AGGREGATES, aggregate
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.workspace import Silent, StageResult, Workspace
+from eval_pipeline.store.query import connect_read_only
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = ROOT / "data"
+REAL = ROOT.parent / "shared" / "data" / "finqa"
+DAY = date(2026, 3, 1)
+ASKED_ON = "2026-03-01"
+WIDE = 300
+
+Answer = str | Response | Exception
+
+
+class Puppet(InProcess):
+    """A provider whose answers a test gives, and which remembers what it was asked.
+
+    Attributes:
+        answer: what a call gives; the gold answer by default.
+        asked: every call, in order.
+        opened: how often any of them was started.
+    """
+
+    simulated: ClassVar[bool] = False
+    recorded: ClassVar[bool] = False
+    answer: ClassVar[Callable[[Call], Answer]]
+    asked: ClassVar[list[Call]]
+    opened: ClassVar[int]
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        pass
+
+    @classmethod
+    def reset(cls) -> None:
+        cls.answer = staticmethod(lambda call: call.gold.oracle())
+        cls.asked, cls.opened = [], 0
+
+    @classmethod
+    def turns_asked(cls) -> list[str]:
+        """`<case>#<index>` of every call, sorted."""
+        return sorted(f"{call.case_id}#{call.turn_index}" for call in cls.asked)
+
+    def request(self, call: Call) -> Json:
+        return {"turn": call.turn_id, "number": call.number, "prompt": call.prompt.text()}
+
+    async def generate(self, call: Call) -> Response:
+        Puppet.asked.append(call)
+        said = Puppet.answer(call)
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, Response) else response(said)
+
+    async def __aenter__(self) -> "Puppet":
+        Puppet.opened += 1
+        return self
+
+
+def response(text: str, tokens_in: int | None = 100, tokens_out: int | None = 10, **more: Any) -> Response:
+    """A response that is the same every time."""
+    return Response(text, usage=Usage(tokens_in, tokens_out), latency_ms=5.0, asked_on=ASKED_ON, **more)
+
+
+def number(value: float | str) -> str:
+    """A response that says the number."""
+    return json.dumps({"plan": [{"tool": "extract", "value": value, "source": "text"}]})
+
+
+BROKEN = '{"plan": ['
+"""A response that does not parse."""
+
+
+def case(name: str, *turns: tuple[str, float | str], **more: Any) -> dict[str, Any]:
+    """A case in finqa's format, from (program, answer) pairs."""
+    document = {"pre_text": f"the report of {name}.", "table": [["item", "2020"], ["sales", "50"]], "post_text": "end"}
+    asked = [{"question": f"{name} {i}?", "program": p, "answer": a} for i, (p, a) in enumerate(turns)]
+    return {"id": name, "document": document, "turns": asked, **more}
+
+
+TWO_CASES = (
+    case("alpha", ("50", 50.0), ("add(50, 7)", 57.0), tags=["easy"]),
+    case("beta", ("subtract(50, 8), divide(#0, 50)", 0.84), tags=["hard"]),
+)
+"""Three turns in two conversations, with 0, 1 and 2 operations."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+    raw: bytes = b""
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+
+@dataclass
+class Lab:
+    """One home for one test."""
+
+    home: Home
+    made: list[StageResult] = field(default_factory=list)
+
+    @classmethod
+    def at(cls, folder: Path) -> "Lab":
+        lab = cls(Home(folder / "home", folder / "data"))
+        (lab.home.data / "suites").mkdir(parents=True, exist_ok=True)
+        return lab
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"EVAL_HOME": str(self.home.root), "EVAL_DATA": str(self.home.data)}
+
+    def workspace(self) -> Workspace:
+        return Workspace(self.home)
+
+    def suite(self, name: str = "small", cases: Sequence[Mapping[str, Any]] = TWO_CASES, **header: Any) -> Path:
+        """Writes a suite with a YAML file a case; returns its folder."""
+        folder = self.home.data / "suites" / name
+        (folder / "cases").mkdir(parents=True, exist_ok=True)
+        for found in cases:
+            (folder / "cases" / f"{found['id']}.yaml").write_text(yaml.safe_dump(dict(found), sort_keys=False))
+        told = {"name": name, "version": "1", "track": "finqa", "cases": "cases/*.yaml"} | header
+        (folder / "suite.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
+        return folder
+
+    def versions(self, *entries: Mapping[str, Any]) -> None:
+        """Writes `model_versions.yaml`."""
+        text = yaml.safe_dump({"model_versions": [dict(entry) for entry in entries]}, sort_keys=False)
+        (self.home.data / "model_versions.yaml").write_text(text)
+
+    def evaluate(
+        self,
+        suite: str = "small",
+        version: str = "puppet",
+        *,
+        day: date = DAY,
+        scope: Scope | None = None,
+        epoch: str = "",
+        run_id: str = "run",
+        publish: bool = True,
+    ) -> dict[str, StageResult]:
+        """Runs every stage of a partition, without Dagster: what came of each, by name."""
+        workspace, partition, run = self.workspace(), Partition(suite, version, day), RunContext(run_id, epoch)
+        made = {
+            "raw_dataset": ingest.ingest_files(workspace, suite),
+            "cases": ingest.ingest_cases(workspace, suite),
+            "generations": generate.generate(workspace, partition, run, scope or Scope(), Silent()),
+            "recovery_attempts": recover.recover(workspace, partition, run, Silent()),
+            "evidence": gather_evidence.gather_evidence(workspace, partition),
+            "turn_metrics": score.score(workspace, partition),
+        }
+        made |= {name: aggregate(workspace, partition, name) for name in AGGREGATES}
+        if publish:
+            made["published"] = publishing.publish_partition(workspace, partition, run_id)
+        return made
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of a query against the published store."""
+        connection = connect_read_only(self.home.store)
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
+
+    def one(self, query: str) -> Any:
+        """The only value of a query."""
+        ((value,),) = self.sql(query)
+        return value
+
+    def store_contents(self) -> dict[str, str]:
+        """Hash of the ordered rows of every published table but `runs`."""
+        connection = connect_read_only(self.home.store)
+        try:
+            names = [row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()]
+            return {
+                name: hashlib.sha256(repr(connection.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall()).encode()).hexdigest()
+                for name in names
+                if name != "runs"
+            }
+        finally:
+            connection.close()
+
+    def record_files(self) -> dict[str, tuple[int, int]]:
+        """(time of change, inode) of every file of the record but those of `runs`."""
+        files = [path for path in self.home.record.rglob("*.parquet") if "runs" not in path.parts]
+        return {str(path.relative_to(self.home.record)): (path.stat().st_mtime_ns, path.stat().st_ino) for path in files}
+
+    def record_file(self, table: str) -> Path:
+        """The only file of a table."""
+        (path,) = (self.home.record / table).rglob("*.parquet")
+        return path
+
+    def cli(self, *arguments: str) -> Said:
+        """`eval-pipeline` in this process."""
+        return command(*arguments)
+
+    def child(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+        """`eval-pipeline` in a process of its own."""
+        program = "from eval_pipeline.cli import main; main()"
+        return python(self, "-c", program, *arguments, **options)
+
+
+def python(lab: Lab, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Python in a process of its own, on the lab's home."""
+    environment = os.environ | lab.environment | {"COLUMNS": str(WIDE)}
+    found = [sys.executable, *arguments]
+    return subprocess.run(
+        found, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+def command(*arguments: str) -> Said:
+    """What `eval-pipeline` says to the arguments, run in this process through its entry point."""
+    from eval_pipeline.cli import main, terminal
+
+    raw = io.BytesIO()
+    out, err = io.TextIOWrapper(raw, encoding="utf-8", write_through=True), io.StringIO()
+    code: Any = 0
+    with patched_for_command(terminal, arguments), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    out.flush()
+    return Said(int(code or 0), raw.getvalue().decode("utf-8", "replace"), err.getvalue(), raw.getvalue())
+
+
+@contextmanager
+def patched_for_command(terminal: Any, arguments: Sequence[str]) -> Iterator[None]:
+    with (
+        patch.object(sys, "argv", ["eval-pipeline", *arguments]),
+        patch("signal.signal"),
+        patch.object(terminal.console, "_width", WIDE),
+        patch.object(terminal.errors, "_width", WIDE),
+    ):
+        yield
+
+
+def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
+    """A folder that one of the test processes fills and all of them read."""
+    root = factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else factory.getbasetemp()
+    folder = root / f"shared-{name}"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / ".done").exists():
+            folder.mkdir(exist_ok=True)
+            build(folder)
+            (folder / ".done").touch()
+    return folder
+
+
+@contextmanager
+def surroundings(lab: Lab) -> Iterator[None]:
+    """The environment of a home, for fixtures that outlive one test."""
+    with patch.dict(os.environ, lab.environment), patch("os.fsync", lambda handle: None):
+        yield
