@@ -25,7 +25,7 @@ $(BIN)/uv:
 	@touch $@
 
 demo: setup  ## Evaluate three model versions on the shipped suites and show the headline.
-	@$(BIN)/python -m benchmarks.demo
+	@$(BIN)/eval-pipeline demo
 
 dev: setup  ## Open the Dagster UI on http://127.0.0.1:3000 (webserver and daemon).
 	@$(BIN)/eval-pipeline dev

@@ -169,7 +169,8 @@ def read_cases(source: SuiteSource) -> list[Case]:
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
     files: list[Path] = []
     for pattern in header.patterns():
-        matched = sorted(path for path in source.folder.glob(pattern) if path.is_file())
+        found = (path for path in source.folder.glob(pattern) if path.is_file())
+        matched = sorted(path for path in found if path != source.folder / SUITE_FILE)
         # An empty suite is allowed, a pattern that names a single missing file is a mistake.
         if not matched and "*" not in pattern:
             place = str(source.folder / SUITE_FILE)
@@ -207,7 +208,7 @@ def _yaml_entries(text: str, name: str) -> Iterator[_Entry]:
     loader = _Loader(text)
     try:
         while loader.check_node():
-            node = loader.get_node()
+            node: Any = loader.get_node()
             value = loader.construct_document(node)
             items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
             for raw, item in items:

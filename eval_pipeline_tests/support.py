@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
 
+import duckdb
 import pytest
 import yaml
 
@@ -27,8 +28,10 @@ from eval_pipeline.stages import gather_evidence, generate, ingest, publishing, 
 from eval_pipeline.stages.aggregates import AGGREGATES, aggregate
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.tables import track_tables
 from eval_pipeline.stages.workspace import Silent, StageResult, Workspace
 from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.tables import all_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "data"
@@ -169,7 +172,7 @@ class Lab:
         scope: Scope | None = None,
         epoch: str = "",
         run_id: str = "run",
-        publish: bool = True,
+        publish: bool = False,
     ) -> dict[str, StageResult]:
         """Runs every stage of a partition, without Dagster: what came of each, by name."""
         workspace, partition, run = self.workspace(), Partition(suite, version, day), RunContext(run_id, epoch)
@@ -187,12 +190,22 @@ class Lab:
         return made
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows of a query against the published store."""
-        connection = connect_read_only(self.home.store)
+        """Rows of a query against the published store; against the record's files where nothing was published."""
+        connection = connect_read_only(self.home.store) if self.home.store.exists() else self._over_files()
         try:
             return connection.execute(query).fetchall()
         finally:
             connection.close()
+
+    def _over_files(self) -> "duckdb.DuckDBPyConnection":
+        connection = duckdb.connect(":memory:")
+        for table in all_tables(track_tables()):
+            folders = [self.home.record / source.name for source in table.record_tables()]
+            files = [str(path) for folder in folders for path in folder.rglob("*.parquet")]
+            if files:
+                found = f"read_parquet({files}, hive_partitioning = false, union_by_name = true)"
+                connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {found}')
+        return connection
 
     def one(self, query: str) -> Any:
         """The only value of a query."""

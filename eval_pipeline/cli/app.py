@@ -8,6 +8,7 @@ import typer
 
 from eval_pipeline import __version__
 from eval_pipeline.cli import inspecting, running
+from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.core.errors import EvalError
@@ -29,6 +30,7 @@ app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
+app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)

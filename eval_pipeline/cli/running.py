@@ -65,13 +65,13 @@ def run(
     partitions = [Partition(name, version, day) for version in versions for name in suites]
     for partition in partitions:
         guard_scope(workspace, partition, scope)
-    problems, done = _evaluate(workspace, partitions, scope, _epoch(fresh), report)
+    problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report)
     headlines = [headline(workspace, partition) for partition in done]
     problems += failed_gates(headlines, gates)
     if baseline:
         verdicts = [baseline_verdict(workspace, p, baseline) for p in done if p.model_version != baseline]
         problems += [verdict for verdict in verdicts if verdict]
-    _show(workspace, headlines, problems, report)
+    show(workspace, headlines, problems, report)
     raise typer.Exit(1 if problems else 0)
 
 
@@ -112,7 +112,7 @@ def _epoch(fresh: bool) -> str:
     return datetime.now().isoformat(timespec="seconds") if fresh else ""
 
 
-def _evaluate(
+def evaluate(
     workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
@@ -136,12 +136,14 @@ def _evaluate(
     return problems, [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
 
 
-def _show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
+def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
+    """Prints the headline, where the results lie, and what went wrong."""
     from eval_pipeline.cli.terminal import console, fail, headline_table, note
     from eval_pipeline.stages.reporting import workbook_path
 
+    for name in dict.fromkeys(found.partition.suite for found in headlines):
+        console.print(headline_table(name, [found for found in headlines if found.partition.suite == name]))
     if headlines:
-        console.print(headline_table(headlines))
         typer.echo(f"store:    {workspace.home.store}")
     for found in headlines if report else ():
         typer.echo(f"workbook: {workbook_path(workspace.home, found.partition)}")

@@ -3,9 +3,10 @@
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
@@ -63,27 +64,19 @@ def note(message: str) -> None:
     errors.print(_escaped(message), highlight=False, soft_wrap=True)
 
 
-def headline_table(headlines: Sequence["Headline"]) -> Table:
-    """The headline: accuracy with its interval, tokens, cost per correct answer, ceiling."""
-    from eval_pipeline.stages.headline import ceiling_text
-
-    table = Table(title="Accuracy and cost, 95% intervals clustered by conversation", title_justify="left")
-    for name in ("suite", "model version", "turns"):
-        table.add_column(name, justify="right" if name == "turns" else "left", overflow="fold")
-    for name in ("accuracy", "first attempt", "conversations", "tokens", "tokens / right conv.", "$ / right conv."):
-        table.add_column(name, justify="right")
-    table.add_column("ceiling")
+def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
+    """The headline of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling."""
+    table = Table(title=f"{suite} · 95% intervals clustered by conversation", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("model version", overflow="fold")
+    for name in ("turns", "accuracy", "tokens", "tokens per\nright conv.", "$ per\nright conv."):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("ceiling", no_wrap=True)
     for found in headlines:
-        name = found.partition.model_version + (" (simulated)" if found.simulated else "")
-        suite = found.partition.suite + ("" if found.scope == "full" else " (part)")
         correct, cost = found.overall["correct"], found.cost
         table.add_row(
-            suite,
-            name,
-            str(correct["n"]),
+            found.partition.model_version + ("\n(simulated)" if found.simulated else ""),
+            str(correct["n"]) + ("" if found.scope == "full" else "\n(part)"),
             _rate(correct),
-            _percent(found.overall["first_attempt_correct"]["mean"]),
-            f"{cost['successful_conversations']}/{cost['conversations']}",
             _number(cost["tokens_total"], ",.0f"),
             _number(cost["tokens_per_success"], ",.0f"),
             _number(cost["usd_per_success"], ".4f"),
@@ -133,12 +126,28 @@ def finding_line(finding: "Finding") -> Text:
     return line
 
 
+CEILINGS = {
+    "no ceiling observed": "none seen",
+    "below threshold at the lowest level": "below the lowest",
+    "insufficient data": "too few turns",
+}
+"""Verdicts of `complexity_ceiling` where there is no ceiling, short enough for a column."""
+
+
+def ceiling_text(ceiling: Mapping[str, Any]) -> str:
+    """The ceiling as people read it: a level with its interval, or why there is none."""
+    if ceiling["ceiling"] is None:
+        return CEILINGS[ceiling["verdict"]]
+    low, high = ("…" if end is None else format(end, "g") for end in (ceiling["ceiling_low"], ceiling["ceiling_high"]))
+    return f"{ceiling['ceiling']:g} {ceiling['axis']}\n[{low}, {high}]"
+
+
 def _rate(row: Any) -> str:
     if row["mean"] is None:
         return str(row["reason"])
     if row["low"] is None:
         return f"{_percent(row['mean'])} ({row['reason']})"
-    return f"{_percent(row['mean'])} [{_percent(row['low'])}, {_percent(row['high'])}]"
+    return f"{_percent(row['mean'])}\n[{_percent(row['low'])}, {_percent(row['high'])}]"
 
 
 def _percent(value: float | None) -> str:

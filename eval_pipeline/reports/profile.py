@@ -8,6 +8,9 @@ from eval_pipeline.store.schemas import Table
 
 Unit = Literal["rate", "score", "count", "tokens", "usd", "ms"]
 
+WORSE_WHEN_HIGH = frozenset({"has_error"})
+"""Verdicts and rates of which less is better."""
+
 _KINDS: Mapping[str, Unit] = {"boolean": "rate", "score": "score", "count": "count"}
 _SHARED: Mapping[str, Unit] = {
     "correct": "rate",

@@ -48,16 +48,6 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
     )
 
 
-def ceiling_text(ceiling: Mapping[str, Any]) -> str:
-    """The ceiling as people read it: a level, or why there is none."""
-    if ceiling["ceiling"] is None:
-        return str(ceiling["verdict"])
-    low, high = ceiling["ceiling_low"], ceiling["ceiling_high"]
-    ends = f"{'…' if low is None else format(low, 'g')}–{'…' if high is None else format(high, 'g')}"
-    above = "≥ " if ceiling["verdict"] == "no ceiling observed" else ""
-    return f"{above}{ceiling['ceiling']:g} {ceiling['axis']} [{ends}]"
-
-
 def failed_gates(headlines: Sequence[Headline], gates: Mapping[str, float]) -> list[str]:
     """A sentence for every metric that is below its gate.
 

@@ -66,7 +66,7 @@ def run_query(path: Path, sql: str) -> pa.Table:
 
 def _unreadable(path: Path, error: Exception) -> StoreError:
     what = _first_line(error)
-    if "lock" in what or "already attached" in what:
+    if "set lock" in what or "already attached" in what:
         return StoreError(f"another program has {path} open for writing; close it there, or publish again")
     return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` makes it anew")
 

@@ -65,11 +65,10 @@ class Change:
 
 
 class Snapshot:
-    """An open store file that no one else knows of. Nothing here is durable until `closed` and fsynced."""
+    """An open store file that no one else knows of yet."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path) -> None:
+    def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         self._connection = connection
-        self.path = path
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Runs one statement and gives its rows."""
@@ -212,17 +211,16 @@ def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
 
 
 @contextmanager
-def opened(connection: "duckdb.DuckDBPyConnection", path: Path, *, read_only: bool = False) -> Iterator[Snapshot]:
+def opened(connection: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[Snapshot]:
     """The store file, attached for the time of the block.
 
     Attached rather than connected to: DuckDB shares connections to one path within a process, so that one to a file
     that was renamed over would show the file from before.
     """
-    option = "READ_ONLY" if read_only else f"ROW_GROUP_SIZE {_ROW_GROUP}"
-    connection.execute(f"ATTACH {text(str(path))} AS store ({option})")
+    connection.execute(f"ATTACH {text(str(path))} AS store (ROW_GROUP_SIZE {_ROW_GROUP})")
     try:
         connection.execute("USE store")
-        yield Snapshot(connection, path)
+        yield Snapshot(connection)
     except BaseException:
         with suppress(Exception):  # the first error tells; this one would be a consequence
             connection.execute("ROLLBACK")

@@ -194,7 +194,7 @@ except StoreError as error:
 """
 
 
-@pytest.mark.parametrize(("how", "limit"), [("update", 4_096), ("update", 1.1), ("full", 0.9), ("full", 4_096)])
+@pytest.mark.parametrize(("how", "limit"), [("update", 4_096), ("update", 1.1), ("full", 0.9)])
 def test_a_full_disk_leaves_the_last_good_store(record: Record, out: Path, how: str, limit: float) -> None:
     put_partition(record, key_of(), turns=50)
     publish(record, out, TRACKS)

@@ -23,11 +23,13 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
 )
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.profile import WORSE_WHEN_HIGH
 
 SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
-_WIDTHS = (38, 16, 13, 13, 11, 15, 64)
+_WIDTHS = (38, 16, 13, 13, 11, 15, 78)
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
+_NO_VALUES = "no turns"
 _MOST_MESSAGES = 12
 _ELSEWHERE = frozenset({"name", "provider", "model", "description", "active"})
 
@@ -57,7 +59,11 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
     rows = list(_headline_rows(evaluation))
     found = page.table(headers, rows)
     looks = [(row[0][0], row[1][1].format) for row in rows]
-    rates = [found.first + place for place, (name, form) in enumerate(looks) if form == PERCENT and name != "has_error"]
+    rates = [
+        found.first + place
+        for place, (name, form) in enumerate(looks)
+        if form == PERCENT and name not in WORSE_WHEN_HIGH
+    ]
     if rates:
         colour_rates(page.sheet, compressed(rates, "B"))
 
@@ -84,6 +90,8 @@ def _figure(evaluation: Evaluation, label: str, row: Row) -> list[Styled]:
     look = Look(BY_UNIT[evaluation.profile.unit(row["metric"])])
     bold = Look(look.format, bold=True)
     note = row["reason"] or ""
+    if note == _NO_VALUES and evaluation.turns:
+        note = "no turn has this figure"
     if row["failures"]:
         without = row["mean_without_failures"]
         shown = "" if without is None else f"; {without:.4g} without them"
@@ -215,10 +223,11 @@ def _scope_text(scope: str) -> str:
     if scope == "full":
         return "the whole suite"
     values = json.loads(scope)
-    return ", ".join(
+    parts = [
         f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in values.items()
-    )
+    ]
+    return ", ".join(parts) or "which one is not on record"
 
 
 def _quoted(text: str) -> str:

@@ -17,6 +17,7 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
     fit_to_width,
 )
+from eval_pipeline.reports.profile import WORSE_WHEN_HIGH
 
 _HEADERS = (
     ("metric", 26), ("split", 24), ("group", 22), ("n", 9), ("clusters", 10), ("mean", 13), ("se", 12),
@@ -43,7 +44,7 @@ def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
     written, rates = book.long_rows(sheet), []
     for row in rows:
         written.append(_cells(evaluation, row, row["split"] in numbered))
-        if evaluation.profile.unit(row["metric"]) in ("rate", "score") and row["metric"] != "has_error":
+        if evaluation.profile.unit(row["metric"]) in ("rate", "score") and row["metric"] not in WORSE_WHEN_HIGH:
             rates.append(written.last_row)
     sheet.auto_filter.ref = f"A1:{get_column_letter(len(_HEADERS))}{written.last_row}"
     if rates:

@@ -18,27 +18,20 @@ def cell_text(text: str) -> str:
     what is too long is cut with a note at its end.
     """
     text = _ILLEGAL.sub("", _NEWLINES.sub("\n", text))
-    text = _ESCAPE.sub("_x005F_", text)
-    if len(text) <= MOST // 2:
-        return text
-    units = _units(text)
-    return text if units <= MOST else _cut(text, units)
+    escaped = _ESCAPE.sub("_x005F_", text)
+    if len(escaped) <= MOST // 2 or _units(escaped) <= MOST:
+        return escaped
+    note = f" … [cut: {_units(text):,} characters in all; .parquet and .csv hold the whole text]"
+    room = MOST - len(note)
+    if escaped != text:
+        room //= 2  # escaping makes a text at most twice as long
+    kept = text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore")
+    return _ESCAPE.sub("_x005F_", kept) + note
 
 
 def looks_like_formula(text: str) -> bool:
     """Whether a spreadsheet could take the text for a formula once someone edits its cell or saves the sheet as CSV."""
     return text.startswith(_FORMULA)
-
-
-def _cut(text: str, units: int) -> str:
-    note = f" … [cut: {units:,} characters in all; .parquet and .csv hold the whole text]"
-    kept = text.encode("utf-16-le")[: 2 * (MOST - len(note))].decode("utf-16-le", "ignore")
-    return _without_broken_escape(kept) + note
-
-
-def _without_broken_escape(text: str) -> str:
-    """An escape that was cut in the middle would show; it goes."""
-    return re.sub(r"_(?:x(?:0(?:0(?:5F?)?)?)?)?$", "", text)
 
 
 def _units(text: str) -> int:

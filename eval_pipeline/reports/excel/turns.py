@@ -10,7 +10,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.paths import trace_file
-from eval_pipeline.reports.profile import MetricInfo
+from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.tables import errors_table, turns_table
 
 _BATCH = 500
@@ -43,7 +43,6 @@ _FIELDS = {
         Field("complexity", 11, INTEGER),
         Field("plan_steps", 8, INTEGER),
         Field("operations_per_turn", 11, INTEGER),
-        Field("has_error", 9, verdict="bad"),
         Field("trace_id", 40),
         Field("turn_id", 36),
         Field("error_context", 60),
@@ -83,7 +82,9 @@ def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
     if name in _FIELDS:
         return _FIELDS[name]
     if pa.types.is_boolean(kind):
-        return Field(name, verdict="good" if metric else "neutral")
+        if metric is None:
+            return Field(name, verdict="neutral")
+        return Field(name, verdict="bad" if name in WORSE_WHEN_HIGH else "good")
     if metric is not None and metric.kind == "score":
         return Field(name, format=SCORE, rate=True)
     if pa.types.is_integer(kind) or (metric is not None and metric.kind == "count"):

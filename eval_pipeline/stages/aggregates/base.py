@@ -73,12 +73,12 @@ class Turns:
         return floats(table[column])
 
     @cached_property
-    def metric_failures(self) -> Mapping[str, list[str]]:
-        """Ids of the turns on which a metric failed, by metric."""
-        failed: dict[str, list[str]] = {}
-        table = self.workspace.record.read(METRIC_ERRORS, RecordKey.of(self.partition), ["metric", "turn_id"])
+    def metric_failures(self) -> Mapping[str, set[tuple[str, int]]]:
+        """The turns and samples on which a metric failed, by metric."""
+        failed: dict[str, set[tuple[str, int]]] = {}
+        table = self.workspace.record.read(METRIC_ERRORS, RecordKey.of(self.partition), ["metric", "turn_id", "sample"])
         for row in table.to_pylist():
-            failed.setdefault(row["metric"], []).append(row["turn_id"])
+            failed.setdefault(row["metric"], set()).add((row["turn_id"], row["sample"]))
         return failed
 
     @cached_property

@@ -54,13 +54,16 @@ def statistics_rows(turns: Turns) -> list[Row]:
 def _measures(turns: Turns) -> Iterator[Measure]:
     yield from (Measure(name, turns.floats(name), True) for name in SHARED_RATES)
     yield from (Measure(name, turns.floats(name), False) for name in SHARED_MEANS)
-    turn_ids = turns.wide["turn_id"].to_pylist() if turns.metric_failures else []
+    asked: list[tuple[str, int]] = []
+    if turns.metric_failures:
+        asked = list(zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True))
     for metric in turns.track.metrics:
         if metric.kind == "label":
             continue
         failed = None
         if metric.name in turns.metric_failures:
-            failed = np.isin(turn_ids, turns.metric_failures[metric.name])
+            found = turns.metric_failures[metric.name]
+            failed = np.array([place in found for place in asked], dtype=bool)
         yield Measure(metric.name, turns.floats(metric.name), metric.kind == "boolean", failed)
 
 

@@ -1,9 +1,10 @@
 """The suite's file format of a case, and reading it into the data model."""
 
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
 from eval_pipeline.core.ids import canonical_json, turn_id
 from eval_pipeline.core.model import Case, Json, Turn
@@ -29,7 +30,17 @@ def _read_answer(value: Any) -> Any:
         if word not in ("yes", "no"):
             raise ValueError(f'expected a number without quotes, "yes" or "no", found the text "{value[:40]}"')
         return word
-    return value
+    # Here, since a union of types would tell each of its members, and both as fields of their own.
+    if not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
+        raise ValueError(f'expected a finite number, "yes" or "no", found {value!r:.40}')
+    return float(value)
+
+
+def _any_turns(turns: tuple[Any, ...]) -> tuple[Any, ...]:
+    # Here, since a bound on the length is told for turns that are there and wrong, too.
+    if not turns:
+        raise ValueError("expected at least 1 turn")
+    return turns
 
 
 def _read_program(value: Any) -> tuple[str, Program]:
@@ -72,7 +83,7 @@ class TurnFile(BaseModel):
 
     question: _Text
     program: Annotated[tuple[str, Program], PlainValidator(_read_program)]
-    answer: Annotated[_Number | str, BeforeValidator(_read_answer)]
+    answer: Annotated[float | str, PlainValidator(_read_answer)]
     printed: _Text | None = None
 
 
@@ -86,7 +97,7 @@ class CaseFile(BaseModel):
     tags: tuple[str, ...] = ()
     features: FeaturesFile = FeaturesFile()
     document: DocumentFile
-    turns: tuple[TurnFile, ...] = Field(min_length=1)
+    turns: Annotated[tuple[TurnFile, ...], AfterValidator(_any_turns)]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case:

@@ -1,0 +1,91 @@
+"""Every query of the SQL cookbook runs against a store made from the shipped suite, and gives the columns it promises."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from eval_pipeline.store.query import run_query
+
+COOKBOOK = Path(__file__).parents[2] / "docs" / "sql-cookbook.md"
+DATES = ("2026-01-14", "2026-01-15")
+MODEL_VERSIONS = ("simulated-strong", "simulated-weak")
+
+_QUERY = re.compile(r"^```sql\n(?P<sql>.*?)^```\n(?P<after>\n[^\n]+)?", re.MULTILINE | re.DOTALL)
+_COLUMN = re.compile(r"`(\w+)`")
+
+
+class Recipe(NamedTuple):
+    """A query of the cookbook with the columns that the line below it names."""
+
+    sql: str
+    columns: tuple[str, ...]
+    may_be_empty: bool
+
+
+def recipes() -> dict[str, Recipe]:
+    """The queries by place: line number and first words."""
+    text = COOKBOOK.read_text(encoding="utf-8")
+    found = {}
+    for match in _QUERY.finditer(text):
+        line = text.count("\n", 0, match.start("sql")) + 1
+        stated = (match["after"] or "").strip()
+        columns = tuple(_COLUMN.findall(stated)) if stated.startswith("Columns: ") else ()
+        found[f"line {line}"] = Recipe(match["sql"], columns, stated.endswith("May be empty."))
+    return found
+
+
+RECIPES = recipes()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two dates of two simulated model versions; made once, whatever the number of test workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    home = shared / "cookbook-home"
+    with (shared / "cookbook.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "done").exists():
+            for day in DATES:
+                evaluate(home, day)
+            (home / "done").touch()
+    return home / "eval.duckdb"
+
+
+def evaluate(home: Path, day: str) -> None:
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "run", "--no-report"]
+    command += ["--suite", "finqa_sample", "--eval-date", day]
+    for name in MODEL_VERSIONS:
+        command += ["--model-version", name]
+    environment = {name: value for name, value in os.environ.items() if name != "EVAL_DATA"} | {"EVAL_HOME": str(home)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_cookbook_has_queries() -> None:
+    assert len(RECIPES) >= 15
+    assert len({recipe.sql for recipe in RECIPES.values()}) == len(RECIPES)
+
+
+@pytest.mark.parametrize("place", RECIPES)
+def test_query_gives_what_the_cookbook_says(place: str, store: Path) -> None:
+    recipe = RECIPES[place]
+    rows = run_query(store, recipe.sql)
+    assert recipe.columns, "the line below the query must read: Columns: `a`, `b`."
+    assert tuple(rows.column_names) == recipe.columns
+    assert recipe.may_be_empty or rows.num_rows > 0
+
+
+def test_query_prints_rows_on_the_command_line(store: Path) -> None:
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "query", "--format", "csv"]
+    command.append("SELECT model_version FROM leaderboard('finqa_sample') ORDER BY 1")
+    environment = os.environ | {"EVAL_HOME": str(store.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["model_version", *MODEL_VERSIONS]

@@ -1,0 +1,107 @@
+"""The recorded runs of a real model on the real sample: the figures that the project promises, read with SQL."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline_tests.support import REAL, SHIPPED, Lab, built_once, surroundings
+
+pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason=f"the real sample is not at {REAL}")
+
+A, B = "sonnet-a", "sonnet-b"
+DAY = "2026-03-01"
+
+
+def build(folder: Path) -> None:
+    lab = Lab.at(folder)
+    (lab.home.data / "model_versions.yaml").write_text((SHIPPED / "model_versions.yaml").read_text())
+    with surroundings(lab):
+        commands = [["import", "convfinqa", str(REAL / "convfinqa_dev_sample.json"), "--suite", "sample"]]
+        for name, letter in ((A, "a"), (B, "b")):
+            file = REAL / f"predictions_claude-sonnet-4-6_run_{letter}.jsonl"
+            priced = ["--priced-as", "claude-sonnet-4-6"]
+            commands.append(
+                ["import", "predictions", str(file), "--suite", "sample", "--model-version", name, *priced]
+            )
+        versions = [f"--model-version={name}" for name in (A, B, "oracle", "null")]
+        commands.append(["run", "--suite", "sample", *versions, "--eval-date", DAY, "--no-report"])
+        said = [lab.cli(*arguments) for arguments in commands]
+    assert [found.code for found in said] == [0] * 4, "".join(found.text for found in said)
+    (folder / "said.txt").write_text("\n".join(found.out for found in said))
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab.at(built_once(tmp_path_factory, "acceptance", build))
+
+
+def test_the_sample_is_imported_whole(sample: Lab) -> None:
+    assert sample.sql("SELECT count(*), sum(turns) FROM cases WHERE suite = 'sample'") == [(119, 423)]
+    assert sample.sql("SELECT count(*), count(gold_problem) FROM turns WHERE suite = 'sample'") == [(423, 0)]
+    assert "119 cases with 423 turns imported" in (sample.home.root.parent / "said.txt").read_text()
+
+
+def test_run_a_has_the_figures_that_are_promised(sample: Lab) -> None:
+    ((turns, right),) = sample.sql(
+        f"SELECT count(*), count(*) FILTER (numerical_match) FROM finqa_turns WHERE model_version = '{A}'"
+    )
+    assert (turns, right) == (423, 346)
+    rows = sample.sql(
+        f"SELECT n, round(mean, 4), low < mean AND mean < high FROM statistics WHERE model_version = '{A}' "
+        "AND metric IN ('numerical_match', 'correct') AND split = 'all'"
+    )
+    assert rows == [(423, 0.8180, True)] * 2
+    ((good, conversations, tokens, per_success, usd),) = sample.sql(
+        "SELECT successful_conversations, conversations, tokens_total, tokens_per_success, usd_total "
+        f"FROM cost_per_correct_answer WHERE model_version = '{A}'"
+    )
+    assert (good, conversations, tokens) == (85, 119, 1_484_860)
+    assert round(per_success, 1) == 17_468.9
+    assert round(usd, 2) == 5.37
+
+
+def test_the_published_figures_are_those_of_the_turns(sample: Lab) -> None:
+    """The same figures from the finest tables there are, so that no aggregate can be right by accident."""
+    ((tokens, usd),) = sample.sql(
+        f"SELECT sum(input_tokens + output_tokens), sum(usd) FROM attempts WHERE model_version = '{A}'"
+    )
+    assert tokens == 1_484_860
+    assert round(usd, 2) == 5.37
+    ((conversations, good),) = sample.sql(
+        "SELECT count(*), count(*) FILTER (whole) FROM "
+        f"(SELECT bool_and(correct) AS whole FROM turn_results WHERE model_version = '{A}' GROUP BY case_id)"
+    )
+    assert (conversations, good) == (119, 85)
+    assert sample.one(f"SELECT count(*) FROM errors WHERE model_version = '{A}'") == 423 - 346
+
+
+def test_run_b_and_the_ends_of_the_scale(sample: Lab) -> None:
+    rows = sample.sql(
+        "SELECT model_version, round(mean, 4) FROM statistics WHERE metric = 'correct' AND split = 'all' ORDER BY 1"
+    )
+    assert rows == [("null", 0.0), ("oracle", 1.0), (A, 0.8180), (B, 0.8061)]
+    found = dict(sample.sql("SELECT model_version, accuracy FROM leaderboard('sample')"))
+    assert found["oracle"] == 1.0
+    assert sample.sql("SELECT DISTINCT error_class, failure_mode FROM errors WHERE model_version = 'null'") == [
+        ("syntax_error", "no_answer")
+    ] or sample.sql("SELECT DISTINCT failure_mode FROM errors WHERE model_version = 'null'") == [("no_answer",)]
+
+
+def test_a_paired_look_agrees_with_the_two_accuracies(sample: Lab) -> None:
+    rows = sample.sql(f"SELECT turn_id, correct_a, correct_b, change FROM compare('{A}', '{B}', 'sample')")
+    assert len(rows) == len({row[0] for row in rows}) == 423
+    changes = Counter(change for *_, change in rows)
+    kinds = {(True, True): "same", (False, False): "same", (True, False): "broken", (False, True): "fixed"}
+    assert all(kinds[a, b] == change for _, a, b, change in rows)
+    right_a, right_b = (sum(bool(row[column]) for row in rows) for column in (1, 2))
+    assert (right_a, right_b) == (346, 341)
+    assert changes["broken"] - changes["fixed"] == 346 - 341
+    assert changes["fixed"] > 0  # two runs of one model differ both ways
+
+
+def test_nothing_was_asked_of_any_model(sample: Lab) -> None:
+    assert sample.sql("SELECT DISTINCT simulated, recorded FROM model_versions WHERE provider = 'recorded'") == [
+        (False, True)
+    ]
+    assert sample.one(f"SELECT count(*) FROM attempts WHERE model_version = '{A}' AND number > 0") == 0

@@ -1,0 +1,21 @@
+"""Evaluations made once for all tests of the reports."""
+
+from pathlib import Path
+
+import pytest
+from evaluations import Made, evaluate, make_home
+
+from eval_pipeline.stages.reporting import report
+
+
+@pytest.fixture(scope="session")
+def weak(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A simulated model that fails on some turns."""
+    return evaluate(make_home(tmp_path_factory.mktemp("weak")), "weak")
+
+
+@pytest.fixture(scope="session")
+def folder(weak: Made) -> Path:
+    """Its report."""
+    found: Path = report(weak.workspace, weak.partition).facts["folder"]
+    return found

@@ -1,0 +1,171 @@
+"""Summary, turns, validation, errors, statistics and traces against the record."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
+
+from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.store import tables
+from eval_pipeline.store.record import RecordKey
+
+Rows = list[dict[str, Any]]
+
+
+def read(folder: Path, name: str) -> Rows:
+    rows: Rows = pq.read_table(folder / f"{name}.parquet").to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def results(weak: Made) -> Rows:
+    rows: Rows = weak.workspace.record.read(tables.TURN_RESULTS, RecordKey.of(weak.partition)).to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def statistics(folder: Path) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    found: dict[str, Any] = json.loads((folder / "statistics.json").read_text(), parse_constant=refuse)
+    return found
+
+
+def test_turns_are_those_of_the_record_with_every_metric(weak: Made, folder: Path, results: Rows) -> None:
+    turns = read(folder, "turns")
+    assert [row["turn_id"] for row in turns] == [row["turn_id"] for row in results]
+    assert [row["turn_idx"] for row in turns] == [row["turn_index"] for row in results]
+    assert [row["correct"] for row in turns] == [row["numerical_match"] for row in turns]
+    wanted = {metric.name for metric in weak.evaluation.profile.metrics}
+    wanted |= {"ground_truth_program", "tokens", "latency_ms", "question", "expected", "answer", "conversation_id"}
+    assert wanted <= turns[0].keys()
+
+
+def test_summary_has_a_row_a_conversation_with_means(folder: Path) -> None:
+    turns, summary = read(folder, "turns"), read(folder, "summary")
+    named = {
+        "numerical_accuracy": "numerical_match",
+        "soft_match_accuracy": "soft_match",
+        "unit_agnostic_accuracy": "unit_agnostic_match",
+        "sign_agnostic_accuracy": "sign_agnostic_match",
+        "general_accuracy": "general_match",
+        "avg_logic_recall": "logic_recall",
+        "avg_operations_per_turn": "operations_per_turn",
+    }
+    assert [row["conversation_id"] for row in summary] == list(dict.fromkeys(row["conversation_id"] for row in turns))
+    for row in summary:
+        mine = [turn for turn in turns if turn["conversation_id"] == row["conversation_id"]]
+        assert (row["turns"], row["correct_turns"]) == (len(mine), sum(turn["correct"] for turn in mine))
+        assert row["all_right"] == all(turn["correct"] for turn in mine)
+        assert row["tokens"] == sum(turn["tokens"] for turn in mine)
+        assert row["usd"] is None
+        assert row["has_type2_question"] == mine[0]["has_type2_question"]
+        for mean, metric in named.items():
+            values = [turn[metric] for turn in mine if turn[metric] is not None]
+            assert row[mean] == (pytest.approx(sum(values) / len(values)) if values else None)
+    assert {"has_duplicate_columns", "has_non_numeric_values"} <= summary[0].keys()
+
+
+def test_errors_have_the_documented_columns_in_front(folder: Path, results: Rows) -> None:
+    with (folder / "errors.csv").open(newline="") as file:
+        header, *rows = list(csv.reader(file))
+    assert header[:12] == [
+        "trace_id", "conversation_id", "turn_idx", "question", "expected_answer", "error_type", "error_message",
+        "has_type2_question", "has_non_numeric_values", "plan_steps", "operations_per_turn", "error_context",
+    ]  # fmt: skip
+    failed = [row["turn_id"] for row in results if not row["correct"]]
+    assert [row[0] for row in rows] == [f"{turn}@weak" for turn in failed]
+    assert all(json.loads(row[11])["trace_id"] == row[0] for row in rows)
+    assert {row[5] for row in rows} >= {"wrong_answer", "value_error"}
+
+
+@pytest.mark.parametrize("name", ["summary", "turns", "validation", "errors"])
+def test_csv_and_parquet_hold_the_same(folder: Path, name: str) -> None:
+    with (folder / f"{name}.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    wanted = read(folder, name)
+    assert len(found) == len(wanted) > 0
+    assert list(found[0]) == list(wanted[0])
+    for row, other in zip(found, wanted, strict=True):
+        for column, value in other.items():
+            text = row[column]
+            if value is None:
+                assert text == ""
+            elif isinstance(value, bool):
+                assert text == str(value).lower()
+            elif isinstance(value, float):
+                assert float(text) == value
+            else:
+                assert text == str(value)
+
+
+def test_csv_keeps_hostile_text_exactly(folder: Path) -> None:
+    with (folder / "turns.csv").open(newline="") as file:
+        assert HOSTILE_QUESTION in [row["question"] for row in csv.DictReader(file)]
+
+
+def test_statistics_have_the_named_fields(statistics: dict[str, Any], results: Rows) -> None:
+    correct = [row["correct"] for row in results]
+    assert statistics["accuracy"] == statistics["numerical_accuracy"] == pytest.approx(sum(correct) / len(correct))
+    for field in ("soft_match_accuracy", "unit_agnostic_accuracy", "sign_agnostic_accuracy", "avg_logic_recall"):
+        assert 0 < statistics[field] <= 1
+    assert statistics["avg_operations_per_turn"] > 0
+    assert statistics["cost_per_correct_answer"] == statistics["cost"]["tokens_per_success"] > 0
+    by_turn = statistics["accuracy_by_turn_number"]
+    for index, share in by_turn.items():
+        there = [row["correct"] for row in results if row["turn_index"] == int(index)]
+        assert share == pytest.approx(sum(there) / len(there))
+    assert list(by_turn) == sorted(by_turn, key=int) == list(statistics["avg_operations_by_turn"])
+    assert statistics["simulated"] is True
+    assert (statistics["scope"], statistics["eval_date"], statistics["suite_version"]) == ("full", "2026-01-05", "3")
+    assert statistics["turns"] == statistics["turns_planned"] == len(results)
+    assert statistics["usd_per_correct_answer"] is None
+    assert statistics["cost"]["usd_reason"]
+    assert "eval_pipeline" in statistics["software"]
+
+
+def test_every_overall_figure_has_its_uncertainty_or_a_reason(statistics: dict[str, Any]) -> None:
+    for metric, row in statistics["overall"].items():
+        assert row["n"] is not None, metric
+        assert row["clusters"] is not None, metric
+        complete = None not in (row["mean"], row["se"], row["low"], row["high"])
+        assert complete or row["reason"], metric
+    assert {"tag", "has_type2_question", "turn_number", "operations", "error_class"} <= statistics["splits"].keys()
+
+
+def test_traces_hold_everything_about_a_conversation(weak: Made, folder: Path, results: Rows) -> None:
+    record, key = weak.workspace.record, RecordKey.of(weak.partition)
+    attempts = record.read(tables.GENERATIONS, key).num_rows + record.read(tables.RECOVERY_ATTEMPTS, key).num_rows
+    traces = [json.loads(path.read_text()) for path in (folder / "traces").iterdir()]
+    turns = [turn for trace in traces for turn in trace["turns"]]
+    assert sorted(turn["turn_id"] for turn in turns) == sorted(row["turn_id"] for row in results)
+    assert sum(len(turn["attempts"]) for turn in turns) == attempts > len(turns)
+    metrics = {metric.name for metric in weak.evaluation.profile.metrics}
+    for trace in traces:
+        assert trace["all_right"] == all(turn["correct"] for turn in trace["turns"])
+        assert trace["case"]["document"]["table"]
+        assert [turn["turn_idx"] for turn in trace["turns"]] == list(range(len(trace["turns"])))
+        for turn in trace["turns"]:
+            assert turn["trace_id"] == f"{turn['turn_id']}@weak"
+            assert turn["metrics"].keys() == metrics
+            assert turn["metrics"]["numerical_match"] == {"value": float(turn["correct"]), "version": "1"}
+            assert turn["evidence"][0]["kind"] == "value"
+            assert turn["validation"][0]["verdict"] in ("valid", "suspicious", "invalid")
+            assert turn["gold"]["program"]
+            assert [attempt["number"] for attempt in turn["attempts"]] == list(range(len(turn["attempts"])))
+            for attempt in turn["attempts"]:
+                assert turn["question"].strip() in attempt["prompt"]
+                assert attempt["outcome"] == "ran" or attempt["error_message"]
+
+
+def test_a_hostile_case_id_makes_no_path_of_its_own(folder: Path) -> None:
+    path = folder / trace_file(HOSTILE_ID)
+    assert path.parent == folder / "traces"
+    trace = json.loads(path.read_text())
+    assert trace["conversation_id"] == HOSTILE_ID
+    assert trace["turns"][0]["question"] == HOSTILE_QUESTION

@@ -1,0 +1,153 @@
+"""The stage: reuse, equal bytes, and evaluations that give little to report."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from evaluations import DAY, SUITE, Made, evaluate, make_home
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.reporting import report, workbook_path
+from eval_pipeline.stages.runs import record_run
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.workspace import Workspace
+
+FILES = {
+    *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
+    *("statistics.json", "report.xlsx", "traces", ".made_from"),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path, files=3)
+
+
+def overview(made: Made) -> str:
+    sheet = openpyxl.load_workbook(workbook_path(made.workspace.home, made.partition))["Overview"]
+    return "\n".join(str(cell.value) for row in sheet.iter_rows() for cell in row if cell.value is not None)
+
+
+def statistics(made: Made) -> dict[str, Any]:
+    path = workbook_path(made.workspace.home, made.partition).with_name("statistics.json")
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_the_folder_holds_every_file(weak: Made, folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert folder == weak.workspace.home.reports / SUITE / "weak" / "2026-01-05"
+    assert workbook_path(weak.workspace.home, weak.partition) == folder / "report.xlsx"
+
+
+def test_a_current_report_is_left_alone(weak: Made, folder: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    result = report(weak.workspace, weak.partition)
+    assert result.reused
+    assert result.rows == result.facts["turns"] == weak.evaluation.turns
+    assert result.facts["workbook"] == folder / "report.xlsx"
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_a_run_that_asked_for_nothing_new_changes_no_report(weak: Made, folder: Path) -> None:
+    planned = weak.evaluation.planned
+    software = json.dumps(dict(planned.software))
+    changes = {"scope": "full", "turns_planned": planned.turns, "cases_planned": planned.cases, "software": software}
+    record_run(weak.workspace, weak.partition, "run-2", **changes, calls=0, journal_hits=5, call_errors=0)
+    assert report(weak.workspace, weak.partition).reused
+
+
+def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from datetime import date; from pathlib import Path\n"
+        "from eval_pipeline.core.home import Home; from eval_pipeline.core.model import Partition\n"
+        "from eval_pipeline.stages.reporting import report; from eval_pipeline.stages.workspace import Workspace\n"
+        "home = Home(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        f"report(Workspace(home), Partition({SUITE!r}, 'weak', date(2026, 1, 5)))\n"
+    )
+    home = Home(tmp_path / "eval", weak.workspace.home.data)
+    shutil.copytree(weak.workspace.home.record, home.record)
+    environment = os.environ | {"PYTHONHASHSEED": "12345", "TZ": "Asia/Tokyo"}
+    subprocess.run([sys.executable, "-c", code, str(home.root), str(home.data)], check=True, env=environment)
+    other = home.reports / SUITE / "weak" / "2026-01-05"
+    assert hashes(other) == hashes(folder)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_without_aggregates_the_error_says_what_is_missing(home: Home) -> None:
+    with pytest.raises(UsageError, match="the record has no suites of sample, weak, 2026-01-05 yet"):
+        report(Workspace(home), Partition(SUITE, "weak", DAY))
+
+
+def test_every_turn_failed(home: Home) -> None:
+    made = evaluate(home, "null")
+    assert not report(made.workspace, made.partition).reused
+    found = statistics(made)
+    assert (found["accuracy"], found["cost_per_correct_answer"]) == (0.0, None)
+    assert "no successful conversation" in overview(made)
+    assert found["avg_logic_recall"] is None
+    assert found["overall"]["logic_recall"]["reason"]
+
+
+def test_nothing_evaluated_at_all(home: Home) -> None:
+    made = evaluate(home, "weak", Scope(sample_size=0), day=date(2026, 1, 6))
+    result = report(made.workspace, made.partition)
+    assert result.rows == 0
+    folder = result.facts["folder"]
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert pq.read_table(folder / "summary.parquet").num_rows == 0
+    assert list((folder / "traces").iterdir()) == []
+    text = overview(made)
+    assert "PART OF THE SUITE ONLY" in text
+    assert "no turns" in text
+    assert statistics(made)["accuracy"] is None
+
+
+def test_one_conversation_has_figures_without_intervals(home: Home) -> None:
+    made = evaluate(home, "weak", Scope(sample_size=1), day=date(2026, 1, 7))
+    report(made.workspace, made.partition)
+    assert "PART OF THE SUITE ONLY: sample size 1" in overview(made)
+    assert statistics(made)["scope"] == {"sample_size": 1}
+    correct = statistics(made)["overall"]["correct"]
+    assert correct["mean"] is not None
+    assert correct["low"] is None
+    assert "one conversation only" in overview(made)
+
+
+def test_several_samples_and_a_price(home: Home) -> None:
+    made = evaluate(home, "priced")
+    folder = report(made.workspace, made.partition).facts["folder"]
+    summary = pq.read_table(folder / "summary.parquet").to_pylist()
+    assert {row["sample"] for row in summary} == {0, 1}
+    assert all(row["usd"] > 0 for row in summary)
+    found = statistics(made)
+    assert found["usd_per_correct_answer"] > 0
+    assert "pass@2" in found["overall"]
+    workbook = openpyxl.load_workbook(folder / "report.xlsx")
+    assert [cell.value for cell in workbook["Turns"][1]][:3] == ["conversation_id", "turn_idx", "sample"]
+    trace = json.loads(next((folder / "traces").iterdir()).read_text())
+    assert {turn["sample"] for turn in trace["turns"]} == {0, 1}
+    assert all(turn["attempts"] for turn in trace["turns"])
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_the_workbook_and_prints_it(folder: Path, tmp_path: Path) -> None:
+    profile = f"-env:UserInstallation=file://{tmp_path}/profile"
+    command = ["soffice", profile, "--headless", "--convert-to", "pdf", "--outdir", str(tmp_path)]
+    subprocess.run([*command, str(folder / "report.xlsx")], check=True, capture_output=True, timeout=180)
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")

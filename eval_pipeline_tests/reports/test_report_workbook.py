@@ -1,0 +1,202 @@
+"""The workbook as openpyxl reads it back."""
+
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
+from openpyxl.worksheet.worksheet import Worksheet
+
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.overview import SIMULATED
+
+SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost"]
+
+
+@pytest.fixture(scope="module")
+def workbook(folder: Path) -> openpyxl.Workbook:
+    return openpyxl.load_workbook(folder / "report.xlsx")
+
+
+def column(sheet: Worksheet, name: str) -> list[Any]:
+    header = [cell.value for cell in sheet[1]]
+    return [row[header.index(name)] for row in sheet.iter_rows(min_row=2)]
+
+
+def texts(sheet: Worksheet) -> list[str]:
+    return [cell.value for row in sheet.iter_rows() for cell in row if isinstance(cell.value, str)]
+
+
+def found_row(sheet: Worksheet, label: str) -> list[Any]:
+    return next(list(row) for row in sheet.iter_rows() if row[0].value == label)
+
+
+def test_sheets_stand_in_their_order(workbook: openpyxl.Workbook) -> None:
+    assert workbook.sheetnames == SHEETS
+
+
+@pytest.mark.parametrize("name", ["Statistics", "Turns", "Errors"])
+def test_long_sheets_have_frozen_headers_filters_and_widths(workbook: openpyxl.Workbook, name: str) -> None:
+    sheet = workbook[name]
+    assert sheet.freeze_panes in ("B2", "C2")
+    assert sheet.auto_filter.ref == sheet.dimensions
+    assert sheet.print_title_rows == "$1:$1"
+    for cell in sheet[1]:
+        assert sheet.column_dimensions[cell.column_letter].width >= 8
+        assert cell.font.b
+
+
+def test_rates_and_verdicts_are_coloured(workbook: openpyxl.Workbook) -> None:
+    rules = {name: [rule for found in workbook[name].conditional_formatting for rule in found.rules] for name in SHEETS}
+    assert {rule.type for rule in rules["Turns"]} == {"colorScale", "expression"}
+    for name in ("Overview", "Statistics", "Complexity"):
+        assert {rule.type for rule in rules[name]} == {"colorScale"}
+
+
+def test_turns_hold_values_of_their_kinds_in_real_formats(workbook: openpyxl.Workbook, folder: Path) -> None:
+    turns = pq.read_table(folder / "turns.parquet").to_pylist()
+    sheet = workbook["Turns"]
+    assert [cell.value for cell in column(sheet, "turn_idx")] == [row["turn_idx"] for row in turns]
+    for name in ("correct", "numerical_match", "has_error", "recovery_success"):
+        assert [cell.value for cell in column(sheet, name)] == [row[name] for row in turns]
+    formats = {"tokens": "#,##0", "usd": "[=0]$0.00;[<1]$0.0000##;$#,##0.00", "logic_recall": "0.000", "turn_idx": "0"}
+    for name, form in formats.items():
+        cells = column(sheet, name)
+        assert [cell.value for cell in cells] == [pytest.approx(row[name]) for row in turns]
+        assert {cell.number_format for cell in cells if cell.value is not None} <= {form}
+
+
+def test_hostile_texts_stay_texts(workbook: openpyxl.Workbook, folder: Path) -> None:
+    sheet = workbook["Turns"]
+    questions = {cell.value: cell for cell in column(sheet, "question")}
+    assert questions[HOSTILE_QUESTION].data_type == "s"
+    assert questions[HOSTILE_QUESTION].quotePrefix
+    ids = [cell for cell in column(sheet, "conversation_id") if cell.value == HOSTILE_ID]
+    assert {cell.data_type for cell in ids} == {"s"}
+    cut = next(text for text in questions if text.startswith("+long"))
+    assert len(cut) <= 32_767
+    assert "[cut: 45,001 characters in all" in cut
+    assert any(text.startswith("-2+3 \U0001f600 _x005F_x0041_ and half?\nreally?") for text in questions)
+    with zipfile.ZipFile(folder / "report.xlsx") as archive:
+        for name in archive.namelist():
+            if name.startswith("xl/worksheets/sheet"):
+                assert b"<f>" not in archive.read(name), name
+
+
+def test_no_cell_anywhere_is_a_formula_or_an_error(workbook: openpyxl.Workbook) -> None:
+    for sheet in workbook:
+        assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b", "inlineStr"}
+
+
+def test_the_overview_says_what_was_evaluated_and_that_it_is_simulated(workbook: openpyxl.Workbook) -> None:
+    sheet = workbook["Overview"]
+    assert sheet["A1"].value == "sample · weak"
+    assert sheet["A3"].value == SIMULATED
+    assert sheet["A3"].fill.fgColor.rgb == sheet["G3"].fill.fgColor.rgb == "00B42318"
+    assert found_row(sheet, "Scope")[1].value == "the whole suite"
+    assert workbook.properties.keywords == "simulated"
+
+
+def test_headline_figures_are_those_of_the_statistics(weak: Made, workbook: openpyxl.Workbook) -> None:
+    sheet, overall = workbook["Overview"], weak.evaluation.overall
+    for label, metric in (("Accuracy (numerical_match)", "correct"), ("logic_recall", "logic_recall")):
+        row, figures = found_row(sheet, label), overall[metric]
+        wanted = [figures["mean"], figures["low"], figures["high"], figures["n"], figures["clusters"]]
+        assert [cell.value for cell in row[1:6]] == [pytest.approx(value) for value in wanted]
+    assert found_row(sheet, "Accuracy (numerical_match)")[1].number_format == "0.0%"
+    dollars = found_row(sheet, "US dollars a successful conversation")
+    assert dollars[1].value is None
+    assert dollars[6].value == weak.evaluation.cost["usd_reason"]
+    assert any("SELECT * FROM statistics WHERE suite = 'sample'" in text for text in texts(sheet))
+
+
+def test_statistics_start_with_all_turns_and_hold_every_row(weak: Made, workbook: openpyxl.Workbook) -> None:
+    sheet = workbook["Statistics"]
+    splits = [cell.value for cell in column(sheet, "split")]
+    assert len(splits) == len(weak.evaluation.statistics)
+    assert splits == sorted(splits, key=lambda split: split != "all")
+    shown = zip(*[column(sheet, name) for name in ("metric", "split", "group", "mean")], strict=True)
+    means = {(metric.value, split.value, group.value): mean.value for metric, split, group, mean in shown}
+    assert means["correct", "all", "all"] == pytest.approx(weak.evaluation.overall["correct"]["mean"])
+    assert ("correct", "turn_number", 0) in means
+
+
+def test_errors_lead_to_traces_that_are_there(workbook: openpyxl.Workbook, folder: Path) -> None:
+    from urllib.parse import unquote
+
+    cells = column(workbook["Errors"], "conversation_id")
+    assert cells
+    for cell in cells:
+        assert (folder / unquote(cell.hyperlink.target)).is_file()
+
+
+def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl.Workbook) -> None:
+    sheet, evaluation = workbook["Complexity"], weak.evaluation
+    charts = sheet._charts  # type: ignore[attr-defined]
+    assert len(charts) == len(evaluation.ceilings) == 3
+    for chart, ceiling in zip(charts, evaluation.ceilings, strict=True):
+        levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
+        accuracy, threshold = chart.series
+
+        def cells(reference: str) -> list[Any]:
+            return [cell.value for (cell,) in sheet[reference.split("!")[1].replace("$", "")]]
+
+        assert cells(accuracy.xVal.numRef.f) == [row["level"] for row in levels]
+        assert cells(accuracy.yVal.numRef.f) == [pytest.approx(row["accuracy"]) for row in levels]
+        assert cells(threshold.yVal.numRef.f) == [ceiling["threshold"]] * len(levels)
+        ups = cells(accuracy.errBars.plus.numRef.f)
+        downs = cells(accuracy.errBars.minus.numRef.f)
+        for row, up, down in zip(levels, ups, downs, strict=True):
+            if row["high"] is None:
+                assert up is down is None
+            else:
+                assert row["accuracy"] + up == pytest.approx(row["high"])
+                assert row["accuracy"] - down == pytest.approx(row["low"])
+        title = "".join(run.t for run in chart.title.tx.rich.p[0].r)
+        assert title.startswith("Accuracy by ")
+        assert "50% accuracy" in title or ceiling["reason"] in title
+        assert chart.x_axis.delete is chart.y_axis.delete is False
+
+
+def test_cost_tells_totals_and_has_a_chart(weak: Made, workbook: openpyxl.Workbook) -> None:
+    sheet, cost = workbook["Cost"], weak.evaluation.cost
+    assert found_row(sheet, "Tokens in all")[1].value == cost["tokens_total"]
+    assert found_row(sheet, "Tokens in all")[1].number_format == "#,##0"
+    generations, recovery = found_row(sheet, "Generations"), found_row(sheet, "Recovery attempts")
+    assert sum(row[place].value for row in (generations, recovery) for place in (2, 3)) == cost["tokens_total"]
+    assert len(sheet._charts) == 1  # type: ignore[attr-defined]
+
+
+def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Path) -> None:
+    book = Book()
+    fields = [Field("a", format="0"), Field("b")]
+    write_long_sheet(book, "Long", fields, [{"a": n, "b": f"r{n}"} for n in range(7)], 1, most_rows=4)
+    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    workbook = openpyxl.load_workbook(tmp_path / "x.xlsx")
+    assert workbook.sheetnames == ["Long", "Long 2", "Long 3"]
+    assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert workbook["Long 2"].auto_filter.ref == "A1:B4"
+
+
+def test_a_full_sheet_is_followed_by_no_empty_one(weak: Made, tmp_path: Path) -> None:
+    book = Book()
+    write_long_sheet(book, "Long", [Field("a")], [{"a": "x"}] * 3, 1, most_rows=4)
+    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    assert openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames == ["Long"]
+
+
+
+def test_openpyxl_is_not_imported_before_a_workbook_is_made() -> None:
+    code = "import sys, eval_pipeline.stages.reporting; sys.exit('openpyxl' in sys.modules)"
+    subprocess.run([_python(), "-c", code], check=True)
+
+
+def _python() -> str:
+    import sys
+
+    return sys.executable

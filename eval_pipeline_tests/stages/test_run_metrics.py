@@ -1,0 +1,105 @@
+"""Metrics are run by one runner, which records what fails."""
+
+import json
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.support import Lab
+
+
+def boolean(name: str, function: Any) -> Metric:
+    return Metric(name, function, "boolean", name)
+
+
+def fails(x: int) -> bool:
+    raise LookupError(f"no {x}")
+
+
+def test_a_failing_metric_is_zero_with_its_error_and_the_others_run() -> None:
+    metrics = [
+        boolean("before", lambda x: x > 0),
+        boolean("fails", fails),
+        boolean("dependant", lambda fails, x: not fails and x > 0),
+        boolean("after", lambda before: before),
+    ]
+    scored = MetricRunner(metrics).run({"x": 7})
+    assert scored.plain == {"before": True, "fails": False, "dependant": True, "after": True}
+    assert scored.results["fails"] == MetricResult(0.0, error="LookupError: no 7")
+    (failure,) = scored.failures
+    assert (failure.metric, failure.inputs, failure.message) == ("fails", {"x": 7}, "no 7")
+    assert "in fails" in failure.stack_trace
+
+
+def test_a_value_that_the_track_does_not_give_is_a_failure_of_the_metric() -> None:
+    scored = MetricRunner([Metric("wants", lambda absent: 1.0, "score", "")]).run({"x": 1})
+    assert scored.plain == {"wants": 0.0}
+    assert scored.failures[0].inputs == {"absent": None}
+    assert scored.results["wants"].error == "KeyError: 'absent'"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "plain"),
+    [
+        ("boolean", MetricResult(1.0, reason="because"), True),
+        ("boolean", MetricResult(None, reason="does not apply"), None),
+        ("score", MetricResult(0.25, details={"a": 1}), 0.25),
+        ("label", MetricResult(label="sign_error"), "sign_error"),
+        ("label", MetricResult(), None),
+    ],
+)
+def test_what_a_metric_says_beyond_its_value_is_kept_beside_it(kind: Any, said: MetricResult, plain: Any) -> None:
+    scored = MetricRunner([Metric("m", lambda: said, kind, ""), Metric("next", lambda m: str(m), "label", "")]).run({})
+    assert scored.plain == {"m": plain, "next": str(plain)}
+    assert type(scored.plain["m"]) is type(plain)
+    assert scored.results == {"m": said}
+
+
+def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
+    small: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure counts 0 in `mean`, is left out of `mean_without_failures`, and has its row in `metric_errors`."""
+
+    def odd(predicted: float) -> bool:
+        if predicted == 57.0:
+            raise ArithmeticError("57 is too much")
+        return True
+
+    extra = Metric("odd", odd, "boolean", "a test's")
+    monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, extra))
+    small.evaluate()
+    found = small.sql("SELECT turn_id, metric, inputs, message FROM metric_errors")
+    assert found == [("small/alpha#1", "odd", '{"predicted": 57.0}', "57 is too much")]
+    values = dict(small.sql("SELECT turn_id, (value, error) FROM metrics WHERE metric = 'odd'"))
+    assert values["small/alpha#1"] == (0.0, "ArithmeticError: 57 is too much")
+    assert values["small/beta#0"] == (1.0, None)
+    ((n, mean, failures, without),) = small.sql(
+        "SELECT n, mean, failures, mean_without_failures FROM statistics WHERE metric = 'odd' AND split = 'all'"
+    )
+    assert (n, failures, without) == (3, 1, 1.0)
+    assert mean == pytest.approx(2 / 3)
+    assert small.one("SELECT count(*) FROM finqa_turns WHERE numerical_match") == 3
+    assert json.loads(small.one("SELECT to_json(list(odd ORDER BY turn_id)) FROM finqa_turns")) == [True, False, True]
+
+
+def test_a_failure_on_one_sample_is_no_failure_of_the_others(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    small.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
+    calls: list[int] = []
+
+    def third(predicted: float) -> bool:
+        calls.append(1)
+        if len(calls) == 3:
+            raise ValueError("the third call")
+        return True
+
+    monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, Metric("third", third, "boolean", "a test's")))
+    small.evaluate()
+    ((n, mean, failures, without),) = small.sql(
+        "SELECT n, mean, failures, mean_without_failures FROM statistics WHERE metric = 'third' AND split = 'all'"
+    )
+    assert (n, failures, without) == (9, 1, 1.0)
+    assert mean == pytest.approx(8 / 9)

@@ -1,0 +1,150 @@
+"""Rows of the per-turn tables, and rows on their way into the record."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.providers.base import CallError
+from eval_pipeline.stages.baseline import newest_partition
+from eval_pipeline.stages.columns import ColumnBlocks, Columns
+from eval_pipeline.stages.turn_rows import plain_inputs, spent_on
+from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
+
+amounts = st.none() | st.integers(0, 10_000)
+attempts = st.fixed_dictionaries(
+    {
+        "call_error": st.none() | st.just("timeout"),
+        **dict.fromkeys(("input_tokens", "output_tokens", "usd", "latency_ms"), amounts),
+    }
+)
+
+
+@given(st.lists(attempts, max_size=4))
+def test_what_a_turn_took_is_null_as_soon_as_one_answer_does_not_say(rows: list[dict[str, Any]]) -> None:
+    spent = spent_on(rows)
+    answered = [row for row in rows if row["call_error"] is None]
+    for name in ("input_tokens", "output_tokens", "usd", "latency_ms"):
+        said = [row[name] for row in answered]
+        assert getattr(spent, name) == (None if None in said else sum(said))
+    known = [spent.input_tokens, spent.output_tokens]
+    assert spent.tokens == (None if None in known else sum(known))
+
+
+def test_tokens_that_one_attempt_does_not_tell_are_null_up_to_the_aggregate(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite(cases=[case("one", ("50", 50.0), ("7", 7.0)), case("two", ("7", 7.0))])
+    lab.versions({"name": "puppet", "provider": "puppet", "price": {"input": 10, "output": 20}})
+
+    def answer(call: Any) -> Any:
+        if call.turn_id == "small/one#0":
+            return [response(BROKEN, 100, 10), response(number(50), 40, None)][call.number]
+        return response(call.gold.oracle(), 100, 10)
+
+    puppet.answer = staticmethod(answer)
+    lab.evaluate()
+    rows = lab.sql("SELECT input_tokens, output_tokens, tokens, usd IS NULL FROM turn_results ORDER BY turn_id")
+    assert rows == [(140, None, None, True), (100, 10, 110, False), (100, 10, 110, False)]
+    ((tokens, per_success, reason, usd, usd_reason),) = lab.sql(
+        "SELECT tokens_total, tokens_per_success, reason, usd_total, usd_reason FROM cost_per_correct_answer"
+    )
+    assert (tokens, per_success, usd) == (None, None, None)
+    assert reason
+    assert usd_reason
+
+
+def test_error_classes_messages_and_the_first_attempt(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite(cases=[case(name, ("50", 50.0)) for name in ("a_right", "b_wrong", "c_recovered", "d_failed", "e_call")])
+    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 1})
+    said: dict[str, list[Any]] = {
+        "a_right": [number(50)],
+        "b_wrong": [number(51)],
+        "c_recovered": [BROKEN, number(50)],
+        "d_failed": [BROKEN, '{"plan": [{"tool": "compute", "operation": "cube", "args": [2]}]}'],
+        "e_call": [CallError(CallErrorKind.TIMEOUT, "gone")],
+    }
+    puppet.answer = staticmethod(lambda call: said[call.case_id][call.number])
+    lab.evaluate()
+    rows = lab.sql(
+        "SELECT case_id, outcome, error_class, correct, first_attempt_correct, attempts, answer FROM turn_results "
+        "ORDER BY case_id"
+    )
+    assert rows == [
+        ("a_right", "ran", None, True, True, 1, "50"),
+        ("b_wrong", "ran", "wrong_answer", False, False, 1, "51"),
+        ("c_recovered", "ran", None, True, False, 2, "50"),
+        ("d_failed", "failed", "value_error", False, False, 2, None),
+        ("e_call", "call_error", "call_error", False, False, 1, None),
+    ]
+    errors = {row[0]: row[1:] for row in lab.sql("SELECT case_id, error_class, error_message, trace_id FROM errors")}
+    assert sorted(errors) == ["b_wrong", "d_failed", "e_call"]
+    assert errors["b_wrong"] == ("wrong_answer", "expected 50, got 51", "small/b_wrong#0@puppet")
+    assert "cube" in errors["d_failed"][1]
+    assert errors["e_call"][1] == "timeout: gone"
+    context = json.loads(lab.one("SELECT error_context FROM errors WHERE case_id = 'd_failed'"))
+    assert [attempt["number"] for attempt in context["attempted"]] == [0, 1]
+    assert context["attempted"][0]["response"] == BROKEN
+    assert context["failure_mode"] == "execution_error"
+    assert lab.one("SELECT count(*) FROM validation") == 5
+
+
+def test_every_metric_of_every_turn_is_in_the_long_table_and_agrees_with_the_wide_one(small: Lab) -> None:
+    small.evaluate()
+    counts = small.sql("SELECT turn_id, count(*), count(DISTINCT metric) FROM metrics GROUP BY 1 ORDER BY 1")
+    assert len(counts) == 3
+    assert len({row[1:] for row in counts}) == 1
+    assert counts[0][1] == counts[0][2] > 15
+    differing = small.one(
+        "SELECT count(*) FROM metrics AS m JOIN finqa_turns AS t USING (turn_id, sample) "
+        "WHERE m.metric = 'logic_f1' AND m.value IS DISTINCT FROM t.logic_f1"
+    )
+    assert differing == 0
+
+
+class Written:
+    """Stands for a table's writer."""
+
+    def __init__(self) -> None:
+        self.groups: list[dict[str, list[Any]]] = []
+
+    def write(self, columns: dict[str, list[Any]]) -> None:
+        self.groups.append({name: list(values) for name, values in columns.items()})
+
+
+@given(count=st.integers(0, 25), group=st.integers(1, 10))
+def test_rows_are_written_in_order_in_groups(count: int, group: int) -> None:
+    by_row, by_block = Written(), Written()
+    rows, blocks = Columns(by_row, group), ColumnBlocks(by_block, group)  # type: ignore[arg-type]
+    for index in range(count):
+        rows.add({"a": index, "b": str(index)})
+        blocks.extend({"a": [index, -index], "b": ["x", "y"]})
+    rows.flush()
+    blocks.flush()
+    assert [value for found in by_row.groups for value in found["a"]] == list(range(count))
+    assert [value for found in by_row.groups for value in found["b"]] == [str(index) for index in range(count)]
+    assert all(len(found["a"]) == group for found in by_row.groups[:-1])
+    assert [v for found in by_block.groups for v in found["a"]] == [v for i in range(count) for v in (i, -i)]
+    assert all(found["a"] for found in by_row.groups + by_block.groups)
+
+
+def test_inputs_that_json_cannot_hold_are_shown_as_text() -> None:
+    assert json.loads(plain_inputs({"b": Path("x"), "a": 1})) == {"a": 1, "b": "PosixPath('x')"}
+
+
+def test_the_newest_partition_of_a_model_version(small: Lab) -> None:
+    for day in (2, 5, 3):
+        small.evaluate(day=date(2026, 3, day))
+    assert newest_partition(small.workspace(), "small", "puppet") == Partition("small", "puppet", date(2026, 3, 5))
+    assert newest_partition(small.workspace(), "small", "other") is None
+
+
+def test_a_stage_says_which_record_it_lacks(small: Lab) -> None:
+    from eval_pipeline.stages.gather_evidence import gather_evidence
+
+    with pytest.raises(UsageError, match="the record has no cases of small, puppet, 2026-03-01 yet"):
+        gather_evidence(small.workspace(), Partition("small", "puppet", date(2026, 3, 1)))

@@ -1,0 +1,234 @@
+"""What is wrong with a suite is told with file, line, field and what was expected."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.suites import find_suite, find_suites, load_suite, read_cases, read_header
+from eval_pipeline_tests.support import TWO_CASES, case
+
+HEADER = "name: small\nversion: '1'\ntrack: finqa\ncases: {cases}\n"
+GOOD = """\
+id: one
+document:
+  pre_text: text
+  table: [[item, "2020"], [sales, "50"]]
+  post_text: end
+turns:
+  - question: how much?
+    program: "50"
+    answer: 50
+  - question: and more?
+    program: add(50, 7)
+    answer: 57
+"""
+
+
+def suite_of(folder: Path, *, cases: str = '"*.yaml"', **files: str) -> Path:
+    made = folder / "small"
+    made.mkdir()
+    (made / "suite.yaml").write_text(HEADER.format(cases=cases))
+    for name, text in files.items():
+        (made / name.replace("__", ".")).write_text(text)
+    return made
+
+
+def problems(folder: Path) -> list[Problem]:
+    with pytest.raises(InputError) as caught:
+        read_cases(read_header(folder))
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "expected"),
+    [
+        ("  post_text: end\n", "", 2, "document.post_text", "Field required"),
+        ("    answer: 50\n", "", 7, "turns.0.answer", "Field required"),
+        ("answer: 57", "answer: many", 12, "turns.1.answer", 'expected a number without quotes, "yes" or "no"'),
+        ("answer: 57", "answer: .nan", 12, "turns.1.answer", "finite number"),
+        ("add(50, 7)", "adds(50, 7)", 11, "turns.1.program", "adds"),
+        ("question: and more?", "question: ''", 10, "turns.1.question", "at least 1 character"),
+        ("id: one\n", "id: one\nfeatures: {has_type3_question: true}\n", 2, "features.has_type3_question", "not permitted"),
+        ("id: one\n", "id: one\nfeatures:\n  has_type2_question: perhaps\n", 3, "features.has_type2_question", "boolean"),
+        ("id: one\n", "id: one\ncolour: red\n", 2, "colour", "not permitted"),
+        ("id: one\n", "", 1, "id", "Field required"),
+        ("id: one\n", "id: [1, 2]\n", 1, "id", "string"),
+        ("turns:\n", "turns: []\nrest:\n", 6, "turns", "at least 1 turn"),
+    ],
+)
+def test_a_yaml_problem_has_its_line_field_and_what_was_expected(
+    tmp_path: Path, old: str, new: str, line: int, field: str, expected: str
+) -> None:
+    assert old in GOOD
+    found = problems(suite_of(tmp_path, one__yaml=GOOD.replace(old, new, 1)))
+    told = {(problem.file, problem.line, problem.field) for problem in found}
+    assert ("small/one.yaml", line, field) in told
+    assert any(problem.field == field and expected in problem.message for problem in found)
+
+
+def test_a_list_of_cases_and_several_documents_in_one_file_have_their_own_lines(tmp_path: Path) -> None:
+    bad = GOOD.replace("    answer: 57\n", "    answer: never\n").replace("id: one", "id: two")
+    indented = "".join(f"  {line}\n" for line in bad.splitlines()).replace("  id:", "- id:", 1)
+    (listed,) = problems(suite_of(tmp_path, one__yaml=indented))
+    assert (listed.line, listed.field) == (12, "turns.1.answer")
+    (tmp_path / "small" / "one.yaml").write_text(GOOD + "---\n" + bad)
+    (second,) = problems(tmp_path / "small")
+    assert (second.line, second.field) == (25, "turns.1.answer")
+
+
+def test_jsonl_has_the_line_of_the_case_and_the_field_in_it(tmp_path: Path) -> None:
+    good, bad = yaml.safe_load(GOOD), yaml.safe_load(GOOD)
+    bad["id"], bad["turns"][1]["answer"] = "two", None
+    lines = f"{json.dumps(good)}\n\n{json.dumps(bad)}\n"
+    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=lines))
+    assert (found.file, found.line, found.field) == ("small/cases.jsonl", 3, "turns.1.answer")
+
+
+def test_json_that_is_pretty_printed_has_the_line_of_the_field(tmp_path: Path) -> None:
+    bad: dict[str, Any] = yaml.safe_load(GOOD)
+    bad["turns"][1]["program"] = "add(50"
+    text = json.dumps([bad], indent=2)
+    line = next(n for n, found in enumerate(text.splitlines(), start=1) if '"add(50"' in found)
+    (found,) = problems(suite_of(tmp_path, cases="cases.json", cases__json=text))
+    assert (found.line, found.field) == (line, "turns.1.program")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "expected"),
+    [
+        ("one.yaml", "id: one\nturns: [\n", 3, "does not parse"),
+        ("one.yaml", "id: one\n\tturns: 1\n", 2, "does not parse"),
+        ("one.yaml", "just a sentence\n", 1, "expected a mapping"),
+        ("one.jsonl", '{"id": 1}\n{"id": \n', 2, "not a JSON object on one line"),
+        ("one.txt", "id: one", None, "expected .jsonl, .json, .yaml or .yml"),
+    ],
+)
+def test_a_file_that_does_not_parse_is_named_with_the_line(
+    tmp_path: Path, name: str, text: str, line: int | None, expected: str
+) -> None:
+    made = suite_of(tmp_path, cases=name)
+    (made / name).write_text(text)
+    found = problems(made)
+    assert all(problem.file == f"small/{name}" for problem in found)
+    assert any(problem.line == line and expected in problem.message for problem in found), found
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, cases="one.yaml")
+    (made / "one.yaml").write_bytes(b"id: \xff\xfe")
+    (found,) = problems(made)
+    assert found.file == "small/one.yaml"
+    assert "UTF-8" in found.message
+
+
+def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, a__yaml="id: [", b__yaml=GOOD.replace("57", "much"), c__yaml=GOOD.replace("50\n", "x\n"))
+    assert {problem.file for problem in problems(made)} == {"small/a.yaml", "small/b.yaml", "small/c.yaml"}
+
+
+def test_an_id_used_twice_is_told_with_both_places(tmp_path: Path) -> None:
+    (found,) = problems(suite_of(tmp_path, a__yaml=GOOD, b__yaml="# a second one\n" + GOOD))
+    assert (found.file, found.line, found.field) == ("small/b.yaml", 2, "id")
+    assert "duplicate id 'one'" in found.message
+    assert "small/a.yaml:1" in found.message
+
+
+def test_a_pattern_that_names_a_missing_file_is_a_mistake_and_an_empty_folder_is_not(tmp_path: Path) -> None:
+    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl"))
+    assert found.field == "cases"
+    assert "cases.jsonl" in found.message
+    (tmp_path / "small" / "suite.yaml").write_text(HEADER.format(cases='"*.yaml"'))
+    assert [c.id for c in read_cases(read_header(tmp_path / "small"))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "expected"),
+    [
+        ("name: small\nversion: '1'\ntrack: chess\ncases: a\n", 3, "track", "unknown track 'chess'; known: finqa"),
+        ("name: small\nversion: '1'\ncases: a\n", 1, "track", "Field required"),
+        ("name: large\nversion: '1'\ntrack: finqa\ncases: a\n", 1, "name", "folder's name 'small'"),
+        ("name: small\nversion: 1.5\ntrack: finqa\ncases: a\n", 2, "version", "string"),
+        ("name: small\nversion: '1'\ntrack: finqa\ncases: a\ncolour: red\n", 5, "colour", "not permitted"),
+        ("name: small\nversion: '1'\ntrack: [\n", 4, "", "does not parse"),
+        ("", 1, "", "expected one mapping"),
+        ("- name: small\n- name: small\n", 1, "", "expected one mapping"),
+    ],
+)
+def test_a_wrong_header_keeps_the_suites_name_and_says_what_is_wrong(
+    tmp_path: Path, text: str, line: int, field: str, expected: str
+) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "suite.yaml").write_text(text)
+    source = find_suites([tmp_path])["small"]
+    assert source.header is None
+    (found,) = source.problems
+    assert (found.line, found.field) == (line, field)
+    assert expected in found.message
+    with pytest.raises(InputError, match="suite.yaml"):
+        load_suite(source)
+
+
+def test_a_header_that_is_no_text_is_a_problem_of_that_suite_alone(tmp_path: Path) -> None:
+    suite_of(tmp_path, one__yaml=GOOD)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "suite.yaml").write_bytes(b"\xff\xfe")
+    found = find_suites([tmp_path])
+    assert found["small"].header is not None
+    assert found["other"].header is None
+
+
+def test_the_same_suite_in_two_folders_is_refused_with_both_places(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        suite_of(tmp_path / folder)
+    found = find_suites([tmp_path / "a", tmp_path / "b"])["small"]
+    assert found.header is None
+    assert str(tmp_path / "a" / "small") in found.problems[0].message
+
+
+def test_an_unknown_suite_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    suite_of(tmp_path)
+    with pytest.raises(UsageError, match="unknown suite 'big'; known: small"):
+        find_suite([tmp_path], "big")
+
+
+def test_the_content_hash_follows_every_file_and_nothing_else(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, one__yaml=GOOD)
+    before = load_suite(read_header(made)).content_hash
+    (made / "one.yaml").touch()
+    assert load_suite(read_header(made)).content_hash == before
+    (made / "notes.md").write_text("a remark")
+    assert load_suite(read_header(made)).content_hash != before
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    before=st.integers(0, 5),
+    blank=st.integers(0, 4),
+    turns=st.integers(1, 6),
+    data=st.data(),
+)
+def test_wherever_the_wrong_answer_stands_its_line_is_told(
+    tmp_path_factory: pytest.TempPathFactory, before: int, blank: int, turns: int, data: st.DataObject
+) -> None:
+    wrong = data.draw(st.integers(0, turns - 1))
+    raw = case("one", *[("50", 50.0)] * turns)
+    raw["turns"][wrong]["answer"] = "nobody knows"
+    lead = [f"---\n{yaml.safe_dump(case(f'lead{n}', ('50', 50.0)))}" for n in range(before)]
+    text = "# comment\n" * blank + "".join(lead) + "---\n" + yaml.safe_dump(raw, sort_keys=False)
+    line = next(n for n, found in enumerate(text.splitlines(), start=1) if "nobody knows" in found)
+    (found,) = problems(suite_of(tmp_path_factory.mktemp("suite"), one__yaml=text))
+    assert (found.line, found.field) == (line, f"turns.{wrong}.answer")
+
+
+def test_the_cases_come_in_the_order_of_files_and_lines(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, cases="[b.yaml, '*.yaml']")
+    (made / "a.yaml").write_text(yaml.safe_dump(TWO_CASES[0]))
+    (made / "b.yaml").write_text(yaml.safe_dump(TWO_CASES[1]))
+    assert [found.id for found in read_cases(read_header(made))] == ["beta", "alpha"]
