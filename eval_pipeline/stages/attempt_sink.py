@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import Asked
-from eval_pipeline.stages.attempts import attempt_row
+from eval_pipeline.stages.attempts import Made, attempt_row
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.tracks.base import Track
@@ -37,6 +37,7 @@ class AttemptSink:
         self._validation = Columns(validation) if validation else None
         self._constant: dict[str, Any] = {"identity_hash": version.identity_hash(), "simulated": simulated}
         self._seen: set[str] = set()
+        self.made: Made = []
 
     def add(self, case: Case, turn: Turn, asked: Asked) -> None:
         """Takes one attempt."""
@@ -44,7 +45,9 @@ class AttemptSink:
         if attempt.response is not None:
             response = attempt.response
             usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
-        self._attempts.add(attempt_row(self._track, turn, case.id, attempt, usd) | self._constant)
+        row = attempt_row(self._track, turn, case.id, attempt, usd) | self._constant
+        self._attempts.add(row)
+        self.made.append((row, attempt))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})

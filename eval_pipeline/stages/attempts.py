@@ -1,7 +1,6 @@
 """Attempts as rows of the record, and back."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core.ids import json_text, parse_json
@@ -22,6 +21,7 @@ from eval_pipeline.core.model import (
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import Track
 
@@ -98,23 +98,16 @@ READ = (
 ).split(", ")
 
 
-@dataclass(slots=True)
-class Made:
-    """What was made of one turn and sample: rows of the record and the attempts they stand for, in order."""
-
-    rows: list[Mapping[str, Any]]
-    attempts: list[Attempt]
+Made = list[tuple[Mapping[str, Any], Attempt]]
+"""Attempts in the order in which they were made, each with its row of the record."""
 
 
 def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
-    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
-
-    Two stages need it one after the other in the same process, so what was read is kept as long as the record stays.
-    """
-    hashes = content_hashes(workspace.record, partition, (GENERATIONS, RECOVERY_ATTEMPTS))
-    found: Mapping[tuple[str, int], Made] = workspace.remembered(
-        "attempts", hashes, lambda: _load(workspace, partition)
-    )
+    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it."""
+    found: dict[tuple[str, int], Made] = {}
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        for row, attempt in load_attempts(workspace, partition, table):
+            found.setdefault((attempt.turn_id, attempt.sample), []).append((row, attempt))
     samples = range(1 + max((sample for _, sample in found), default=0))
     for case in workspace.cases(partition.suite):
         for turn in case.turns:
@@ -123,12 +116,17 @@ def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tupl
                     yield case, turn, sample, found[turn.id, sample]
 
 
-def _load(workspace: Workspace, partition: Partition) -> Mapping[tuple[str, int], Made]:
+def load_attempts(workspace: Workspace, partition: Partition, table: Table) -> Made:
+    """The attempts of one table of the partition; kept while the record stays, for the stages of one process."""
     track, key = workspace.track(partition.suite), RecordKey.of(partition)
-    made: dict[tuple[str, int], Made] = {}
-    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        for row in workspace.record.read(table, key, READ).to_pylist():
-            entry = made.setdefault((row["turn_id"], row["sample"]), Made([], []))
-            entry.rows.append(row)
-            entry.attempts.append(attempt_from_row(track, row))
-    return made
+
+    def read() -> Made:
+        rows = workspace.record.read(table, key, READ).to_pylist()
+        return [(row, attempt_from_row(track, row)) for row in rows]
+
+    return workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), read)
+
+
+def keep_attempts(workspace: Workspace, partition: Partition, table: Table, made: Made) -> None:
+    """Saves the stages after this one, in the same process, reading back what was just written."""
+    workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), lambda: made)

@@ -1,7 +1,10 @@
 """Evidence: what comparing the last attempt of each turn with the gold shows."""
 
-from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Partition
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
@@ -21,15 +24,33 @@ def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
     if not reused:
         with record.writer(EVIDENCE, key, made_from) as writer:
             rows = Columns(writer)
+            found: dict[tuple[str, int], Sequence[Evidence]] = {}
             for case, turn, sample, made in attempted_turns(workspace, partition):
                 place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
-                for evidence in track.gather(case, turn, made.attempts[-1]):
+                found[turn.id, sample] = track.gather(case, turn, made[-1][1])
+                for evidence in found[turn.id, sample]:
                     said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
                     rows.add(place | said | {"details": json_text(dict(evidence.details))})
             rows.flush()
+        # Saves the next stage, in the same process, reading it back.
+        workspace.remembered(EVIDENCE.name, content_hashes(record, partition, (EVIDENCE,)), lambda: found)
     header = record.header(EVIDENCE, key)
     assert header is not None
     return StageResult(header.rows, header.content_hash, reused, {"rows": header.rows})
+
+
+def load_evidence(workspace: Workspace, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
+    """The evidence of a partition by turn and sample."""
+
+    def read() -> Mapping[tuple[str, int], Sequence[Evidence]]:
+        found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
+        columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
+        for row in workspace.record.read(EVIDENCE, RecordKey.of(partition), columns).to_pylist():
+            details = parse_json(row.pop("details"))
+            found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
+        return found
+
+    return workspace.remembered(EVIDENCE.name, content_hashes(workspace.record, partition, (EVIDENCE,)), read)
 
 
 def is_current(workspace: Workspace, partition: Partition) -> bool:

@@ -15,6 +15,7 @@ from eval_pipeline.providers.calls import Counters
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer
 from eval_pipeline.stages.attempt_sink import AttemptSink
+from eval_pipeline.stages.attempts import keep_attempts
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
 from eval_pipeline.stages.registration import register_model_version
 from eval_pipeline.stages.runs import RunContext, record_run
@@ -72,6 +73,7 @@ def generate(
             )
             counts = asyncio.run(asking)
             sink.flush()
+        keep_attempts(workspace, partition, GENERATIONS, sink.made)
         progress.finish(label)
     note_run(workspace, partition, run, scope, counts)
     header = record.header(GENERATIONS, key)

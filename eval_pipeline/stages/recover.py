@@ -11,7 +11,7 @@ from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.calls import Counters
 from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
 from eval_pipeline.stages.attempt_sink import AttemptSink
-from eval_pipeline.stages.attempts import READ, attempt_from_row
+from eval_pipeline.stages.attempts import keep_attempts, load_attempts
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
@@ -59,6 +59,7 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
                     _recover_all(workspace, partition, run.epoch, version, provider, broken, sink, progress, label)
                 )
             sink.flush()
+        keep_attempts(workspace, partition, RECOVERY_ATTEMPTS, sink.made)
         progress.finish(label)
     header = record.header(RECOVERY_ATTEMPTS, key)
     assert header is not None
@@ -85,11 +86,9 @@ def _made_from(workspace: Workspace, partition: Partition, epoch: str) -> Mappin
 
 def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVersion) -> list[Broken]:
     """The turns to recover, with the conversation as it stood at each."""
-    track, record = workspace.track(partition.suite), workspace.record
-    rows = record.read(GENERATIONS, RecordKey.of(partition), READ).to_pylist()
-    # With gold answers in the prompts only the failed attempts matter.
-    needed = [row for row in rows if version.history == "own" or row["outcome"] == "failed"]
-    attempts = {(row["turn_id"], row["sample"]): attempt_from_row(track, row) for row in needed}
+    track = workspace.track(partition.suite)
+    made = (attempt for _, attempt in load_attempts(workspace, partition, GENERATIONS))
+    attempts = {(attempt.turn_id, attempt.sample): attempt for attempt in made}
     broken = []
     for case in workspace.cases(partition.suite):
         for sample in range(version.samples_per_turn):

@@ -1,14 +1,13 @@
 """Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.model import Evidence, Partition
+from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import ColumnBlocks, Columns
+from eval_pipeline.stages.gather_evidence import load_evidence
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.stages.runs import now
@@ -99,23 +98,13 @@ def accuracy(record: Record, key: RecordKey) -> float | None:
 
 
 def _scored_turns(workspace: Workspace, partition: Partition, track: Track) -> Iterator[ScoredTurn]:
-    record = workspace.record
-    evidence = _evidence(record, partition)
+    evidence = load_evidence(workspace, partition)
     runner = MetricRunner(track.metrics)
     for case, turn, sample, made in attempted_turns(workspace, partition):
-        attempts = made.attempts
+        attempts = [attempt for _, attempt in made]
         values = track.values(case, turn, attempts, evidence.get((turn.id, sample), ()))
-        simulated = bool(made.rows[0]["simulated"])
-        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(made.rows), simulated)
-
-
-def _evidence(record: Record, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
-    found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
-    columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
-    for row in record.read(EVIDENCE, RecordKey.of(partition), columns).to_pylist():
-        details = parse_json(row.pop("details"))
-        found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
-    return found
+        rows = [row for row, _ in made]
+        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(rows), bool(rows[0]["simulated"]))
 
 
 def _metric_error_rows(item: ScoredTurn) -> Iterator[dict[str, Any]]:

@@ -44,6 +44,12 @@ class Document:
         found.update(_rounded(abs(answer.value)) for answer in self.answers)
         return frozenset(found)
 
+    @cached_property
+    def text(self) -> str:
+        """The page as the model reads it, the table as rows of cells between bars."""
+        table = "\n".join(f"| {' | '.join(cell_text(cell).replace('|', '/') for cell in row)} |" for row in self.table)
+        return "\n\n".join(part for part in (self.pre_text.strip(), table, self.post_text.strip()) if part)
+
     def has(self, operand: float) -> bool:
         """Whether an operand is in the document: sign, percent and thousands do not matter, small counts always are."""
         size = abs(operand)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
-from eval_pipeline.tracks.finqa.document import Document, Rows, cell_text
 from eval_pipeline.tracks.finqa.program import OPERATIONS
 
 VERSIONS = ("calculation-1", "plan-1")
@@ -79,19 +78,9 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    messages = [Message("system", _INSTRUCTIONS[version]), Message("user", document_text(case.context))]
+    messages = [Message("system", _INSTRUCTIONS[version]), Message("user", case.context.text)]
     for earlier, answer in zip(case.turns[: turn.index], history, strict=True):
         messages.append(Message("user", earlier.question))
         messages.append(Message("assistant", answer or _NO_ANSWER))
     messages.append(Message("user", turn.question))
     return Prompt(tuple(messages), shared=2, answer_schema=_SCHEMAS[version])
-
-
-def document_text(document: Document) -> str:
-    """The page as the model reads it, the table as rows of cells between bars."""
-    parts = (document.pre_text.strip(), _table_text(document.table), document.post_text.strip())
-    return "\n\n".join(part for part in parts if part)
-
-
-def _table_text(table: Rows) -> str:
-    return "\n".join(f"| {' | '.join(cell_text(cell).replace('|', '/') for cell in row)} |" for row in table)

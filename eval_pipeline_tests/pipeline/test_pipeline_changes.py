@@ -1,0 +1,165 @@
+"""After a change just that is done again which follows from it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.stages.aggregates import AGGREGATES
+from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, number, response
+
+PRICED = {"name": "puppet", "provider": "puppet", "price": {"input": 10, "output": 20}}
+ASKING = {"generations", "recovery_attempts"}
+
+
+def done_again(lab: Lab) -> set[str]:
+    """Names of the stages that another evaluation does not find up to date."""
+    made = lab.evaluate(publish=True)
+    return {name for name, result in made.items() if not result.reused} - {"raw_dataset", "published"}
+
+
+def test_a_changed_metric_is_scored_again_without_asking(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.evaluate(publish=True)
+    changed = [
+        replace(metric, version=metric.version + 1, function=lambda: 17) if metric.name == "plan_steps" else metric
+        for metric in TRACK.metrics
+    ]
+    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    puppet.reset()
+    assert done_again(small) == {"turn_metrics", *AGGREGATES}
+    assert not puppet.asked
+    assert puppet.opened == 0
+    rows = small.sql("SELECT DISTINCT metric, value, scorer_version FROM metrics WHERE metric = 'plan_steps'")
+    assert rows == [("plan_steps", 17.0, "2")]
+    assert small.one("SELECT mean FROM statistics WHERE metric = 'plan_steps' AND split = 'all'") == 17.0
+    assert small.sql("SELECT DISTINCT scorer_version FROM metrics WHERE metric <> 'plan_steps'") == [("1",)]
+
+
+def test_a_changed_case_asks_for_its_own_turns_only(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate(publish=True)
+    path = small.home.data / "suites" / "small" / "cases" / "alpha.yaml"
+    changed = yaml.safe_load(path.read_text())
+    changed["document"]["pre_text"] += " it was restated."
+    path.write_text(yaml.safe_dump(changed, sort_keys=False))
+    puppet.reset()
+    assert done_again(small) == {"cases", *ASKING, "evidence", "turn_metrics", *AGGREGATES}
+    assert puppet.turns_asked() == ["alpha#0", "alpha#1"]
+    prompts = small.sql("SELECT text FROM prompts JOIN attempts USING (prompt_hash) WHERE case_id = 'alpha'")
+    assert all("it was restated" in text for (text,) in prompts)
+
+
+def test_a_new_and_a_removed_case_leave_the_others_alone(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate(publish=True)
+    folder = small.suite(cases=[TWO_CASES[1] | {"id": "gamma"}])
+    (folder / "cases" / "beta.yaml").unlink()
+    puppet.reset()
+    done_again(small)
+    assert puppet.turns_asked() == ["gamma#0"]
+    assert small.sql("SELECT DISTINCT case_id FROM turn_results ORDER BY 1") == [("alpha",), ("gamma",)]
+    assert small.sql("SELECT DISTINCT case_id FROM cases ORDER BY 1") == [("alpha",), ("gamma",)]
+
+
+def test_a_file_that_only_looks_different_asks_nothing(small: Lab, puppet: type[Puppet]) -> None:
+    """A comment changes the suite's hash and nothing that a model or a metric sees."""
+    small.evaluate(publish=True)
+    path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
+    path.write_text("# reviewed\n" + path.read_text())
+    puppet.reset()
+    assert "turn_metrics" not in done_again(small) or not puppet.asked
+    assert not puppet.asked
+
+
+def test_a_changed_price_changes_the_dollars_without_a_call(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions(PRICED)
+    lab.evaluate(publish=True)
+    before = lab.one("SELECT usd_total FROM cost_per_correct_answer")
+    assert before == pytest.approx(3 * (100 * 10 + 10 * 20) / 1e6)
+    lab.versions(PRICED | {"price": {"input": 30, "output": 60}})
+    puppet.reset()
+    lab.evaluate(publish=True)
+    assert not puppet.asked
+    assert lab.one("SELECT usd_total FROM cost_per_correct_answer") == pytest.approx(3 * before)
+    assert lab.one("SELECT sum(usd) FROM attempts") == pytest.approx(3 * before)
+    assert json.loads(lab.one("SELECT settings FROM model_versions"))["price"]["input"] == 30
+
+
+def test_a_changed_price_counts_for_recovery_attempts_too(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions(PRICED)
+    puppet.answer = staticmethod(lambda call: response("{", 100, 10) if call.number == 0 else call.gold.oracle())
+    lab.evaluate()
+    before = lab.one("SELECT usd_total FROM cost_per_correct_answer")
+    assert before == pytest.approx(6 * (100 * 10 + 10 * 20) / 1e6)
+    lab.versions(PRICED | {"price": {"input": 20, "output": 40}})
+    lab.evaluate()
+    assert lab.one("SELECT usd_total FROM cost_per_correct_answer") == pytest.approx(2 * before)
+
+
+def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate()
+    small.versions({"name": "puppet", "provider": "puppet", "concurrency": 2, "description": "new", "active": False})
+    assert done_again(small) == set()
+    assert len(puppet.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_tokens": 5},
+        {"samples_per_turn": 2},
+        {"max_recovery_attempts": 0},
+        {"history": "own"},
+        {"model": "other"},
+        {"sampling": {"temperature": 0.5}},
+    ],
+)
+def test_what_can_change_a_response_cannot_be_changed_in_place(
+    small: Lab, puppet: type[Puppet], change: dict[str, object]
+) -> None:
+    small.evaluate()
+    files = small.record_files()
+    small.versions({"name": "puppet", "provider": "puppet", **change})
+    with pytest.raises(UsageError, match=rf"changed: {next(iter(change))}\); give the changed entry a new name"):
+        small.evaluate()
+    assert small.record_files() == files
+    small.versions({"name": "puppet-2", "provider": "puppet", **change})
+    small.evaluate(version="puppet-2")
+
+
+def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate(publish=True)
+    small.suite(options={"ceiling_threshold": 0.8})
+    puppet.reset()
+    assert done_again(small) == {"cases", *AGGREGATES}  # the files are read, and give the same cases
+    assert not puppet.asked
+    assert small.sql("SELECT DISTINCT threshold FROM complexity_ceiling") == [(0.8,)]
+
+
+def test_a_changed_parser_runs_the_journalled_responses_again(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.evaluate()
+    monkeypatch.setattr(TRACK, "versions", {**TRACK.versions, "parser": "2"})
+    puppet.answer = staticmethod(lambda call: number(-99))
+    puppet.asked.clear()
+    assert ASKING <= done_again(small)
+    assert not puppet.asked
+    assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 3
+
+
+def test_changed_predictions_are_refused_under_the_same_name(lab: Lab) -> None:
+    lab.suite()
+    rows = [{"case_id": "alpha", "turn_index": 0, "answer": "50"}]
+    file = lab.home.root.parent / "predictions.jsonl"
+    arguments = ("import", "predictions", str(file), "--suite", "small", "--model-version", "mine")
+    for answer, code in (("50", 0), ("50", 0), ("51", 2)):
+        file.write_text(json.dumps(rows[0] | {"answer": answer}) + "\n")
+        said = lab.cli(*arguments)
+        assert said.code == code, said.text
+    assert "give another --model-version" in said.err

@@ -1,0 +1,125 @@
+"""SIGKILL in the middle of asking: the next run asks only for what is missing, and ends like an undisturbed one."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.providers import registry
+from eval_pipeline_tests.fakes.logged import PLACE
+from eval_pipeline_tests.support import ROOT, Lab, case
+
+CONVERSATIONS, TURNS, CONCURRENCY = 12, 4, 4
+MODULE = "eval_pipeline_tests.fakes.logged"
+
+
+@pytest.fixture
+def logged(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lab:
+    monkeypatch.setitem(registry.PROVIDERS, "logged", PLACE)
+    monkeypatch.setenv("LOGGED_REQUESTS", str(tmp_path / "requests.log"))
+    prepare(lab)
+    return lab
+
+
+def prepare(lab: Lab) -> None:
+    turns = [("50", 50.0), ("add(50, 7)", 57.0), ("subtract(50, 1)", 49.0), ("7", 7.0)][:TURNS]
+    lab.suite(cases=[case(f"c{i:02}", *turns) for i in range(CONVERSATIONS)])
+    price = {"input": 1, "output": 2}
+    lab.versions({"name": "logged", "provider": "logged", "concurrency": CONCURRENCY, "price": price})
+
+
+def requests() -> Counter[str]:
+    log = Path(os.environ["LOGGED_REQUESTS"])
+    return Counter(log.read_text().splitlines()) if log.exists() else Counter()
+
+
+def kill_after(lab: Lab, count: int, *arguments: str) -> None:
+    """Runs the evaluation in a process of its own and kills it as soon as the log has that many requests."""
+    environment = os.environ | lab.environment | {"LOGGED_LATENCY_S": "0.03"}
+    command = [sys.executable, "-m", MODULE, *arguments]
+    child = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 100
+    while requests().total() < count and child.poll() is None:
+        assert time.monotonic() < deadline, "the process does not get on"
+        time.sleep(0.002)
+    assert child.poll() is None, f"it ended before it could be killed: {child.stderr and child.stderr.read()}"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    if child.stderr:
+        child.stderr.close()
+
+
+def journalled(lab: Lab) -> int:
+    with sqlite3.connect(lab.home.journal) as connection:
+        return int(connection.execute("SELECT count(*) FROM responses").fetchone()[0])
+
+
+def undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Lab, Counter[str]]:
+    other = Lab.at(tmp_path / "undisturbed")
+    prepare(other)
+    with monkeypatch.context() as patched:
+        patched.setenv("LOGGED_REQUESTS", str(tmp_path / "undisturbed.log"))
+        other.evaluate("small", "logged", publish=True)
+        return other, requests()
+
+
+# 48 generations, then 10 recovery attempts: at the first request, in the middle, near the end, while recovering.
+@pytest.mark.parametrize("moment", [1, 20, 45, 52])
+def test_a_killed_run_goes_on_where_it_was(
+    logged: Lab, moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_after(logged, moment)
+    before, known = requests(), journalled(logged)
+    assert before.total() - known <= CONCURRENCY
+    made = logged.evaluate("small", "logged", publish=True)
+    after = requests()
+    expected, asked_then = undisturbed(tmp_path, monkeypatch)
+    assert after.keys() == asked_then.keys()
+    assert set(asked_then.values()) == {1}
+    twice = [request for request, count in after.items() if count > 1]
+    assert max(after.values()) <= 2
+    assert len(twice) == before.total() - known
+    assert set(twice) <= before.keys()
+    facts = [made[name].facts for name in ("generations", "recovery_attempts")]
+    assert sum(found["calls"] for found in facts) == after.total() - before.total()
+    assert logged.store_contents() == expected.store_contents()
+
+
+def test_a_run_that_is_killed_again_and_again_pays_once_for_what_arrived(logged: Lab) -> None:
+    lost = 0
+    for moment in (10, 25, 40):
+        kill_after(logged, moment + lost)
+        lost = requests().total() - journalled(logged)
+        assert lost <= CONCURRENCY * 3
+    logged.evaluate("small", "logged")
+    assert requests().total() - lost == journalled(logged)
+    assert max(requests().values()) <= 4
+    assert len(requests()) == journalled(logged)
+
+
+def test_a_killed_command_leaves_a_run_that_the_next_one_sweeps(logged: Lab) -> None:
+    import dagster as dg
+
+    day = "2026-03-01"
+    arguments = ["run", "--no-report", "--eval-date", day]
+    kill_after(logged, 20, *arguments)
+    before, known = requests(), journalled(logged)
+    said = logged.cli(*arguments)
+    assert said.code == 0, said.text
+    after = requests()
+    assert max(after.values()) <= 2
+    assert sum(count - 1 for count in after.values()) == before.total() - known <= CONCURRENCY
+    assert logged.one("SELECT count(*) FROM turn_results") == CONVERSATIONS * TURNS
+    statuses = dict(logged.sql("SELECT status, count(*) FROM runs GROUP BY 1"))
+    assert statuses["complete"] == 1
+    with dg.DagsterInstance.from_config(str(logged.home.dagster)) as instance:
+        ended = Counter(run.status.value for run in instance.get_runs())
+    assert ended == {"SUCCESS": 3, "FAILURE": 1}

@@ -1,0 +1,72 @@
+"""A run that finds everything as it was does nothing but note itself."""
+
+import pytest
+
+from eval_pipeline_tests.support import Lab, Puppet
+
+ARGUMENTS = ("run", "--eval-date", "2026-03-01")
+
+
+def report_files(lab: Lab) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in lab.home.reports.rglob("*") if path.is_file()}
+
+
+def test_a_second_identical_run_changes_nothing_but_runs(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = small.cli(*ARGUMENTS)
+    assert first.code == 0, first.text
+    assert len(puppet.asked) == 3
+    contents, files, reports = small.store_contents(), small.record_files(), report_files(small)
+    assert len(contents) > 15
+    assert len(reports) > 5
+    puppet.reset()
+
+    def never(*_: object) -> None:
+        raise AssertionError("a run that is up to date needs no Dagster")
+
+    monkeypatch.setattr("eval_pipeline.defs.launch.run", never)
+    second = small.cli(*ARGUMENTS)
+    assert second.code == 0, second.text
+    assert second.out == first.out
+    assert not puppet.asked
+    assert puppet.opened == 0  # so no server was started
+    assert small.store_contents() == contents
+    assert small.record_files() == files
+    assert report_files(small) == reports
+    assert small.sql("SELECT count(*), count(DISTINCT run_id), sum(calls) FROM runs") == [(2, 2, 3)]
+    assert small.sql("SELECT DISTINCT status, scope, turns_planned, cases_planned FROM runs") == [
+        ("complete", "full", 3, 2)
+    ]
+
+
+def test_the_stages_themselves_say_that_nothing_was_done(small: Lab, puppet: type[Puppet]) -> None:
+    """Also without the shortcut of the command line: as when an asset is materialised again."""
+    small.evaluate(publish=True)
+    contents, files = small.store_contents(), small.record_files()
+    made = small.evaluate(publish=True, run_id="second")
+    kept = {name for name, result in made.items() if result.reused}
+    assert kept == set(made) - {"raw_dataset", "published"}
+    assert len(puppet.asked) == 3
+    assert small.store_contents() == contents
+    assert small.record_files() == files
+
+
+def test_another_date_uses_the_journal_and_adds_to_the_store(small: Lab, puppet: type[Puppet]) -> None:
+    from datetime import date
+
+    small.evaluate(publish=True)
+    puppet.reset()
+    made = small.evaluate(publish=True, day=date(2026, 3, 2))
+    assert not puppet.asked
+    assert made["generations"].facts["journal_hits"] == 3
+    rows = small.sql("SELECT eval_date::VARCHAR, count(*) FROM turn_results GROUP BY 1 ORDER BY 1")
+    assert rows == [("2026-03-01", 3), ("2026-03-02", 3)]
+    assert small.sql("SELECT DISTINCT eval_date::VARCHAR FROM latest_turn_results") == [("2026-03-02",)]
+
+
+def test_another_epoch_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate()
+    made = small.evaluate(epoch="tonight")
+    assert len(puppet.asked) == 6
+    assert made["generations"].facts["calls"] == 3
