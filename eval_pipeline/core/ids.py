@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 
 def text_hash(text: str) -> str:
     """SHA-256 of a text, 32 hexadecimal digits: enough for any number of prompts, short enough to read."""
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def canonical_json(value: Any) -> str:
@@ -27,8 +27,22 @@ def _ordered(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON text of a value, keys in their own order. NaN and infinity become null."""
-    return to_json(value, inf_nan_mode="null").decode()
+    """JSON text of a value, keys in their own order. NaN and infinity become null, lone surrogates U+FFFD."""
+    try:
+        return to_json(value, inf_nan_mode="null").decode()
+    except PydanticSerializationError:
+        return to_json(_whole(value), inf_nan_mode="null").decode()
+
+
+def _whole(value: Any) -> Any:
+    """The value without lone surrogates, which models write and UTF-8 cannot hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    return value
 
 
 def parse_json(text: str) -> Any:

@@ -3,9 +3,9 @@
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
 
 
@@ -67,6 +67,13 @@ class ModelVersion(BaseModel):
     options: dict[str, Json] = Field(default_factory=dict)
     predictions: dict[str, Predictions] = Field(default_factory=dict)
     active: bool = True
+
+    @field_validator("sampling", "options", mode="after")
+    @classmethod
+    def _in_order(cls, settings: dict[str, Json]) -> dict[str, Json]:
+        """Sorted, so that writing an entry's settings in another order asks nothing again."""
+        ordered: dict[str, Json] = parse_json(canonical_json(settings))
+        return ordered
 
     def identity(self) -> dict[str, Json]:
         """What can change a response or a recovery; limits and prices are outside."""
