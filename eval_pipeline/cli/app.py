@@ -1,6 +1,7 @@
 """The application: its commands, and what becomes of errors and signals."""
 
 import signal
+import sqlite3
 import sys
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.home import find_home
 
 OK, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -62,7 +64,7 @@ def main() -> None:
         show = getattr(error, "show", None)
         if show is None:
             text = f"{type(error).__name__}: {error} (a fault of eval-pipeline; --debug shows where)"
-            code = _failed(text, debug, FAILED)
+            code = _failed(_of_dagsters_storage(error) or text, debug, FAILED)
         else:
             show()
             code = BAD_USAGE
@@ -71,6 +73,15 @@ def main() -> None:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def _of_dagsters_storage(error: Exception) -> str | None:
+    """A sentence where Dagster cannot use its own SQLite files: a full disk shows there first."""
+    cause = getattr(error, "orig", None)
+    if not isinstance(cause, sqlite3.OperationalError):
+        return None
+    place = find_home().dagster
+    return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

@@ -20,6 +20,7 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def run(
         workspace.model_version(baseline)
     day = parse_day(eval_date)
     partitions = [Partition(name, version, day) for version in versions for name in suites]
+    if not partitions:
+        raise UsageError(f"nothing to run: there is no {'active model version' if suites else 'suite'}")
     for partition in partitions:
         guard_scope(workspace, partition, scope)
     problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report)

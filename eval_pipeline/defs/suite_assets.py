@@ -12,7 +12,7 @@ from eval_pipeline.defs.partitions import model_version, run_context, run_partit
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
-from eval_pipeline.stages.check import check_ends, check_gold
+from eval_pipeline.stages.check import ENDS_CHECKED, check_ends, check_gold
 from eval_pipeline.stages.workspace import StageResult
 from eval_pipeline.store import tables
 from eval_pipeline.suites import SuiteSource, find_suites
@@ -88,7 +88,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
             track, found = workspace.track(source.name), workspace.cases(source.name)
             verdicts = [
                 check_result("gold_holds", check_gold(track, found), warning=True),
-                check_result("oracle_and_null", check_ends(track, found)),
+                check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED)),
             ]
             return _result(result, checks=verdicts)
 

@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import Asked
-from eval_pipeline.stages.attempts import Made, attempt_row
+from eval_pipeline.stages.attempts import Made, attempt_row, spent_of
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.tracks.base import Track
@@ -47,7 +47,7 @@ class AttemptSink:
             usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
         row = attempt_row(self._track, turn, case.id, attempt, usd) | self._constant
         self._attempts.add(row)
-        self.made.append((row, attempt))
+        self.made.append((spent_of(row), attempt))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})

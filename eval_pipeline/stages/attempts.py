@@ -98,8 +98,14 @@ READ = (
 ).split(", ")
 
 
+SPENT = ("call_error", "input_tokens", "output_tokens", "usd", "latency_ms", "simulated")
 Made = list[tuple[Mapping[str, Any], Attempt]]
-"""Attempts in the order in which they were made, each with its row of the record."""
+"""Attempts in the order in which they were made, each with what its row of the record says under `SPENT`."""
+
+
+def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a row beside the attempt made from it."""
+    return {name: row[name] for name in SPENT}
 
 
 def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
@@ -122,7 +128,7 @@ def load_attempts(workspace: Workspace, partition: Partition, table: Table) -> M
 
     def read() -> Made:
         rows = workspace.record.read(table, key, READ).to_pylist()
-        return [(row, attempt_from_row(track, row)) for row in rows]
+        return [(spent_of(row), attempt_from_row(track, row)) for row in rows]
 
     return workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), read)
 

@@ -122,7 +122,7 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
 
 def _problem(workspace: Workspace, table: object, key: RecordKey) -> list[str]:
     try:
-        workspace.record.header(table, key)  # type: ignore[arg-type]
+        workspace.record.verify(table, key)  # type: ignore[arg-type]
     except EvalError as error:
         return [str(error)]
     return []

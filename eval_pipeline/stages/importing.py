@@ -167,12 +167,16 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
     turns = {case.id: len(case.turns) for case in cases}
     problems: list[Problem] = []
     first: dict[tuple[str, int, int], int] = {}
-    for number, line in enumerate(source.read_text().split("\n"), start=1):
+    try:
+        text = source.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = PredictionRow.model_validate_json(line)
-            text = _response_text(track, row)
+            answer = _response_text(track, row)
         except ValidationError as error:
             problems += [_problem(source, number, detail) for detail in error.errors(include_url=False)]
             continue
@@ -192,7 +196,7 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
             kept = row.model_dump(
                 include={"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
             )
-            yield {**kept, "text": text}
+            yield {**kept, "text": answer}
     if problems:
         raise InputError(problems)
 

@@ -14,6 +14,8 @@ def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -
     record, key = workspace.record, RecordKey.of(partition)
     cost = record.read(COST_PER_CORRECT_ANSWER, key, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
+    # The scored turns are not needed any more, and DuckDB wants the memory.
+    workspace.forget()
     record_run(workspace, partition, run_id, status="complete", finished_at=now(), **totals)
     # Only what this run made: others may be writing their partitions just now.
     keys = [key, RecordKey(suite=partition.suite), RecordKey(model_version=partition.model_version)]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Self
 
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.stages.workspace import Workspace
@@ -123,6 +123,8 @@ def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -
         try:
             scope.check_names(read_cases(workspace.suite(name)))
             chosen.append(name)
+        except InputError:
+            chosen.append(name)  # the run says what is wrong, and goes on with the other suites
         except UsageError as error:
             refused = f"{name}: {error}"
     if not chosen:

@@ -105,6 +105,10 @@ class Workspace:
             track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"]) for row in rows
         )
 
+    def forget(self) -> None:
+        """Lets go of everything remembered."""
+        self._remembered.clear()
+
     def remembered(self, what: str, hashes: Mapping[str, str], load: Callable[[], T]) -> T:
         """What was loaded last under that name, if it was loaded from contents with these hashes; else loads it."""
         known = self._remembered.get(what)

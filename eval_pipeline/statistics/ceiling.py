@@ -119,7 +119,7 @@ def complexity_ceiling(
     correct: ArrayLike,
     clusters: ArrayLike,
     threshold: float = 0.5,
-    draws: int = 2000,
+    draws: int = 1000,
     seed: int = 0,
     min_per_level: int = 20,
 ) -> Ceiling:

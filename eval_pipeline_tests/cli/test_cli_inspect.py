@@ -1,0 +1,186 @@
+"""`plan`, `validate`, `publish`, `report`, `query`, `doctor`: what they say and how they end."""
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, python
+
+
+def cells(text: str, name: str) -> list[str]:
+    """The cells of the row of a drawn table that has the name."""
+    (line,) = [line for line in text.splitlines() if name in line and "│" in line]
+    return [cell.strip() for cell in line.strip("│ ").split("│")]
+
+
+def test_a_plan_counts_what_the_journal_answers_and_asks_nothing(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet", "max_tokens": 50, "price": {"input": 0, "output": 1000}})
+    said = lab.cli("plan")
+    assert said.code == 0, said.text
+    suite, version, turns, journalled, calls, _, output, usd = cells(said.out, "puppet")
+    assert (suite, version, turns, journalled, calls, output) == ("small", "puppet", "3", "0", "3", "150")
+    assert float(usd) == pytest.approx(0.15)
+    lab.evaluate(scope=Scope(cases=("alpha",)))
+    puppet.reset()
+    assert cells(lab.cli("plan").out, "puppet")[2:5] == ["3", "2", "1"]
+    assert cells(lab.cli("plan", "--case", "alpha").out, "puppet")[2:5] == ["2", "2", "0"]
+    assert cells(lab.cli("plan", "--tag", "hard").out, "puppet")[2:5] == ["1", "0", "1"]
+    assert cells(lab.cli("plan", "--fresh").out, "puppet")[2:5] == ["3", "0", "3"]
+    assert len(cells(lab.cli("plan", "--sample-size", "1").out, "puppet")) == 8
+    assert not puppet.asked
+
+
+def test_a_plan_of_a_model_without_a_price_has_no_dollars(small: Lab) -> None:
+    assert cells(small.cli("plan").out, "puppet")[-1] == "–"
+
+
+def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
+    lab.suite("fine")
+    lab.versions({"name": "oracle", "provider": "oracle"})
+    said = lab.cli("validate")
+    assert said.code == 0
+    assert "fine: 2 cases, 3 turns; gold answers score 1.0 and no answer 0.0 on all 3 turns" in said.out
+    lab.suite("wrong", [case("one", ("50", 50.0), ("add(50, 7)", 99.0))])
+    said = lab.cli("validate")
+    assert said.code == 1
+    assert "wrong/one#1: " in said.err
+    assert "left out of the oracle's 1.0" in said.err
+    assert "wrong: 1 cases, 2 turns; gold answers score 1.0 and no answer 0.0 on all 1 turns" in said.out
+    assert lab.cli("validate", "--suite", "fine").code == 0
+
+
+def test_publish_report_and_query(small: Lab) -> None:
+    small.evaluate()
+    said = small.cli("query", "SELECT 1")
+    assert said.code == 2
+    assert "run `eval-pipeline run` first" in said.err
+    said = small.cli("publish")
+    assert said.code == 0
+    assert str(small.home.store) in said.out
+    contents = small.store_contents()
+    assert "0 partitions replaced" in small.cli("publish").out
+    assert "0 partitions" not in small.cli("publish", "--full").out
+    assert small.store_contents() == contents
+
+    sql = "SELECT turn_id, correct, tokens, usd FROM turn_results ORDER BY turn_id LIMIT 2"
+    assert list(csv.reader(io.StringIO(small.cli("query", sql, "--format", "csv").out))) == [
+        ["turn_id", "correct", "tokens", "usd"],
+        ["small/alpha#0", "True", "110", ""],
+        ["small/alpha#1", "True", "110", ""],
+    ]
+    assert json.loads(small.cli("query", sql, "--format", "json").out)[0] == {
+        "turn_id": "small/alpha#0",
+        "correct": True,
+        "tokens": 110,
+        "usd": None,
+    }
+    table = pq.read_table(io.BytesIO(small.cli("query", sql, "--format", "parquet").raw))
+    assert table.to_pydict()["tokens"] == [110, 110]
+    drawn = small.cli("query", sql)
+    assert drawn.code == 0
+    assert cells(drawn.out, "small/alpha#1") == ["small/alpha#1", "True", "110", "NULL"]
+    for sql, sentence in (
+        ("SELECT nothing FROM turn_results", "nothing"),
+        ("SELEC 1", "syntax error"),
+        ("DROP TABLE turn_results", "read-only"),
+        ("COPY turn_results TO '/tmp/stolen.csv'", "disabled"),
+    ):
+        said = small.cli("query", sql)
+        assert said.code == 2
+        assert sentence in said.err, said.err
+        assert len(said.err.strip().splitlines()) == 1
+    assert small.cli("query", "SELECT 1", "--format", "xml").code == 2
+    assert small.store_contents() == contents
+
+
+def test_report_writes_the_newest_evaluation_or_the_one_asked_for(small: Lab) -> None:
+    from datetime import date
+
+    said = small.cli("report")
+    assert said.code == 2
+    assert "no such evaluation" in said.err
+    small.evaluate()
+    small.evaluate(day=date(2026, 3, 5))
+    said = small.cli("report")
+    assert said.code == 0
+    assert said.out.strip().endswith("small/puppet/2026-03-05")
+    said = small.cli("report", "--eval-date", DAY.isoformat())
+    assert said.code == 0
+    assert (small.home.reports / "small" / "puppet" / DAY.isoformat() / "report.xlsx").is_file()
+
+
+def test_doctor_of_a_sound_home(small: Lab) -> None:
+    small.evaluate(publish=True)
+    said = small.cli("doctor")
+    assert said.code == 0, said.text
+    assert "FAIL" not in said.out
+    for topic in ("eval-pipeline", "duckdb", "disk", "suite small", "model versions: 1", "journal", "record", "store"):
+        assert f"ok   {topic}" in said.out, topic
+
+
+def test_an_error_is_one_sentence_and_with_debug_a_trace(lab: Lab) -> None:
+    said = lab.cli("query", "SELECT 1")
+    assert (said.code, said.out) == (2, "")
+    assert len(said.err.strip().splitlines()) == 1
+    with pytest.raises(EvalError):
+        lab.cli("--debug", "query", "SELECT 1")
+    with pytest.raises(UsageError):
+        lab.cli("query", "SELECT 1", "--format", "xml", "--debug")
+    child = lab.child("--debug", "query", "SELECT 1")
+    assert "Traceback" in child.stderr
+    assert child.returncode == 1
+
+
+def test_a_fault_of_the_program_is_said_to_be_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("eval_pipeline.store.query.run_query", fault)
+    said = lab.cli("query", "SELECT 1")
+    assert said.code == 1
+    assert "ZeroDivisionError: oops (a fault of eval-pipeline; --debug shows where)" in said.err
+
+
+LAZY = """
+import contextlib, io, sys
+from eval_pipeline.cli import main
+for line in sys.argv[1:]:
+    sys.argv = ["eval-pipeline", *line.split("|")]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    heavy = sorted({name.partition(".")[0] for name in sys.modules} & {"dagster", "scipy", "pandas", "openpyxl"})
+    print(line.split("|")[0], code, ",".join(heavy), err.getvalue().strip())
+"""
+
+
+def test_nothing_but_a_run_loads_dagster(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "stand-in", "provider": "oracle"})
+    lab.evaluate(version="stand-in", publish=True)
+    file = lab.home.root / "answers.jsonl"
+    file.write_text(json.dumps({"case_id": "alpha", "turn_index": 0, "answer": "50"}) + "\n")
+    lines = [
+        "--help",
+        "--version",
+        "query|SELECT 1",
+        "plan",
+        "validate",
+        f"import|predictions|{file}|--suite|small|--model-version|mine",
+        "publish",
+        f"run|--model-version|stand-in|--no-report|--eval-date|{DAY}",
+    ]
+    child = python(lab, "-c", LAZY, *lines)
+    found = [line.split(" ", 2) for line in child.stdout.splitlines()]
+    assert [(name, code) for name, code, _ in found] == [(line.split("|")[0], "0") for line in lines], child.stderr
+    assert not any("dagster" in heavy for *_, heavy in found), found
+    # These must start at once.
+    assert [heavy.strip() for name, _, heavy in found if name in {"--help", "--version", "query"}] == ["", "", ""]

@@ -1,0 +1,101 @@
+"""The documents are there, their links lead somewhere, and the README shows what a run really prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline_tests.docs.test_cookbook import MODEL_VERSIONS, store
+
+__all__ = ["store"]
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+EXPECTED = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/operations.md", "docs/finqa.md"),
+    *("docs/sql-cookbook.md", "docs/decisions/README.md"),
+)
+
+_LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of a document's headings, as they are made from their words."""
+    found = set()
+    for match in _HEADING.finditer(document.read_text(encoding="utf-8")):
+        words = re.sub(r"[^\w\- ]", "", match["text"].lower())
+        found.add(words.strip().replace(" ", "-"))
+    return found
+
+
+def dead_links(document: Path) -> list[str]:
+    text = _CODE.sub("", document.read_text(encoding="utf-8"))
+    dead = []
+    for match in _LINK.finditer(text):
+        target = match["target"]
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (document.parent / name).resolve() if name else document
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            dead.append(target)
+    return dead
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_document_is_there_and_says_something(name: str) -> None:
+    assert len((ROOT / name).read_text(encoding="utf-8")) > 500
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(document: Path) -> None:
+    assert dead_links(document) == []
+
+
+def test_every_document_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        document = waiting.pop()
+        if document in reached or document.suffix != ".md" or not document.exists():
+            continue
+        reached.add(document)
+        targets = (match["target"] for match in _LINK.finditer(document.read_text(encoding="utf-8")))
+        waiting += [
+            (document.parent / target.partition("#")[0]).resolve() for target in targets if not target.startswith("http")
+        ]
+    decisions = set((ROOT / "docs" / "decisions").glob("*.md"))
+    assert {ROOT / name for name in EXPECTED} | decisions <= reached
+
+
+def test_commands_of_the_readme_exist() -> None:
+    from eval_pipeline.cli.app import app
+
+    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    known |= {group.name for group in app.registered_groups if group.name}
+    text = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    named = set(re.findall(r"(?:^|`)eval-pipeline (\w+)", text, re.MULTILINE))
+    not_yet = {"compare"}  # named in the changelog as still to come
+    assert named - known <= not_yet
+    assert known <= named
+
+
+def test_metrics_in_the_guide_are_those_of_the_track() -> None:
+    from eval_pipeline.tracks.finqa.metrics import METRICS
+
+    guide = (ROOT / "docs" / "finqa.md").read_text(encoding="utf-8")
+    section = guide.partition("## Metrics")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [metric.name for metric in METRICS]
+
+
+def test_headline_in_the_readme_is_what_a_run_prints(store: Path) -> None:
+    from eval_pipeline.store.query import run_query
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = run_query(store, "SELECT * FROM leaderboard('finqa_sample')").to_pylist()
+    assert {row["model_version"] for row in rows} == set(MODEL_VERSIONS)
+    for row in rows:
+        line = next(line for line in readme.splitlines() if line.split()[:1] == [row["model_version"]])
+        assert f"{row['accuracy']:.1%}" in line.split(), "run `eval-pipeline run` and paste its headline"
+        assert f"{row['tokens']:,}" in line.split(), "run `eval-pipeline run` and paste its headline"

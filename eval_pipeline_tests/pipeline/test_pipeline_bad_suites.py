@@ -1,0 +1,203 @@
+"""Bad input, first half: suites, model versions and predictions that are wrong; suites without any result."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.providers.base import CallError
+from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
+
+DAY = "2026-03-01"
+RUN = ("run", "--eval-date", DAY)
+
+
+def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -> None:
+    """One home with every kind of broken suite, one run."""
+    folders = {name: small.suite(name) for name in ("no_parse", "no_field", "no_track", "no_feature", "twice")}
+    (folders["no_parse"] / "cases" / "alpha.yaml").write_text("id: alpha\nturns: [\n")
+    (folders["no_field"] / "cases" / "alpha.yaml").write_text("id: alpha\nturns:\n  - question: why?\n    program: '5'\n")
+    (folders["no_track"] / "suite.yaml").write_text("name: no_track\nversion: '1'\ntrack: chess\ncases: cases/*.yaml\n")
+    small.suite("no_feature", [case("zeta", ("50", 50.0), features={"has_type3_question": True})])
+    small.suite("twice", [{**TWO_CASES[0], "id": "omega"}])
+    (folders["twice"] / "cases" / "omega.yaml").write_text(yaml.safe_dump(TWO_CASES[0], sort_keys=False))
+    said = small.cli(*RUN, "--no-report")
+    assert said.code == 1
+    for told in (
+        ("no_parse", "no_parse/cases/alpha.yaml:3", "does not parse"),
+        ("no_field", "no_field/cases/alpha.yaml:3: turns.0.answer", "Field required"),
+        ("no_field", "no_field/cases/alpha.yaml:1: document", "Field required"),
+        ("no_track", "no_track/suite.yaml:3: track", "unknown track 'chess'; known: finqa"),
+        ("no_feature", "no_feature/cases/zeta.yaml:", "features.has_type3_question"),
+        ("twice", "twice/cases/omega.yaml:1: id", "duplicate id 'alpha', first used at twice/cases/alpha.yaml:1"),
+    ):
+        assert all(part in said.err for part in told), (told, said.err)
+    assert "Traceback" not in said.text
+    assert small.sql("SELECT DISTINCT suite FROM turn_results") == [("small",)]
+    assert "small" in said.out
+    again = small.cli("validate")
+    assert again.code == 1
+    assert "small: 2 cases, 3 turns" in again.out
+    doctor = small.cli("doctor")
+    assert doctor.code == 1
+    assert "FAIL suite no_track" in doctor.out
+
+
+def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab) -> None:
+    folder = small.suite("broken")
+    (folder / "cases" / "alpha.yaml").write_text("id: [")
+    said = small.cli(*RUN, "--no-report", "--tag", "easy")
+    assert "small" in said.out, said.text
+    assert "broken/cases/alpha.yaml:" in said.err
+    assert said.code == 1
+    assert small.sql("SELECT count(*) FROM turn_results") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"provider": "chess"}, "unknown provider 'chess'; allowed: recorded, simulated, oracle, null, local"),
+        ({"provider": "oracle", "colour": 1}, "colour: unknown field; allowed: name, provider, model"),
+        ({"provider": "oracle", "price": {"input": "cheap", "output": 1}}, "price.input"),
+        ({"provider": "oracle", "price": {"input": 1}}, "price.output: is missing"),
+        ({"provider": "oracle", "price": {"input": -1, "output": 1}}, "price.input"),
+        ({"provider": "oracle", "price": {"in": 1, "input": 1, "output": 1}}, "price.in: unknown field; allowed: input"),
+        ({"provider": "oracle", "history": "none"}, "history"),
+        ({"provider": "simulated", "options": {"rates": {"sign_error": 2}}}, "options.rates"),
+    ],
+)
+def test_a_wrong_model_version_is_refused_at_load(lab: Lab, entry: dict[str, Any], expected: str) -> None:
+    lab.suite()
+    lab.versions({"name": "fine", "provider": "oracle"}, {"name": "wrong-one", **entry})
+    for arguments in (("plan",), (*RUN, "--no-report")):
+        said = lab.cli(*arguments)
+        assert said.code == 2
+        assert "model_versions.yaml:" in said.err
+        assert expected in said.err, said.err
+        assert "(model version 'wrong-one')" in said.err
+    assert not lab.home.record.exists()
+
+
+def test_a_mode_that_the_track_does_not_know_ends_the_run_with_the_allowed_ones(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "odd", "provider": "simulated", "options": {"rates": {"wrong_table": 0.5}}})
+    said = lab.cli(*RUN, "--no-report")
+    assert said.code == 1
+    assert "options.rates names 'wrong_table'" in said.err
+    assert "allowed: no_answer, execution_error" in said.err
+
+
+def predictions(lab: Lab, *rows: dict[str, Any] | str) -> tuple[str, ...]:
+    file = lab.home.root.parent / "answers.jsonl"
+    file.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return ("import", "predictions", str(file), "--suite", "small", "--model-version", "mine")
+
+
+def row(name: str, index: int, answer: Any = "50", **more: Any) -> dict[str, Any]:
+    return {"case_id": name, "turn_index": index, "answer": answer, **more}
+
+
+def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "fine", "provider": "oracle"})
+    said = lab.cli(
+        *predictions(
+            lab,
+            row("alpha", 0),
+            row("alpha", 2),
+            row("nobody", 0),
+            "",
+            row("alpha", 0, "51"),
+            "{",
+            row("beta", 0, colour="red"),
+            row("beta", 0, response="x"),
+            row("beta", 0, input_tokens=-5),
+        )
+    )
+    assert said.code == 2
+    for line, told in (
+        (2, "turn_index: case 'alpha' has 2 turns, found index 2 (from 0)"),
+        (3, "case_id: the suite has no case 'nobody'"),
+        (5, "the same turn was given on line 1"),
+        (6, "JSON"),
+        (7, "colour"),
+        (8, "either 'response' or 'answer'"),
+        (9, "input_tokens"),
+    ):
+        (sentence,) = [found for found in said.err.splitlines() if f"answers.jsonl:{line}:" in found]
+        assert told in sentence
+    assert not lab.home.imported_model_versions.exists()
+    assert not lab.home.predictions.exists()
+
+
+def test_predictions_that_are_no_text_or_not_there_are_told_in_a_sentence(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "fine", "provider": "oracle"})
+    arguments = predictions(lab)
+    (lab.home.root.parent / "answers.jsonl").write_bytes(b'{"case_id": "\xff"}\n')
+    said = lab.cli(*arguments)
+    assert said.code == 2, said.text
+    assert "answers.jsonl" in said.err
+    (lab.home.root.parent / "answers.jsonl").unlink()
+    said = lab.cli(*arguments)
+    assert said.code == 2
+    assert "no file" in said.err
+
+
+def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    said = lab.cli(*predictions(lab, row("alpha", 0), row("beta", 0, "84", unit="percent", input_tokens=5, output_tokens=2)))
+    assert said.code == 0, said.text
+    assert "2 predictions imported" in said.out
+    assert "1 turns without a prediction count as no answer: small/alpha#1" in said.out
+    lab.evaluate(version="mine", publish=True)
+    rows = lab.sql("SELECT turn_id, correct, outcome FROM turn_results ORDER BY turn_id")
+    assert rows == [
+        ("small/alpha#0", True, "ran"),
+        ("small/alpha#1", False, "call_error"),
+        ("small/beta#0", True, "ran"),
+    ]
+    assert lab.sql("SELECT failure_mode, error_message FROM errors") == [
+        ("no_answer", "no_prediction: no prediction of sample 0 is recorded for small/alpha#1")
+    ]
+    ((n, mean),) = lab.sql("SELECT n, mean FROM statistics WHERE metric = 'correct' AND split = 'all'")
+    assert (n, mean) == (3, pytest.approx(2 / 3))
+    assert lab.one("SELECT sum(call_errors) FROM runs") == 1
+    assert lab.evaluate(version="mine")["generations"].reused
+
+
+def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite("empty", [])
+    lab.suite("failing")
+    lab.versions({"name": "puppet", "provider": "puppet"})
+    puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.BAD_REQUEST, "no"))
+    said = lab.cli(*RUN)
+    assert said.code == 0, said.text
+    assert "empty" in said.out
+    for suite, n, mean in (("empty", 0, None), ("failing", 3, 0.0)):
+        ((found_n, found_mean, reason),) = lab.sql(
+            f"SELECT n, mean, reason FROM statistics WHERE suite = '{suite}' AND metric = 'correct' AND split = 'all'"
+        )
+        assert (found_n, found_mean) == (n, mean)
+        assert (reason is not None) == (mean is None)
+        ((success, reason),) = lab.sql(
+            f"SELECT tokens_per_success, reason FROM cost_per_correct_answer WHERE suite = '{suite}'"
+        )
+        assert success is None
+        assert reason
+        rows = lab.sql(f"SELECT ceiling, verdict, reason FROM complexity_ceiling WHERE suite = '{suite}'")
+        assert rows
+        assert all(ceiling is None and verdict for ceiling, verdict, _ in rows)
+        folder = lab.home.reports / suite / "puppet" / DAY
+        assert (folder / "report.xlsx").is_file()
+        told = (folder / "statistics.json").read_text()
+        json.loads(told)
+        assert "reason" in told
+    ((p50, reason),) = lab.sql("SELECT mean, reason FROM statistics WHERE suite = 'failing' AND metric = 'latency_ms_p50'")
+    assert p50 is None or p50 == 0
+    assert reason
+    assert lab.sql("SELECT suite, count(*) FROM errors GROUP BY 1") == [("failing", 3)]
+    assert lab.sql("SELECT DISTINCT verdict FROM validation") == [("invalid",)]

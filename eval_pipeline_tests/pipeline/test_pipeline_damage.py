@@ -1,0 +1,162 @@
+"""Bad input, second half: full disks, damaged files, foreign locks. Nothing recorded is lost, `doctor` says what to do."""
+
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
+
+RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
+
+
+def damage(path: Path, share: float = 0.5, count: int = 64) -> None:
+    data = bytearray(path.read_bytes())
+    start = int(len(data) * share)
+    data[start : start + count] = bytes(byte ^ 0xFF for byte in data[start : start + count])
+    path.write_bytes(bytes(data))
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Makes writing beyond a size fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def simulated(lab: Lab) -> Lab:
+    lab.suite(cases=[case(f"c{i}", ("50", 50.0), ("add(50, 7)", 57.0)) for i in range(30)])
+    lab.versions({"name": "stand-in", "provider": "oracle"})
+    return lab
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000, 60_000, 200_000])
+def test_a_full_disk_is_told_with_the_file_and_the_next_run_ends_well(simulated: Lab, size: int) -> None:
+    """No file may grow beyond a size: first the journal fails, then the record, then the store."""
+    with limited(size), pytest.raises(StoreError) as caught:
+        simulated.evaluate("small", "stand-in", publish=True)
+    assert str(simulated.home.root) in str(caught.value)
+    assert "nothing recorded" in str(caught.value)
+    assert not list(simulated.home.root.rglob("*.tmp"))
+    assert not simulated.home.store.exists()
+    simulated.evaluate("small", "stand-in", publish=True)
+    assert simulated.one("SELECT count(*) FROM turn_results WHERE correct") == 60
+
+
+def test_a_full_disk_under_dagster_is_one_sentence_too(simulated: Lab) -> None:
+    with limited(20_000):
+        said = simulated.cli(*RUN)
+    assert said.code != 0
+    assert "Traceback" not in said.err
+    assert str(simulated.home.root) in said.err
+    assert "fault of eval-pipeline" not in said.err
+
+
+def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate(publish=True)
+    contents = small.store_contents()
+    path = small.record_file("generations")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    said = small.cli(*RUN)
+    assert said.code != 0
+    assert str(path) in said.err
+    assert "Traceback" not in said.err
+    assert small.store_contents() == contents  # what was published stays
+    doctor = small.cli("doctor")
+    assert doctor.code == 1
+    line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL record"))
+    assert str(path) in line
+    assert "remove the files named; the next run makes them again" in line
+    path.unlink()
+    puppet.reset()
+    small.evaluate(publish=True)
+    assert not puppet.asked  # the journal has them
+    assert small.store_contents() == contents
+
+
+def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
+    """The footer is whole, so that only reading the rows can tell."""
+    small.evaluate()
+    path = small.record_file("turn_results")
+    damage(path, share=0.1, count=200)
+    with pytest.raises(StoreError, match="turn_results"):
+        small.evaluate(publish=True)
+    doctor = small.cli("doctor")
+    assert doctor.code == 1
+    assert str(path) in doctor.out
+
+
+def test_a_damaged_journal_is_named_and_can_be_moved_away(small: Lab, puppet: type[Puppet]) -> None:
+    small.evaluate(publish=True)
+    contents = small.store_contents()
+    small.home.journal.write_bytes(b"SQLite format 3\0" + b"\x5a" * 8000)
+    for side in ("-wal", "-shm"):
+        Path(f"{small.home.journal}{side}").unlink(missing_ok=True)
+    small.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
+    said = small.cli(*RUN)
+    assert said.code != 0
+    assert str(small.home.journal) in said.err
+    assert "doctor" in said.err
+    doctor = small.cli("doctor")
+    line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
+    assert f"move {small.home.journal} away: what is recorded stays" in line
+    assert small.store_contents() == contents
+    shutil.move(small.home.journal, small.home.root / "damaged.sqlite")
+    small.evaluate(publish=True)
+    assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 4
+
+
+def test_a_damaged_store_is_named_by_query_and_made_anew_by_publish(small: Lab) -> None:
+    small.evaluate(publish=True)
+    contents = small.store_contents()
+    small.home.store.write_bytes(b"not a store" * 1000)
+    said = small.cli("query", "SELECT 1")
+    assert said.code == 2
+    assert str(small.home.store) in said.err
+    assert "publish --full" in said.err
+    doctor = small.cli("doctor")
+    assert doctor.code == 1
+    assert "FAIL store" in doctor.out
+    assert "publish --full" in doctor.out
+    said = small.cli("publish", "--full")
+    assert said.code == 0, said.text
+    assert small.store_contents() == contents
+    assert small.cli("doctor").code == 0
+    # A lost one is made anew by the next run as well.
+    small.home.store.unlink()
+    small.evaluate(publish=True)
+    assert small.store_contents() == contents
+
+
+def test_a_store_that_another_program_holds_open(small: Lab) -> None:
+    """Publishing goes on beside it, since it renames a new file over; reading in place says who is in the way."""
+    small.evaluate(publish=True)
+    program = f"import duckdb, sys; c = duckdb.connect({str(small.home.store)!r}); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as foreign:
+        assert foreign.stdin is not None
+        assert foreign.stdout is not None
+        assert foreign.stdout.readline() == "open\n"
+        said = small.cli("query", "SELECT 1")
+        assert said.code == 2
+        assert f"another program has {small.home.store} open for writing" in said.err
+        assert "FAIL store" in small.cli("doctor").out
+        small.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
+        small.evaluate(publish=True)
+        assert small.one("SELECT count(*) FROM turn_results") == 4
+        foreign.stdin.close()
+    assert small.one("SELECT count(*) FROM turn_results") == 4
+    assert small.cli("query", "SELECT 1").code == 0
