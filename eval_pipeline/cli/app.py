@@ -52,6 +52,8 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
+        if code == INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
     except EvalError as error:
         code = _failed(str(error), debug, BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):

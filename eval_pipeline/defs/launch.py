@@ -18,7 +18,6 @@ from eval_pipeline.defs.suite_assets import suite_definitions
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
 
-FIRST_PARTITIONED = "generations"
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -115,7 +114,7 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
             errors[suite].append(sentence)
         if event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED:
             incomplete.add(suite)
-            if asset == FIRST_PARTITIONED and not event.is_step_failure:
+            if asset in UNPARTITIONED:
                 unreadable.add(suite)
     return [
         Finished(suite, "" if suite in unreadable else model_version, tuple(found), suite in incomplete)

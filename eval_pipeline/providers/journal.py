@@ -42,7 +42,7 @@ _CONTAINS = "SELECT key FROM responses WHERE key IN (SELECT value FROM json_each
 def journal_key(provider: str, model: str, request: Json, sample: int, epoch: str) -> str:
     """The key of a response: the same question asked again in the same epoch has the same key.
 
-    Keys of mappings are taken in the order in which the provider gives them: sorting a request costs more than all else.
+    Keys of mappings stay in the order in which the provider gives them: sorting costs more than all the rest.
     """
     return text_hash(json_text([provider, model, request, sample, epoch]))
 

@@ -53,10 +53,8 @@ def check_gold(track: Track, cases: Sequence[Case]) -> Verdict:
 def check_ends(track: Track, cases: Sequence[Case], most: int | None = None) -> Verdict:
     """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
 
-    Turns whose own gold does not hold are left out.
-
-    Args:
-        most: check so many turns at most, in whole cases drawn at random (the same ones each time).
+    Turns whose own gold does not hold are left out. Of a suite with more turns than `most`, whole cases are drawn at
+    random, the same ones each time.
     """
     turns = sum(len(case.turns) for case in cases)
     drawn = list(cases)
@@ -85,8 +83,8 @@ async def _check_ends(track: Track, cases: Sequence[Case], whole: int) -> Verdic
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
     if wrong:
         return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
-    drawn = "all" if sum(len(case.turns) for case in cases) == whole else f"{turns} turns drawn from"
-    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} {whole} turns", facts)
+    drawn = f"all {turns}" if sum(len(case.turns) for case in cases) == whole else f"{turns} turns drawn from {whole}"
+    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
 
 
 async def _is_correct(

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
+import pyarrow as pa
+
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.model_versions import load_model_versions
@@ -106,8 +109,10 @@ class Workspace:
         )
 
     def forget(self) -> None:
-        """Lets go of everything remembered."""
+        """Lets go of everything remembered, and gives the memory back: what comes next wants it outside Python."""
         self._remembered.clear()
+        pa.default_memory_pool().release_unused()
+        give_back_memory()
 
     def remembered(self, what: str, hashes: Mapping[str, str], load: Callable[[], T]) -> T:
         """What was loaded last under that name, if it was loaded from contents with these hashes; else loads it."""

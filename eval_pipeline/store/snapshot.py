@@ -195,7 +195,7 @@ def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
         ":memory:",
         config={
             "threads": 1,
-            "memory_limit": "256MB",
+            "memory_limit": "128MB",
             "temp_directory": str(spill),
             "write_buffer_row_group_count": 1,
             "fsync_mode": "NONE",  # no one sees the file before it is whole; it is fsynced once, then

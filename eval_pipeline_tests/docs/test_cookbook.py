@@ -1,4 +1,4 @@
-"""Every query of the SQL cookbook runs against a store made from the shipped suite, and gives the columns it promises."""
+"""Every query of the SQL cookbook runs against a store made from the shipped suite, and gives the promised columns."""
 
 import fcntl
 import os

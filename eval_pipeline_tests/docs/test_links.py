@@ -63,7 +63,9 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
         reached.add(document)
         targets = (match["target"] for match in _LINK.finditer(document.read_text(encoding="utf-8")))
         waiting += [
-            (document.parent / target.partition("#")[0]).resolve() for target in targets if not target.startswith("http")
+            (document.parent / target.partition("#")[0]).resolve()
+            for target in targets
+            if not target.startswith("http")
         ]
     decisions = set((ROOT / "docs" / "decisions").glob("*.md"))
     assert {ROOT / name for name in EXPECTED} | decisions <= reached

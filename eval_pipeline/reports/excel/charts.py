@@ -159,6 +159,4 @@ def _error_bars(sheet: "Worksheet", rows: Rows, columns: AccuracyColumns) -> Any
         for column in (columns.up, columns.down)
     )
     looks = _outlined(FAINT, _THIN)
-    return ErrorBars(
-        errDir="y", errBarType="both", errValType="cust", noEndCap=False, plus=up, minus=down, spPr=looks
-    )
+    return ErrorBars(errDir="y", errBarType="both", errValType="cust", noEndCap=False, plus=up, minus=down, spPr=looks)

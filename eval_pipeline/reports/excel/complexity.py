@@ -1,6 +1,5 @@
 """The sheet `Complexity`: accuracy against every axis of complexity, with the ceiling."""
 
-
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence

@@ -1,6 +1,5 @@
 """The sheet `Statistics`: every metric over all turns and over every split."""
 
-
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates, compressed

@@ -1,0 +1,227 @@
+"""Materialising in a real instance: versions, metadata, staleness, blocking checks, sensor, schedule, sweep."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from eval_pipeline.defs import launch, schedules, sensors
+from eval_pipeline.defs.instance import HOST, PID, STARTED, open_instance, process_tags, sweep
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE
+from eval_pipeline.defs.resources import Evaluation
+from eval_pipeline.defs.suite_assets import suite_definitions
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
+
+TAGS = {EVAL_DATE: DAY.isoformat()}
+QUIET: dict[str, Any] = dict(launch.QUIET)
+
+
+@pytest.fixture
+def instance(small: Lab) -> Iterator[dg.DagsterInstance]:
+    with open_instance(small.home) as found:
+        found.add_dynamic_partitions(DIMENSION, ["puppet"])
+        yield found
+
+
+def materialise(lab: Lab, instance: dg.DagsterInstance, *suites: str, **tags: str) -> dg.ExecuteInProcessResult:
+    workspace = lab.workspace()
+    loaded = [suite_definitions(workspace.suites[name]) for name in suites or ("small",)]
+    keys = [asset.key for found in loaded for asset in found.assets or () if asset.key.path[-1] != "report"]
+    job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
+    resources = {"evaluation": Evaluation(workspace, Silent())}
+    bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
+    resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
+    return resolved.execute_in_process(
+        QUIET, instance, partition_key="puppet", tags=TAGS | tags, raise_on_error=False
+    )
+
+
+def versions(result: dg.ExecuteInProcessResult) -> dict[str, tuple[str, str]]:
+    """Data and code version by asset, as the run recorded them."""
+    found = {}
+    for event in result.get_asset_materialization_events():
+        tags = event.step_materialization_data.materialization.tags or {}
+        name = event.asset_key.path[-1]
+        found[name] = (tags["dagster/data_version"], tags["dagster/code_version"])
+    return found
+
+
+def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, instance: dg.DagsterInstance) -> None:
+    first = materialise(small, instance)
+    assert first.success
+    found = versions(first)
+    assert len(found) == 12
+    assert len({data for data, _ in found.values()}) >= 11
+    for event in first.get_asset_materialization_events():
+        shown = event.step_materialization_data.materialization.metadata
+        partitioned = event.asset_key.path[-1] not in {"raw_dataset", "cases"}
+        assert event.partition == ("puppet" if partitioned else None) or event.partition is None
+        assert "dagster/row_count" in shown
+        assert shown["reused"].value is (event.asset_key.path[-1] == "nothing")
+        if partitioned:
+            assert shown["eval_date"].value == DAY.isoformat()
+    latest = instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
+    assert latest is not None
+    assert latest.asset_materialization is not None
+    assert latest.asset_materialization.metadata["accuracy"].value == 1.0
+    assert {(check.check_name, check.passed) for check in first.get_asset_check_evaluations()} == {
+        ("gold_holds", True),
+        ("oracle_and_null", True),
+        ("every_turn_scored_once", True),
+        ("no_metric_errors", True),
+    }
+    second = materialise(small, instance)
+    again = versions(second)
+    assert again == found  # equal contents, equal data versions: nothing below is stale
+    Puppet.reset()
+
+
+def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    before = versions(materialise(small, instance))
+    changed = [
+        replace(m, version=m.version + 1, function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics
+    ]
+    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    Puppet.reset()
+    after = versions(materialise(small, instance))
+    assert not Puppet.asked
+    assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics"}
+    other_data = {name for name in before if before[name][0] != after[name][0]}
+    # `statistics` follows from the changed column, the rest of the aggregates from columns that are as they were.
+    assert {"statistics"} <= other_data <= {"turn_metrics", "statistics", "published", "error_analysis"}
+
+
+def test_a_check_that_blocks_stops_its_own_suite_only(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scoring loses a turn of one suite."""
+    from eval_pipeline.stages import score
+
+    small.suite("lossy", [case("one", ("50", 50.0)), case("two", ("7", 7.0))])
+    real = score.attempted_turns
+
+    def losing(workspace: Any, partition: Any) -> Any:
+        found = list(real(workspace, partition))
+        return iter(found[1:] if partition.suite == "lossy" else found)
+
+    monkeypatch.setattr(score, "attempted_turns", losing)
+    result = materialise(small, instance, "lossy", "small")
+    assert not result.success
+    made = {tuple(event.asset_key.path) for event in result.get_asset_materialization_events()}
+    assert ("lossy", "turn_metrics") in made
+    assert {name for suite, name in made if suite == "lossy"}.isdisjoint({"statistics", "published"})
+    assert ("small", "published") in made
+    failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
+    assert [(check.asset_key.path[0], check.check_name) for check in failed] == [("lossy", "every_turn_scored_once")]
+    assert "of 2 planned turns 1 are missing" in (failed[0].description or "")
+    assert small.sql("SELECT DISTINCT suite FROM statistics") == [("small",)]
+
+
+def test_what_the_user_can_mend_is_a_failure_without_a_trace(small: Lab, instance: dg.DagsterInstance) -> None:
+    (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
+    result = materialise(small, instance)
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    data = failure.step_failure_data
+    assert data.user_failure_data is not None
+    assert "small/cases/beta.yaml:1: turns: Field required" in (data.user_failure_data.description or "")
+    assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "generations"]))
+
+
+def test_the_sensor_registers_new_model_versions(small: Lab, instance: dg.DagsterInstance) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "new", "provider": "oracle"})
+    with dg.build_sensor_context(instance=instance) as context:
+        found = sensors.register_model_versions(context)
+    assert isinstance(found, dg.SensorResult)
+    (request,) = found.dynamic_partitions_requests or ()
+    assert (request.partitions_def_name, list(request.partition_keys)) == (DIMENSION, ["new"])
+    instance.add_dynamic_partitions(DIMENSION, ["new"])
+    with dg.build_sensor_context(instance=instance) as context:
+        skipped = sensors.register_model_versions(context)
+    assert isinstance(skipped, dg.SkipReason)
+
+
+def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, instance: dg.DagsterInstance) -> None:
+    entries = [{"name": name, "provider": "oracle"} for name in ("a", "b")]
+    entries += [{"name": "sleeping", "provider": "oracle", "active": False}, {"name": "unknown", "provider": "oracle"}]
+    small.versions(*entries)
+    instance.add_dynamic_partitions(DIMENSION, ["a", "b", "sleeping"])
+
+    def night() -> list[Any]:
+        context = dg.build_schedule_context(instance, scheduled_execution_time=datetime(2026, 3, 7, 2, tzinfo=UTC))
+        return list(schedules.nightly(context))  # type: ignore[call-overload]
+
+    requests = night()
+    assert [request.partition_key for request in requests] == ["a", "b"]
+    assert [request.run_key for request in requests] == ["2026-03-07:a", "2026-03-07:b"]
+    assert all(request.tags[EVAL_DATE] == request.tags[EPOCH] == "2026-03-07" for request in requests)
+    assert [request.run_key for request in night()] == [request.run_key for request in requests]
+    small.versions(entries[2])
+    assert [type(found) for found in night()] == [dg.SkipReason]
+
+
+def test_sweeping_ends_runs_whose_process_is_gone_and_no_others(instance: dg.DagsterInstance) -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
+        pass
+    alive = process_tags()
+    dead = alive | {PID: str(gone.pid)}
+    reborn = alive | {STARTED: "12345.00"}  # the number was given to another process since
+    elsewhere = dead | {HOST: f"not-{socket.gethostname()}"}
+    ids = {}
+    for name, tags in (("alive", alive), ("dead", dead), ("reborn", reborn), ("elsewhere", elsewhere), ("none", {})):
+        run = dg.DagsterRun("job", run_id=None, tags=tags, status=dg.DagsterRunStatus.STARTED)
+        instance.add_run(run)
+        ids[name] = run.run_id
+    instance.event_log_storage.initialize_concurrency_limit_to_default("pool")
+    instance.event_log_storage.set_concurrency_slots("pool", 2)
+    instance.event_log_storage.claim_concurrency_slot("pool", ids["dead"], "step")
+    instance.event_log_storage.claim_concurrency_slot("pool", ids["alive"], "step")
+    assert set(sweep(instance)) == {ids["dead"], ids["reborn"]}
+    status = {name: getattr(instance.get_run_by_id(found), "status", None) for name, found in ids.items()}
+    failed, started = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.STARTED
+    assert status == {"alive": started, "dead": failed, "reborn": failed, "elsewhere": started, "none": started}
+    held = instance.event_log_storage.get_concurrency_info("pool").claimed_slots
+    assert {slot.run_id for slot in held} == {ids["alive"]}
+    assert sweep(instance) == []
+
+
+def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
+    from eval_pipeline.core.model import Partition
+
+    small.suite("broken", track="chess")
+    small.suite("other", [TWO_CASES[0]])
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    pairs = [Partition(s, v, DAY) for v in ("puppet", "second") for s in ("broken", "other", "small")]
+    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+    fine = {(f.suite, f.model_version) for f in found if not f.errors and not f.incomplete}
+    assert {(s, v) for s in ("other", "small") for v in ("puppet", "second")} <= fine
+    # Told once, not for each model version, which it has nothing to do with.
+    (broken,) = [f for f in found if f.errors or f.incomplete]
+    assert (broken.suite, broken.model_version, broken.incomplete) == ("broken", "", True)
+    assert "unknown track 'chess'" in broken.errors[0]
+    assert not small.home.reports.exists()
+    assert small.one("SELECT count(*) FROM turn_results") == 2 * (2 + 3)
+
+
+def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(small: Lab) -> None:
+    """Its old cases are still on record: none may be evaluated as if they were the present ones."""
+    from eval_pipeline.core.model import Partition
+
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    small.evaluate(version="second", publish=True)
+    (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
+    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
+    (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
+    assert (found.suite, found.model_version, found.incomplete) == ("small", "", True)
+    assert "small/cases/beta.yaml:1: turns: Field required" in found.errors[0]
+    assert not Puppet.asked
