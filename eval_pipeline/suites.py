@@ -152,7 +152,8 @@ def read_cases(source: SuiteSource) -> list[Case]:
         except InputError as error:
             problems += error.problems
             continue
-        for entry in entries:
+        problems += [entry for entry in entries if isinstance(entry, Problem)]
+        for entry in (entry for entry in entries if isinstance(entry, _Entry)):
             case, wrong = _read_case(track, header.name, entry)
             problems += wrong
             if case is None:
@@ -179,7 +180,8 @@ def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _read_entries(path: Path, name: str) -> Iterator[_Entry]:
+def _read_entries(path: Path, name: str) -> Iterator[_Entry | Problem]:
+    """The entries of a file; a line that does not parse is a problem in its place, so that the others are read too."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -194,14 +196,14 @@ def _read_entries(path: Path, name: str) -> Iterator[_Entry]:
         raise InputError([Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")])
 
 
-def _jsonl_entries(text: str, name: str) -> Iterator[_Entry]:
+def _jsonl_entries(text: str, name: str) -> Iterator[_Entry | Problem]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             yield _Entry(json.loads(line), name, number)
         except (json.JSONDecodeError, RecursionError) as error:
-            raise InputError([Problem(name, number, "", f"not a JSON object on one line: {error}")]) from error
+            yield Problem(name, number, "", f"not a JSON object on one line: {error}")
 
 
 def _yaml_entries(text: str, name: str) -> Iterator[_Entry]:

@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar
@@ -133,7 +133,6 @@ class Lab:
     """One home for one test."""
 
     home: Home
-    made: list[StageResult] = field(default_factory=list)
 
     @classmethod
     def at(cls, folder: Path) -> "Lab":
@@ -214,21 +213,16 @@ class Lab:
 
     def store_contents(self) -> dict[str, str]:
         """Hash of the ordered rows of every published table but `runs`."""
-        connection = connect_read_only(self.home.store)
-        try:
-            names = [row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()]
-            return {
-                name: hashlib.sha256(repr(connection.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall()).encode()).hexdigest()
-                for name in names
-                if name != "runs"
-            }
-        finally:
-            connection.close()
+        names = [name for (name,) in self.sql("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'")]
+        rows = {name: repr(self.sql(f'SELECT * FROM "{name}" ORDER BY ALL')) for name in names if name != "runs"}
+        return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in rows.items()}
 
     def record_files(self) -> dict[str, tuple[int, int]]:
         """(time of change, inode) of every file of the record but those of `runs`."""
         files = [path for path in self.home.record.rglob("*.parquet") if "runs" not in path.parts]
-        return {str(path.relative_to(self.home.record)): (path.stat().st_mtime_ns, path.stat().st_ino) for path in files}
+        return {
+            str(path.relative_to(self.home.record)): (path.stat().st_mtime_ns, path.stat().st_ino) for path in files
+        }
 
     def record_file(self, table: str) -> Path:
         """The only file of a table."""
@@ -261,24 +255,21 @@ def command(*arguments: str) -> Said:
     raw = io.BytesIO()
     out, err = io.TextIOWrapper(raw, encoding="utf-8", write_through=True), io.StringIO()
     code: Any = 0
-    with patched_for_command(terminal, arguments), redirect_stdout(out), redirect_stderr(err):
+    patches = (
+        patch.object(sys, "argv", ["eval-pipeline", *arguments]),
+        patch("signal.signal"),
+        patch.object(terminal.console, "_width", WIDE),
+        patch.object(terminal.errors, "_width", WIDE),
+    )
+    with ExitStack() as stack, redirect_stdout(out), redirect_stderr(err):
+        for patched in patches:
+            stack.enter_context(patched)
         try:
             main()
         except SystemExit as end:
             code = end.code
     out.flush()
     return Said(int(code or 0), raw.getvalue().decode("utf-8", "replace"), err.getvalue(), raw.getvalue())
-
-
-@contextmanager
-def patched_for_command(terminal: Any, arguments: Sequence[str]) -> Iterator[None]:
-    with (
-        patch.object(sys, "argv", ["eval-pipeline", *arguments]),
-        patch("signal.signal"),
-        patch.object(terminal.console, "_width", WIDE),
-        patch.object(terminal.errors, "_width", WIDE),
-    ):
-        yield
 
 
 def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:

@@ -57,6 +57,8 @@ def report(suite: Suites = None, model_version: Versions = None, eval_date: Eval
     """Writes the report files of evaluations in the record; of the newest date if none is given."""
     from eval_pipeline.stages.baseline import newest_partition
     from eval_pipeline.stages.reporting import report as write_report
+    from eval_pipeline.store.record import RecordKey
+    from eval_pipeline.store.tables import TURN_RESULTS
 
     workspace = open_workspace()
     made = 0
@@ -64,7 +66,7 @@ def report(suite: Suites = None, model_version: Versions = None, eval_date: Eval
         for version in model_version or list(workspace.model_versions):
             day = parse_day(eval_date) if eval_date else None
             partition = Partition(name, version, day) if day else newest_partition(workspace, name, version)
-            if partition is not None:
+            if partition is not None and workspace.record.header(TURN_RESULTS, RecordKey.of(partition)) is not None:
                 typer.echo(write_report(workspace, partition).facts["folder"])
                 made += 1
     if not made:

@@ -45,6 +45,22 @@ def model_version_names(workspace: "Workspace", names: list[str] | None) -> list
     return [version.name for version in workspace.model_versions.values() if version.active]
 
 
+def askable_pairs(
+    workspace: "Workspace", versions: list[str], suites: list[str], *, named: bool
+) -> list[tuple[str, str]]:
+    """Each (model version, suite) to evaluate; recorded versions are left out where they have no predictions.
+
+    Raises:
+        UsageError: nothing is left, or both were named and one of the pairs cannot be asked.
+    """
+    pairs = [(version, suite) for version in versions for suite in suites]
+    missing = [pair for pair in pairs if not workspace.model_version(pair[0]).answers(pair[1])]
+    if missing and (named or missing == pairs):
+        version, suite = missing[0]
+        raise UsageError(f"'{version}' has no predictions for '{suite}'; `eval-pipeline import predictions` takes them")
+    return [pair for pair in pairs if pair not in missing]
+
+
 def parse_day(text: str | None) -> date:
     """The date, or today. Raises UsageError where it is none."""
     try:

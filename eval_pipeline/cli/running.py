@@ -14,6 +14,7 @@ from eval_pipeline.cli.options import (
     Suites,
     Tags,
     Versions,
+    askable_pairs,
     model_version_names,
     open_workspace,
     parse_day,
@@ -63,7 +64,8 @@ def run(
     if baseline:
         workspace.model_version(baseline)
     day = parse_day(eval_date)
-    partitions = [Partition(name, version, day) for version in versions for name in suites]
+    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
+    partitions = [Partition(name, version, day) for version, name in pairs]
     if not partitions:
         raise UsageError(f"nothing to run: there is no {'active model version' if suites else 'suite'}")
     for partition in partitions:
@@ -97,7 +99,8 @@ def plan(
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
     epoch = _epoch(fresh)
-    plans = [make_plan(workspace, name, version, scope, epoch) for version in versions for name in suites]
+    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
+    plans = [make_plan(workspace, name, version, scope, epoch) for version, name in pairs]
     console.print(plan_table(plans))
 
 

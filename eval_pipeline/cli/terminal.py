@@ -65,21 +65,24 @@ def note(message: str) -> None:
 
 
 def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
-    """The headline of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling."""
-    table = Table(title=f"{suite} · 95% intervals clustered by conversation", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("model version", overflow="fold")
-    for name in ("turns", "accuracy", "tokens", "tokens per\nright conv.", "$ per\nright conv."):
+    """The headline of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling.
+
+    Two lines a model version, so that it fits into 80 columns.
+    """
+    title = f"{suite} · 95% intervals · success: every turn of a conversation right"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("model version", overflow="fold", min_width=20)
+    for name in ("accuracy", "tokens,\nper success", "dollars,\nper success"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("ceiling", no_wrap=True)
     for found in headlines:
         correct, cost = found.overall["correct"], found.cost
+        facts = ["simulated"] * found.simulated + [f"{correct['n']} turns"] + ["part"] * (found.scope != "full")
         table.add_row(
-            found.partition.model_version + ("\n(simulated)" if found.simulated else ""),
-            str(correct["n"]) + ("" if found.scope == "full" else "\n(part)"),
+            f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),
-            _number(cost["tokens_total"], ",.0f"),
-            _number(cost["tokens_per_success"], ",.0f"),
-            _number(cost["usd_per_success"], ".4f"),
+            f"{_number(cost['tokens_total'], ',.0f')}\n{_number(cost['tokens_per_success'], ',.0f')}",
+            f"{_number(cost['usd_total'], ',.2f')}\n{_number(cost['usd_per_success'], ',.4f')}",
             ceiling_text(found.ceiling),
         )
     return table

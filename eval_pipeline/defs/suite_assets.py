@@ -120,7 +120,7 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
             tags, workspace = context.run.tags, evaluation.workspace
             upstream = () if step.name == "generations" else (tables.GENERATIONS,)
             partition = run_partition(source.name, context.partition_key, tags, workspace, upstream)
-            run = StepRun(evaluation, partition, run_context(context.run_id, tags), run_scope(tags))
+            run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
             result = step.execute(run)
             verdicts = [check_result(check.name, check.verdict(workspace, partition)) for check in step.checks]
             return _result(result, partition.eval_date.isoformat(), verdicts)

@@ -20,6 +20,8 @@ from eval_pipeline.providers.inprocess import InProcess
 from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
 
 CORRECT = "correct"
+DRAWS = 1
+"""Version of how responses are drawn: bumped when the same settings come to give another response."""
 
 
 class SimulatedSettings(Settings):
@@ -101,6 +103,7 @@ class SimulatedProvider(InProcess):
     def request(self, call: Call) -> Json:
         """What the draws and the token counts follow from; the wording of the prompt decides nothing."""
         return {
+            "draws": DRAWS,
             "turn": call.turn_id,
             "number": call.number,
             "gold": call.gold.fingerprint(),

@@ -20,8 +20,8 @@ class TurnGold:
     turn: Turn
 
     def fingerprint(self) -> str:
-        """Hash of the gold."""
-        return json_hash(self.track.gold_json(self.turn))
+        """Hash of the gold and of the version of what the track makes of it."""
+        return json_hash([self.track.versions["damage"], self.track.gold_json(self.turn)])
 
     def oracle(self) -> str:
         """The right answer in the track's answer form."""

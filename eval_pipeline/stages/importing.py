@@ -90,6 +90,9 @@ def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
         raise UsageError(f"there is a suite '{name}' at {workspace.suites[name].folder} already; give another --suite")
 
 
+KEPT = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
+
+
 class PredictionRow(BaseModel):
     """A row of recorded predictions; `response` or `answer` is there, in the track's form."""
 
@@ -162,15 +165,10 @@ def _recorded_version(
 
 
 def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator[dict[str, Json]]:
-    if not source.is_file():
-        raise UsageError(f"no file {source}")
+    text = _text_of(source)
     turns = {case.id: len(case.turns) for case in cases}
     problems: list[Problem] = []
     first: dict[tuple[str, int, int], int] = {}
-    try:
-        text = source.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -183,22 +181,36 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
         except ValueError as error:
             problems.append(Problem(str(source), number, "", str(error)))
             continue
-        place = (row.case_id, row.turn_index, row.sample)
-        if row.case_id not in turns:
-            problems.append(Problem(str(source), number, "case_id", f"the suite has no case '{row.case_id}'"))
-        elif row.turn_index >= turns[row.case_id]:
-            message = f"case '{row.case_id}' has {turns[row.case_id]} turns, found index {row.turn_index} (from 0)"
-            problems.append(Problem(str(source), number, "turn_index", message))
-        elif place in first:
-            problems.append(Problem(str(source), number, "", f"the same turn was given on line {first[place]}"))
-        else:
-            first[place] = number
-            kept = row.model_dump(
-                include={"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
-            )
-            yield {**kept, "text": answer}
+        misplaced = _misplaced(row, turns, first)
+        if misplaced is not None:
+            problems.append(Problem(str(source), number, *misplaced))
+            continue
+        first[row.case_id, row.turn_index, row.sample] = number
+        yield {**row.model_dump(include=KEPT), "text": answer}
     if problems:
         raise InputError(problems)
+
+
+def _misplaced(
+    row: PredictionRow, turns: Mapping[str, int], first: Mapping[tuple[str, int, int], int]
+) -> tuple[str, str] | None:
+    """Field and sentence where a row is not of the suite, or gives a turn again."""
+    if row.case_id not in turns:
+        return "case_id", f"the suite has no case '{row.case_id}'"
+    if row.turn_index >= turns[row.case_id]:
+        count = turns[row.case_id]
+        return "turn_index", f"case '{row.case_id}' has {count} turns, found index {row.turn_index} (from 0)"
+    line = first.get((row.case_id, row.turn_index, row.sample))
+    return None if line is None else ("", f"the same turn was given on line {line}")
+
+
+def _text_of(source: Path) -> str:
+    if not source.is_file():
+        raise UsageError(f"no file {source}")
+    try:
+        return source.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
 
 
 def _response_text(track: Track, row: PredictionRow) -> str:

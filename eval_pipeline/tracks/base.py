@@ -83,7 +83,8 @@ class Track(Protocol):
     prompt_versions: tuple[str, ...]
     """Newest last."""
     versions: Mapping[str, str]
-    """Of `cases`, `parser`, `executor`, `validator`, `evidence`, `scorer`: part of what a record was made from."""
+    """Of `cases`, `parser`, `executor`, `validator`, `evidence`, `scorer` and `damage` (oracle and stand-ins): part of
+    what a record was made from, bumped when what they make of the same input changes."""
     failure_modes: tuple[str, ...]
     complexity_axes: tuple[str, ...]
     """Names of the complexities, the gold's first."""

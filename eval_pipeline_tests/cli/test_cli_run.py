@@ -72,7 +72,7 @@ def test_a_sample_is_seeded_whole_recorded_and_never_shown_before_a_full_evaluat
         "run", "--no-report", "--eval-date", "2026-03-02", "--sample-size", "3", "--seed", "5", "--suite", "small"
     )
     assert said.code == 0, said.text
-    assert "(part)" in said.out
+    assert "turns, part" in said.out
     expected = [f"{found.id}#{i}" for found in Scope(3, 5).select(lab.workspace().cases("small")) for i in range(2)]
     assert puppet.turns_asked() == expected
     ((scope, turns, cases),) = lab.sql(

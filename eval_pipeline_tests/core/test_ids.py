@@ -1,8 +1,9 @@
 import json
 
-from eval_pipeline.core import ids
 from hypothesis import given
 from hypothesis import strategies as st
+
+from eval_pipeline.core import ids
 
 TEXTS = st.text(alphabet=st.characters(), max_size=20)
 VALUES = st.recursive(

@@ -24,7 +24,7 @@ READS = {
     "recovery_attempts": {"cases", "generations"},
     "evidence": {"cases", "generations", "recovery_attempts"},
     "turn_metrics": {"cases", "generations", "recovery_attempts", "evidence"},
-    **dict.fromkeys(AGGREGATES, {"turn_metrics"}),
+    **{name: {"turn_metrics"} for name in AGGREGATES},
     "report": {"published"},
 }
 

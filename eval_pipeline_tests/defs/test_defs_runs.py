@@ -38,9 +38,23 @@ def materialise(lab: Lab, instance: dg.DagsterInstance, *suites: str, **tags: st
     resources = {"evaluation": Evaluation(workspace, Silent())}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
-    return resolved.execute_in_process(
-        QUIET, instance, partition_key="puppet", tags=TAGS | tags, raise_on_error=False
-    )
+    return resolved.execute_in_process(QUIET, instance, partition_key="puppet", tags=TAGS | tags, raise_on_error=False)
+
+
+def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
+    """What the UI would show as out of date, and for which kinds of reason: `code`, `data`, `dependencies`."""
+    from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+    from dagster._core.loader import LoadingContextForTest
+
+    bound = dg.Definitions(resources={"evaluation": Evaluation(lab.workspace(), Silent())})
+    graph = dg.Definitions.merge(bound, suite_definitions(lab.workspace().suites["small"])).resolve_asset_graph()
+    resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+    found = {}
+    for key in graph.get_all_asset_keys():
+        partition = None if key.path[-1] in {"raw_dataset", "cases"} else "puppet"
+        if key.path[-1] != "report" and resolver.get_status(key, partition) == StaleStatus.STALE:
+            found[key.path[-1]] = {cause.category.value.lower() for cause in resolver.get_stale_causes(key, partition)}
+    return found
 
 
 def versions(result: dg.ExecuteInProcessResult) -> dict[str, tuple[str, str]]:
@@ -61,11 +75,10 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     assert len({data for data, _ in found.values()}) >= 11
     for event in first.get_asset_materialization_events():
         shown = event.step_materialization_data.materialization.metadata
-        partitioned = event.asset_key.path[-1] not in {"raw_dataset", "cases"}
-        assert event.partition == ("puppet" if partitioned else None) or event.partition is None
         assert "dagster/row_count" in shown
-        assert shown["reused"].value is (event.asset_key.path[-1] == "nothing")
-        if partitioned:
+        assert shown["reused"].value is False
+        if event.asset_key.path[-1] not in {"raw_dataset", "cases"}:
+            assert event.partition == "puppet"
             assert shown["eval_date"].value == DAY.isoformat()
     latest = instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
     assert latest is not None
@@ -77,10 +90,8 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("every_turn_scored_once", True),
         ("no_metric_errors", True),
     }
-    second = materialise(small, instance)
-    again = versions(second)
-    assert again == found  # equal contents, equal data versions: nothing below is stale
-    Puppet.reset()
+    # Equal contents, equal data versions: nothing below becomes stale.
+    assert versions(materialise(small, instance)) == found
 
 
 def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
@@ -89,12 +100,16 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
     from dataclasses import replace
 
     before = versions(materialise(small, instance))
+    assert stale(small, instance) == {}
     changed = [
         replace(m, version=m.version + 1, function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics
     ]
     monkeypatch.setattr(TRACK, "metrics", tuple(changed))
     Puppet.reset()
+    assert stale(small, instance).keys() == {"turn_metrics"}  # what is below, once that has other data
+    assert stale(small, instance)["turn_metrics"] == {"code"}
     after = versions(materialise(small, instance))
+    assert stale(small, instance) == {}
     assert not Puppet.asked
     assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics"}
     other_data = {name for name in before if before[name][0] != after[name][0]}

@@ -1,7 +1,7 @@
 """A slow provider that logs every request to a file, and a program that runs a suite with it: to be killed.
 
-    python -m eval_pipeline_tests.fakes.logged        evaluates `small` with `logged` through the stages
-    python -m eval_pipeline_tests.fakes.logged run …  the command line, with the provider known to it
+python -m eval_pipeline_tests.fakes.logged        evaluates `small` with `logged` through the stages
+python -m eval_pipeline_tests.fakes.logged run …  the command line, with the provider known to it
 """
 
 import asyncio

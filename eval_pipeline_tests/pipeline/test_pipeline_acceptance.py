@@ -21,9 +21,7 @@ def build(folder: Path) -> None:
         for name, letter in ((A, "a"), (B, "b")):
             file = REAL / f"predictions_claude-sonnet-4-6_run_{letter}.jsonl"
             priced = ["--priced-as", "claude-sonnet-4-6"]
-            commands.append(
-                ["import", "predictions", str(file), "--suite", "sample", "--model-version", name, *priced]
-            )
+            commands.append(["import", "predictions", str(file), "--suite", "sample", "--model-version", name, *priced])
         versions = [f"--model-version={name}" for name in (A, B, "oracle", "null")]
         commands.append(["run", "--suite", "sample", *versions, "--eval-date", DAY, "--no-report"])
         said = [lab.cli(*arguments) for arguments in commands]

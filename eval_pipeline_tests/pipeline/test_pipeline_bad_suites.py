@@ -18,7 +18,9 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     """One home with every kind of broken suite, one run."""
     folders = {name: small.suite(name) for name in ("no_parse", "no_field", "no_track", "no_feature", "twice")}
     (folders["no_parse"] / "cases" / "alpha.yaml").write_text("id: alpha\nturns: [\n")
-    (folders["no_field"] / "cases" / "alpha.yaml").write_text("id: alpha\nturns:\n  - question: why?\n    program: '5'\n")
+    (folders["no_field"] / "cases" / "alpha.yaml").write_text(
+        "id: alpha\nturns:\n  - question: why?\n    program: '5'\n"
+    )
     (folders["no_track"] / "suite.yaml").write_text("name: no_track\nversion: '1'\ntrack: chess\ncases: cases/*.yaml\n")
     small.suite("no_feature", [case("zeta", ("50", 50.0), features={"has_type3_question": True})])
     small.suite("twice", [{**TWO_CASES[0], "id": "omega"}])
@@ -63,7 +65,10 @@ def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab)
         ({"provider": "oracle", "price": {"input": "cheap", "output": 1}}, "price.input"),
         ({"provider": "oracle", "price": {"input": 1}}, "price.output: is missing"),
         ({"provider": "oracle", "price": {"input": -1, "output": 1}}, "price.input"),
-        ({"provider": "oracle", "price": {"in": 1, "input": 1, "output": 1}}, "price.in: unknown field; allowed: input"),
+        (
+            {"provider": "oracle", "price": {"in": 1, "input": 1, "output": 1}},
+            "price.in: unknown field; allowed: input",
+        ),
         ({"provider": "oracle", "history": "none"}, "history"),
         ({"provider": "simulated", "options": {"rates": {"sign_error": 2}}}, "options.rates"),
     ],
@@ -149,7 +154,9 @@ def test_predictions_that_are_no_text_or_not_there_are_told_in_a_sentence(lab: L
 def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     lab.suite()
     lab.versions()
-    said = lab.cli(*predictions(lab, row("alpha", 0), row("beta", 0, "84", unit="percent", input_tokens=5, output_tokens=2)))
+    said = lab.cli(
+        *predictions(lab, row("alpha", 0), row("beta", 0, "84", unit="percent", input_tokens=5, output_tokens=2))
+    )
     assert said.code == 0, said.text
     assert "2 predictions imported" in said.out
     assert "1 turns without a prediction count as no answer: small/alpha#1" in said.out
@@ -196,7 +203,9 @@ def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, pu
         told = (folder / "statistics.json").read_text()
         json.loads(told)
         assert "reason" in told
-    ((p50, reason),) = lab.sql("SELECT mean, reason FROM statistics WHERE suite = 'failing' AND metric = 'latency_ms_p50'")
+    ((p50, reason),) = lab.sql(
+        "SELECT mean, reason FROM statistics WHERE suite = 'failing' AND metric = 'latency_ms_p50'"
+    )
     assert p50 is None or p50 == 0
     assert reason
     assert lab.sql("SELECT suite, count(*) FROM errors GROUP BY 1") == [("failing", 3)]

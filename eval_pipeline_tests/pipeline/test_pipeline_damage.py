@@ -1,4 +1,4 @@
-"""Bad input, second half: full disks, damaged files, foreign locks. Nothing recorded is lost, `doctor` says what to do."""
+"""Bad input, second half: full disks, damaged files, foreign locks. Nothing is lost, `doctor` says what to do."""
 
 import resource
 import shutil
@@ -143,9 +143,9 @@ def test_a_damaged_store_is_named_by_query_and_made_anew_by_publish(small: Lab) 
 def test_a_store_that_another_program_holds_open(small: Lab) -> None:
     """Publishing goes on beside it, since it renames a new file over; reading in place says who is in the way."""
     small.evaluate(publish=True)
-    program = f"import duckdb, sys; c = duckdb.connect({str(small.home.store)!r}); print('open', flush=True); sys.stdin.read()"
+    program = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(small.home.store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as foreign:
         assert foreign.stdin is not None
         assert foreign.stdout is not None

@@ -75,7 +75,7 @@ def test_the_failure_modes_found_are_those_that_were_drawn(drawn: Lab) -> None:
 
 
 def test_every_mode_is_as_frequent_as_its_rate_says(drawn: Lab) -> None:
-    """Rates rise with complexity by the odds; a gold that cannot go wrong in the mode drawn shows the next that it can."""
+    """Rates rise with complexity by the odds; a gold that cannot show the mode drawn shows the next that it can."""
     modes, total = list(RATES), sum(RATES.values())
     expected, variance = dict.fromkeys(modes, 0.0), dict.fromkeys(modes, 0.0)
     for case in drawn.workspace().cases(SUITE):
@@ -140,9 +140,7 @@ def test_accuracy_is_what_was_drawn_right_before_and_after_recovery(drawn: Lab) 
         "WHERE metric IN ('correct', 'first_attempt_correct') AND split = 'all'"
     )
     found = {(version, metric): count for version, metric, count in rows}
-    recovered = dict(
-        drawn.sql("SELECT model_version, count(*) FROM finqa_turns WHERE recovery_success GROUP BY ALL")
-    )
+    recovered = dict(drawn.sql("SELECT model_version, count(*) FROM finqa_turns WHERE recovery_success GROUP BY ALL"))
     for version in first:
         assert found[version, "first_attempt_correct"] == first[version]
         assert found[version, "correct"] == first[version] + recovered[version]

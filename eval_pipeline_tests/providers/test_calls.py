@@ -240,26 +240,3 @@ def test_progress_is_told_after_every_question(journal: Journal) -> None:
 
     asyncio.run(ask())
     assert told == [1, 2, 3]
-
-
-def test_a_call_costs_little(journal: Journal) -> None:
-    """At most 80 µs of processor time on a quiet machine; four times that here, as tests run side by side."""
-    count, answer = 3000, Response("x" * 300, usage=Usage(3000, 200))
-
-    class Instant(ScriptedProvider):
-        async def generate(self, call: Call) -> Response:
-            return answer
-
-    calls = iter([make_call(turn) for turn in range(count)])
-
-    async def worker(caller: Caller) -> None:
-        for call in calls:
-            await caller.ask(call)
-
-    async def work() -> None:
-        caller = make_caller(Instant(), journal, concurrency=64)
-        await asyncio.gather(*(worker(caller) for _ in range(64)))
-
-    before = time.process_time()
-    asyncio.run(work())
-    assert (time.process_time() - before) / count < 320e-6

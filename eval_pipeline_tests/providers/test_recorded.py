@@ -1,6 +1,5 @@
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +100,3 @@ def test_wrong_settings_are_refused(fields: dict[str, Any]) -> None:
     version = ModelVersion.model_validate({"name": "r", "provider": "recorded", **fields})
     with pytest.raises(SettingsError, match=r"model version 'r': (predictions: is missing|options: means nothing)"):
         RecordedProvider(version, Environment())
-
-
-def test_ten_thousand_rows_load_fast(tmp_path: Path) -> None:
-    """Under 50 ms on a quiet machine; five times that here."""
-    path = write(tmp_path / "p.jsonl", *({**ROW, "case_id": f"case {n}", "text": "x" * 200} for n in range(10_000)))
-    before = time.process_time()
-    assert len(read_predictions(path)) == 10_000
-    assert time.process_time() - before < 0.25

@@ -190,7 +190,6 @@ def test_a_full_sheet_is_followed_by_no_empty_one(weak: Made, tmp_path: Path) ->
     assert openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames == ["Long"]
 
 
-
 def test_openpyxl_is_not_imported_before_a_workbook_is_made() -> None:
     code = "import sys, eval_pipeline.stages.reporting; sys.exit('openpyxl' in sys.modules)"
     subprocess.run([_python(), "-c", code], check=True)

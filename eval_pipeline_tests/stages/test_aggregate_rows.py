@@ -60,7 +60,9 @@ def test_every_sample_of_a_case_is_a_conversation_of_its_own(lab: Lab, puppet: t
 
 
 def test_cases_that_share_a_cluster_are_one_independent_group(lab: Lab, puppet: type[Puppet]) -> None:
-    lab.suite(cases=[case("a", ("50", 50.0), cluster="page"), case("b", ("50", 50.0), cluster="page"), case("c", ("7", 7.0))])
+    lab.suite(
+        cases=[case("a", ("50", 50.0), cluster="page"), case("b", ("50", 50.0), cluster="page"), case("c", ("7", 7.0))]
+    )
     lab.versions({"name": "puppet", "provider": "puppet"})
     lab.evaluate()
     assert lab.sql("SELECT n, clusters FROM statistics WHERE metric = 'correct' AND split = 'all'") == [(3, 2)]
@@ -111,9 +113,7 @@ def test_splits_have_the_turns_of_their_group(lab: Lab, puppet: type[Puppet]) ->
     assert levels == [(0, 2, 1.0), (1, 1, 0.0)]
 
 
-def test_failed_turns_are_counted_by_class_mode_complexity_recovery_and_shape(
-    lab: Lab, puppet: type[Puppet]
-) -> None:
+def test_failed_turns_are_counted_by_class_mode_complexity_recovery_and_shape(lab: Lab, puppet: type[Puppet]) -> None:
     lab.suite(cases=[case(name, *TWO_TURNS) for name in "abcd"])
     lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 1})
     unknown = '{{"plan": [{{"tool": "compute", "operation": "{}", "args": [1, 2]}}]}}'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -178,16 +177,3 @@ def test_results_are_plain_python_numbers() -> None:
     assert [type(v) for v in (found.n, found.clusters, found.mean, found.se, found.low, found.high)] == [
         int, int, float, float, float, float,
     ]  # fmt: skip
-
-
-def test_a_night_of_estimates_is_cheap() -> None:
-    rng = np.random.default_rng(0)
-    clusters, split = np.sort(rng.integers(0, 2500, 10_000)), rng.integers(0, 29, 10_000)
-    metrics = (rng.random((25, 10_000)) < 0.6).astype(float)
-    estimate_rate(metrics[0], clusters)
-    before = time.process_time()
-    for chosen in [np.ones(10_000, dtype=bool), *(split == s for s in range(29))]:
-        for metric in metrics:
-            estimate_rate(metric[chosen], clusters[chosen])
-    # About 0.06 s; the bound leaves room for a busy machine.
-    assert time.process_time() - before < 0.5

@@ -101,7 +101,7 @@ def test_publishers_wait_for_each_other(record: Record, out: Path) -> None:
 PUBLISHERS = """
 import os, sys
 from pathlib import Path
-import duckdb, pandas  # before forking, so that a publisher is quick to start
+import duckdb, pyarrow.parquet  # before forking, so that a publisher is quick to start
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS, key_of, put_partition

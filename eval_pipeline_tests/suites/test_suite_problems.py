@@ -54,8 +54,20 @@ def problems(folder: Path) -> list[Problem]:
         ("answer: 57", "answer: .nan", 12, "turns.1.answer", "finite number"),
         ("add(50, 7)", "adds(50, 7)", 11, "turns.1.program", "adds"),
         ("question: and more?", "question: ''", 10, "turns.1.question", "at least 1 character"),
-        ("id: one\n", "id: one\nfeatures: {has_type3_question: true}\n", 2, "features.has_type3_question", "not permitted"),
-        ("id: one\n", "id: one\nfeatures:\n  has_type2_question: perhaps\n", 3, "features.has_type2_question", "boolean"),
+        (
+            "id: one\n",
+            "id: one\nfeatures: {has_type3_question: true}\n",
+            2,
+            "features.has_type3_question",
+            "not permitted",
+        ),
+        (
+            "id: one\n",
+            "id: one\nfeatures:\n  has_type2_question: perhaps\n",
+            3,
+            "features.has_type2_question",
+            "boolean",
+        ),
         ("id: one\n", "id: one\ncolour: red\n", 2, "colour", "not permitted"),
         ("id: one\n", "", 1, "id", "Field required"),
         ("id: one\n", "id: [1, 2]\n", 1, "id", "string"),
@@ -170,7 +182,7 @@ def test_a_wrong_header_keeps_the_suites_name_and_says_what_is_wrong(
     (found,) = source.problems
     assert (found.line, found.field) == (line, field)
     assert expected in found.message
-    with pytest.raises(InputError, match="suite.yaml"):
+    with pytest.raises(InputError, match=r"suite\.yaml"):
         load_suite(source)
 
 

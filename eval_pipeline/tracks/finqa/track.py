@@ -63,7 +63,9 @@ class FinqaTrack:
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
     prompt_versions: tuple[str, ...] = VERSIONS
-    versions: Mapping[str, str] = dict.fromkeys(("cases", "parser", "executor", "validator", "evidence", "scorer"), "1")
+    versions: Mapping[str, str] = dict.fromkeys(
+        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
+    )
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_axes: tuple[str, ...] = ("operations", "turn_number", "plan_operations")
     complexity_columns: Mapping[str, str] = {
