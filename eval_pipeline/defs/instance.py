@@ -20,6 +20,8 @@ SETTINGS = """\
 # Written once by eval_pipeline; change it as you like.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 concurrency:
   runs:
     max_concurrent_runs: 2

@@ -3,7 +3,6 @@
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.defs.partitions import model_version
 from eval_pipeline.suites import find_suites
 
 ALL = "all_suites"
@@ -25,7 +24,6 @@ def jobs() -> dg.Definitions:
     every = dg.define_asset_job(
         ALL,
         dg.AssetSelection.groups(*suites),
-        partitions_def=model_version,
         description="Every suite, for one model version.",
     )
     keys = [dg.AssetKey([suite, name]) for suite in suites for name in UNPARTITIONED]
@@ -34,7 +32,6 @@ def jobs() -> dg.Definitions:
         dg.define_asset_job(
             suite_job_name(name),
             dg.AssetSelection.groups(name),
-            partitions_def=model_version,
             description=f"The suite {name}, for one model version.",
         )
         for name in suites

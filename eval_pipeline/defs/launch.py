@@ -11,7 +11,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.instance import open_instance, process_tags, sweep
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
-from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, model_version
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.sensors import unregistered
 from eval_pipeline.defs.suite_assets import suite_definitions
@@ -96,7 +96,7 @@ def _job(evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[tuple[
     loaded = [suite_definitions(evaluation.workspace.suite(suite)) for suite in suites]
     assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
     keys = [asset.key for asset in assets if chosen((asset.key.path[0], asset.key.path[-1]))]
-    job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys), partitions_def=model_version)
+    job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys))
     bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
     return dg.Definitions.merge(bound, *loaded).resolve_job_def(ALL)
 

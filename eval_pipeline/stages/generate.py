@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import UsageError
@@ -55,6 +55,7 @@ def generate(
     guard_scope(workspace, partition, scope)
     cases = cases_in_scope(workspace, partition, scope)
     planned = sum(len(case.turns) for case in cases) * version.samples_per_turn
+    run = replace(run, epoch=effective_epoch(workspace, partition, run.epoch))
     made_from = _made_from(workspace, partition, track, version, scope, run.epoch)
     reused = is_current(workspace, partition, scope, run.epoch)
     counts = Counters()
@@ -97,7 +98,7 @@ def note_run(
         scope=scope.label(),
         turns_planned=sum(len(case.turns) for case in cases) * samples,
         cases_planned=len(cases),
-        epoch=run.epoch,
+        epoch=effective_epoch(workspace, partition, run.epoch),
         calls=counts.calls,
         journal_hits=counts.journal_hits,
         call_errors=counts.failures,
@@ -114,9 +115,19 @@ def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> 
 def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
     """Whether the record holds what `generate` would make; calls that failed and may succeed now are asked again."""
     version, track = workspace.model_version(partition.model_version), workspace.track(partition.suite)
+    epoch = effective_epoch(workspace, partition, epoch)
     made_from = _made_from(workspace, partition, track, version, scope, epoch)
     key, record = RecordKey.of(partition), workspace.record
     return all(record.is_current(table, key, made_from) for table in TABLES) and not _unanswered(workspace, key)
+
+
+def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> str:
+    """The epoch of a run: its own, else that of what the partition holds.
+
+    So a plain run after a nightly or fresh one of the same date keeps those responses, and does not pay again.
+    """
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    return epoch or (header.made_from.get("epoch", "") if header else "")
 
 
 def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:

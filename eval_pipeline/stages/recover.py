@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval_pipeline.core.model import Attempt, Case, Failed, Partition, Ran, Turn
 from eval_pipeline.core.model_versions import ModelVersion
@@ -12,7 +12,7 @@ from eval_pipeline.providers.calls import Counters
 from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts, load_attempts
-from eval_pipeline.stages.generate import prompt_version
+from eval_pipeline.stages.generate import effective_epoch, prompt_version
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
 from eval_pipeline.stages.runs import RunContext
@@ -42,6 +42,7 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
     version = workspace.model_version(partition.model_version)
     track = workspace.track(partition.suite)
     key, record = RecordKey.of(partition), workspace.record
+    run = replace(run, epoch=effective_epoch(workspace, partition, run.epoch))
     made_from = _made_from(workspace, partition, run.epoch)
     reused = is_current(workspace, partition, run.epoch)
     counts, turns = Counters(), 0
@@ -69,6 +70,7 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
 
 def is_current(workspace: Workspace, partition: Partition, epoch: str) -> bool:
     """Whether the record holds what `recover` would make."""
+    epoch = effective_epoch(workspace, partition, epoch)
     made_from, key = _made_from(workspace, partition, epoch), RecordKey.of(partition)
     return all(workspace.record.is_current(table, key, made_from) for table in TABLES)
 

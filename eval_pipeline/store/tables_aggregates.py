@@ -24,7 +24,7 @@ STATISTICS = Table(
     (
         Column("metric", "VARCHAR", "A metric, or a column of `turn_results` such as `correct`; never NULL."),
         Column("split", "VARCHAR", "What the turns were split by; `all` for all turns together; never NULL."),
-        Column("split_value", "VARCHAR", "Which group of the split, as text; NULL with split `all`."),
+        Column("split_value", "VARCHAR", "Which group of the split, as text; `all` with split `all`; never NULL."),
         Column("n", "BIGINT", "Turns with a value (failures of the metric included), from 0; never NULL."),
         _CLUSTERS,
         Column("mean", "DOUBLE", "Mean with failures of the metric counted as 0, in its unit; NULL: no turns."),

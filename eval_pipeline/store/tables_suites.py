@@ -21,7 +21,7 @@ SUITES = Table(
         Column("description", "VARCHAR", "What the suite asks, in the authors' words; empty for none."),
         Column("licence", "VARCHAR", "Licence of the data; NULL: not stated."),
         Column("content_hash", "VARCHAR", "SHA-256 over every file of the suite, 32 hexadecimal digits; never NULL."),
-        Column("files", "JSON", "File name to SHA-256 (32 hexadecimal digits); never NULL."),
+        Column("files", "JSON", "Every file: name, bytes, hash (of SHA-256, 32 hexadecimal digits); never NULL."),
         Column("options", "JSON", "The suite's settings for its track; an empty object for none."),
     ),
     key="suite",

@@ -108,7 +108,7 @@ TURN_RESULTS = Table(
         Column("first_attempt_correct", "BOOLEAN", "The same before any recovery; NULL: the turn could not be scored."),
         Column("score", "DOUBLE", "Graded score of the track, 0..1; NULL: the track has none."),
         Column("outcome", "VARCHAR", "Of the final attempt: `ran`, `failed` or `call_error`; NULL: no attempt made."),
-        Column("error_class", "VARCHAR", "Why the final attempt failed; NULL: it did not fail."),
+        Column("error_class", "VARCHAR", "Why it failed: error class, `wrong_answer` or `call_error`; NULL: right."),
         INPUT_TOKENS,
         OUTPUT_TOKENS,
         Column("tokens", "BIGINT", "Input and output tokens over all attempts; NULL: not told."),
@@ -122,7 +122,7 @@ TURN_RESULTS = Table(
 
 VALIDATION = Table(
     "validation",
-    "One row an attempt: what the track's validator said of its artefact before it ran.",
+    "One row a turn and sample: what the track's validator said of the first attempt before it ran.",
     (
         TURN_ID,
         CASE_ID,
@@ -163,8 +163,8 @@ ERRORS = Table(
         QUESTION,
         Column("expected_answer", "VARCHAR", "The right answer as text; NULL: the track has none."),
         ANSWER,
-        Column("error_class", "VARCHAR", "Why the final attempt failed; NULL: it ran and was wrong."),
-        Column("error_message", "VARCHAR", "The failure's message; NULL: it ran and was wrong."),
+        Column("error_class", "VARCHAR", "Why it failed: error class, `wrong_answer` or `call_error`; never NULL."),
+        Column("error_message", "VARCHAR", "The failure's message, or what was expected and what came; never NULL."),
         Column("failure_mode", "VARCHAR", "The track's name for how a running answer is wrong; NULL: none fits."),
         Column("has_type2_question", "BOOLEAN", "The case mixes two questions; NULL: the data set does not say."),
         Column("has_non_numeric_values", "BOOLEAN", "The case's table has text cells; NULL: the track has no table."),

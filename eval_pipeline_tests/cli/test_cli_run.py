@@ -134,6 +134,10 @@ def test_fresh_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
         (3, 0, False),
         (3, 0, True),
     ]
+    # A plain run of the same date keeps the newer responses, and does not fall back on the older ones either.
+    assert small.cli(*RUN).code == 0
+    assert len(puppet.asked) == 6
+    assert small.one("SELECT count(DISTINCT epoch) FROM runs WHERE epoch <> ''") == 1
 
 
 def test_the_date_is_today_where_none_is_given(small: Lab) -> None:
