@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,19 @@ def files_hash(files: Iterable[tuple[str, Path]]) -> str:
     """SHA-256 over (name, contents) of files in the order of their names, 32 hexadecimal digits."""
     digest = hashlib.sha256()
     for name, path in sorted(files):
-        digest.update(f"{name}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(f"{name}\0{file_hash(path)}\0".encode())
     return digest.hexdigest()[:32]
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's contents, 32 hexadecimal digits; read again only where size or time have changed."""
+    status = path.stat()
+    return _file_hash(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _file_hash(path: Path, inode: int, size: int, changed: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def turn_id(suite: str, case_id: str, index: int) -> str:

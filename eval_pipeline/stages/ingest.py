@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval_pipeline.core.ids import files_hash, json_text, text_hash
+from eval_pipeline.core.ids import file_hash, json_text
 from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
@@ -59,7 +59,7 @@ def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
     reused = cases_current(workspace, suite)
     if not reused:
         cases = tuple(read_cases(source))
-        hashes = {name: text_hash(path.read_text()) for name, path in _source_files(workspace, suite, cases)}
+        hashes = {name: file_hash(path) for name, path in _source_files(workspace, suite, cases)}
         with record.writer(TURNS, key, made_from) as writer:
             writer.write(turn_columns(track, cases))
         with record.writer(CASES, key, made_from) as writer:
@@ -116,7 +116,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
 
 
 def _file_facts(name: str, path: Path) -> dict[str, object]:
-    return {"file": name, "bytes": path.stat().st_size, "hash": files_hash([(name, path)])}
+    return {"file": name, "bytes": path.stat().st_size, "hash": file_hash(path)}
 
 
 def _source_files(workspace: Workspace, suite: str, cases: Sequence[Case]) -> list[tuple[str, Path]]:
