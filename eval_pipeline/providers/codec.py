@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from eval_pipeline.core.model import Json, Response, Usage
 
 _USAGE = tuple((field.name, field.default) for field in fields(Usage))
@@ -23,8 +25,11 @@ def encode_response(response: Response) -> bytes:
         kept["usage"] = told
     if response.metadata:
         kept["metadata"] = dict(response.metadata)
-    # A model may give half of a surrogate pair: what was paid for must not be lost over that.
-    return _encode(kept).encode("utf-8", "surrogatepass")
+    try:
+        return to_json(kept)
+    except PydanticSerializationError:
+        # A model may give half of a surrogate pair: what was paid for must not be lost over that.
+        return _encode(kept).encode("utf-8", "surrogatepass")
 
 
 def decode_response(body: bytes) -> Response:

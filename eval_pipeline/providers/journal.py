@@ -32,7 +32,9 @@ CREATE TABLE IF NOT EXISTS responses(
     written_at INTEGER NOT NULL  -- seconds since 1970
 )"""
 _INSERT = {  # rows a statement → statement, the largest first
-    rows: "INSERT INTO responses(key, body, written_at) VALUES " + ", ".join(["(?, ?, ?)"] * rows)
+    rows: "INSERT INTO responses(key, body, written_at) VALUES "
+    + ", ".join(["(?, ?, ?)"] * rows)
+    + " ON CONFLICT DO NOTHING RETURNING key"
     for rows in (64, 16, 4, 1)
 }
 _GET = "SELECT body FROM responses WHERE key = ?"
@@ -270,19 +272,19 @@ def _insert(connection: sqlite3.Connection, group: list[_Entry], now: int) -> li
     In few statements: each one gives up the GIL and wants it back in competition with the event loop, which with a
     statement a row cost more than the writing itself.
     """
-    known = _known(connection, [entry.key for entry in group])
-    fresh: list[bool] = []
-    rows: list[tuple[str, bytes, int]] = []
-    for entry in group:
-        fresh.append(entry.key not in known)
-        if fresh[-1]:
-            known.add(entry.key)
-            rows.append((entry.key, entry.body, now))
+    rows = {entry.key: (entry.key, entry.body, now) for entry in reversed(group)}  # the first of equal keys stays
+    values = list(rows.values())
+    new: set[str] = set()
     start = 0
-    while start < len(rows):
-        size = next(size for size in _INSERT if size <= len(rows) - start)
-        connection.execute(_INSERT[size], tuple(chain.from_iterable(rows[start : start + size])))
+    while start < len(values):
+        size = next(size for size in _INSERT if size <= len(values) - start)
+        inserted = connection.execute(_INSERT[size], tuple(chain.from_iterable(values[start : start + size])))
+        new.update(row[0] for row in inserted)
         start += size
+    fresh = []
+    for entry in group:
+        fresh.append(entry.key in new)
+        new.discard(entry.key)
     return fresh
 
 
