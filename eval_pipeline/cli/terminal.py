@@ -93,7 +93,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
     if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows([_cell(cell) for cell in row] if sys.stdout.isatty() else row for row in rows)
     elif form == "json":
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
@@ -161,7 +161,15 @@ def _number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 
+# What steers a terminal: C0 but tab and newline, DEL, C1. Answers of models are shown, never obeyed.
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def _cell(value: Any) -> Any:
+    return value.translate(_CONTROLS) if isinstance(value, str) else value
+
+
 def _escaped(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text)
+    return escape(text.translate(_CONTROLS))

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
@@ -72,7 +81,7 @@ def import_suite(workspace: Workspace, form: str, source: Path, name: str, limit
         cases = read_cases(suite)
         problems = [f"{turn.id}: {why}" for case in cases for turn, why in suite.track().check_gold(case)]
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(aside / "before")
         made.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -102,7 +111,7 @@ class PredictionRow(BaseModel):
     turn_index: int = Field(ge=0)
     sample: int = Field(default=0, ge=0)
     response: str | dict[str, Json] | list[Json] | None = None
-    answer: str | float | int | None = None
+    answer: StrictStr | StrictInt | StrictFloat | None = None
     unit: str | None = None
     calculation: str | None = None
     input_tokens: int | None = Field(default=None, ge=0)

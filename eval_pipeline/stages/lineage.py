@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
@@ -23,3 +24,8 @@ def content_hashes(record: Record, partition: Partition, tables: Iterable[Table]
             raise UsageError(f"the record has no {table.name} of {place} yet; materialise what comes before first")
         hashes[table.name] = header.content_hash
     return hashes
+
+
+def combined_hash(record: Record, partition: Partition, tables: Iterable[Table]) -> str:
+    """One hash over all the tables a stage writes: it changes when any of them does."""
+    return json_hash(content_hashes(record, partition, tables))

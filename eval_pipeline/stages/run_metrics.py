@@ -3,10 +3,11 @@
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.base import Metric, Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class MetricRunner:
         for metric, function, inputs in self._metrics:
             try:
                 said = function(*[known[name] for name in inputs])
+                _refuse_non_finite(said)
             except Exception as error:
                 given = {name: known.get(name) for name in inputs}
                 scored.failures.append(MetricFailure(metric.name, given, str(error), traceback.format_exc()))
@@ -63,6 +65,12 @@ class MetricRunner:
                 said = _plain(metric, said)
             known[metric.name] = scored.plain[metric.name] = said
         return scored
+
+
+def _refuse_non_finite(said: Plain) -> None:
+    number = said.value if isinstance(said, MetricResult) else said
+    if isinstance(number, float) and not isfinite(number):
+        raise ValueError(f"the metric gave {number}; a number the data cannot carry is None")
 
 
 def _plain(metric: Metric, said: MetricResult) -> bool | float | str | None:

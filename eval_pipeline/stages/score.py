@@ -8,7 +8,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import ColumnBlocks, Columns
 from eval_pipeline.stages.gather_evidence import load_evidence
-from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.lineage import combined_hash, content_hashes
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.stages.runs import now
 from eval_pipeline.stages.tables import turns_table
@@ -66,7 +66,7 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
     header, failed = record.header(TURN_RESULTS, key), record.header(METRIC_ERRORS, key)
     assert header is not None and failed is not None
     facts = {"turns": header.rows, "accuracy": accuracy(record, key), "metric_errors": failed.rows}
-    return StageResult(header.rows, header.content_hash, reused, facts)
+    return StageResult(header.rows, combined_hash(record, partition, tables), reused, facts)
 
 
 def is_current(workspace: Workspace, partition: Partition) -> bool:
@@ -99,12 +99,16 @@ def accuracy(record: Record, key: RecordKey) -> float | None:
 
 def _scored_turns(workspace: Workspace, partition: Partition, track: Track) -> Iterator[ScoredTurn]:
     evidence = load_evidence(workspace, partition)
+    made_turns = list(attempted_turns(workspace, partition))
+    priced = any(row["usd"] is not None for *_, made in made_turns for row, _ in made)
     runner = MetricRunner(track.metrics)
-    for case, turn, sample, made in attempted_turns(workspace, partition):
+    for case, turn, sample, made in made_turns:
         attempts = [attempt for _, attempt in made]
         values = track.values(case, turn, attempts, evidence.get((turn.id, sample), ()))
         rows = [row for row, _ in made]
-        yield ScoredTurn(track, case, turn, attempts, runner.run(values), spent_on(rows), bool(rows[0]["simulated"]))
+        yield ScoredTurn(
+            track, case, turn, attempts, runner.run(values), spent_on(rows, priced=priced), bool(rows[0]["simulated"])
+        )
 
 
 def _metric_error_rows(item: ScoredTurn) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.ids import json_text, trace_id
+from eval_pipeline.core.ids import canonical_json, json_text, trace_id
 from eval_pipeline.core.model import Attempt, Case, Failed, Json, MetricResult, Ran, Turn
 from eval_pipeline.stages.run_metrics import Scored
 from eval_pipeline.tracks.base import Track
@@ -84,9 +84,15 @@ class ScoredTurn:
         return {"turn_id": turn.id, "case_id": self.case.id, "turn_index": turn.index, "sample": self.final.sample}
 
 
-def spent_on(rows: Sequence[Mapping[str, Any]]) -> Spent:
-    """Totals over the attempts at a turn; calls that failed count nothing."""
+def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
+    """Totals over the attempts at a turn.
+
+    Calls that failed count no tokens; where all did, there is no latency, and no dollars are 0 dollars only for a model
+    that has a price.
+    """
     answered = [row for row in rows if not row["call_error"]]
+    if not answered:
+        return Spent(0, 0, 0.0 if priced else None, None)
     return Spent(
         _total(answered, "input_tokens"),
         _total(answered, "output_tokens"),
@@ -101,9 +107,13 @@ def metric_columns(item: ScoredTurn, versions: Mapping[str, str]) -> dict[str, S
     count = len(plain)
     columns: dict[str, Sequence[Any]] = {name: [value] * count for name, value in item.place().items()}
     labels = [value if isinstance(value, str) else None for value in plain.values()]
+    failed = {name for name, result in said.items() if result.error}
     columns |= {
         "metric": list(plain),
-        "value": [None if value is None or isinstance(value, str) else float(value) for value in plain.values()],
+        "value": [
+            0.0 if name in failed else None if value is None or isinstance(value, str) else float(value)
+            for name, value in plain.items()
+        ],
         "label": labels,
         "scorer_version": [versions[name] for name in plain],
     }
@@ -196,13 +206,13 @@ def error_row(item: ScoredTurn, model_version: str, wide: Mapping[str, Any]) -> 
 
 
 def _context(item: ScoredTurn, attempt: Attempt) -> dict[str, Json]:
-    outcome = attempt.outcome
+    outcome, failure = attempt.outcome, attempt.call_failure
     return {
         "number": attempt.number,
         "artefact": item.track.artefact_json(attempt.artefact) if attempt.artefact is not None else None,
         "response": attempt.response.text if attempt.response else None,
         "result": outcome.value if isinstance(outcome, Ran) else None,
-        "error": outcome.message if isinstance(outcome, Failed) else None,
+        "error": outcome.message if isinstance(outcome, Failed) else failure.message if failure else None,
     }
 
 
@@ -213,4 +223,4 @@ def _total(rows: Sequence[Mapping[str, Any]], column: str) -> Any:
 
 def plain_inputs(values: Mapping[str, Any]) -> str:
     """The inputs of a metric that failed, as JSON; what JSON cannot hold is shown as text."""
-    return json.dumps(values, default=repr, sort_keys=True)
+    return canonical_json(json.loads(json.dumps(values, default=repr)))

@@ -42,7 +42,7 @@ class RatioEstimate:
     reason: str | None
 
 
-def cost_per_success(costs: ArrayLike, successes: ArrayLike) -> RatioEstimate:
+def cost_per_success(costs: ArrayLike, successes: ArrayLike, missing: str = _NO_PRICE) -> RatioEstimate:
     """Cost of one success with an interval on the log of the ratio (statistics.md, "cost_per_correct_answer").
 
     With t_c and y_c what cluster c cost and how often it succeeded, T and S their sums, R = T / S, the linearised error
@@ -54,6 +54,7 @@ def cost_per_success(costs: ArrayLike, successes: ArrayLike) -> RatioEstimate:
         costs: Shape (C,), what each cluster cost in all, not negative; NaN where the price is unknown.
         successes: Shape (C,), how many successes each cluster holds: whole numbers, or booleans for one conversation a
             cluster. The same function serves cost per correct turn, with turns counted.
+        missing: the reason where a cost is NaN.
 
     Returns:
         The ratio; null with a reason without a success (the total is kept), without a price, and without clusters. One
@@ -74,7 +75,7 @@ def cost_per_success(costs: ArrayLike, successes: ArrayLike) -> RatioEstimate:
     if n == 0:
         return RatioEstimate(None, 0, 0, None, None, None, _NO_CONVERSATION)
     if np.isnan(spent).any():
-        return RatioEstimate(None, hits, n, None, None, None, _NO_PRICE)
+        return RatioEstimate(None, hits, n, None, None, None, missing)
     total = float(spent.sum())
     if hits == 0:
         return RatioEstimate(total, 0, n, None, None, None, _NO_SUCCESS)

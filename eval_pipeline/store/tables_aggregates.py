@@ -31,7 +31,9 @@ STATISTICS = Table(
         Column("se", "DOUBLE", f"Standard error of the mean, clustered by conversation; {_UNCERTAIN}."),
         Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
         Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),
-        Column("method", "VARCHAR", "How the interval was made, e.g. `wilson` or `t`; NULL: no interval."),
+        Column(
+            "method", "VARCHAR", "How the interval was made: `wilson_clustered`, `t_clustered` or `none`; never NULL."
+        ),
         Column("failures", "BIGINT", "Turns on which the metric itself failed, from 0; never NULL."),
         Column("mean_without_failures", "DOUBLE", "Mean over the other turns; NULL: there are none."),
         _REASON,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.core.model import Attempt, ErrorClass, Failed, Json
+from eval_pipeline.core.model import Attempt, ErrorClass, Failed, Json, MetricResult
 from eval_pipeline.tracks.base import Metric
 
 CALL_ERROR = "call_error"
@@ -99,6 +99,15 @@ def recovery_score(
     return 0.5 * recovery_success_rate + 0.3 * error_fix_quality + 0.2 * min(recovery_attempts_count / 3, 1)
 
 
+def _success_with_details(attempts_outcomes: Sequence[OutcomeFact]) -> MetricResult | None:
+    """`recovery_success`, with what each attempt did for its details."""
+    success = recovery_success(attempts_outcomes)
+    if success is None:
+        return None
+    details = {"error_message": attempts_outcomes[0][1], "recovery_details": recovery_details(attempts_outcomes)}
+    return MetricResult(float(success), details=details)
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "has_error", has_error, "boolean", "The original attempt failed to run; NULL where its call gave no response."
@@ -106,9 +115,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("recovery_attempts_count", recovery_attempts_count, "count", "Recovery attempts made, from 0; never NULL."),
     Metric(
         "recovery_success",
-        recovery_success,
+        _success_with_details,
         "boolean",
-        "The last recovery attempt ran without error; NULL where none was made.",
+        "The last recovery attempt ran without error; its details tell of each attempt; NULL where none was made.",
     ),
     Metric(
         "recovery_success_rate",

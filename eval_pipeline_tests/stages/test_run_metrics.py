@@ -42,6 +42,13 @@ def test_a_value_that_the_track_does_not_give_is_a_failure_of_the_metric() -> No
     assert scored.results["wants"].error == "KeyError: 'absent'"
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), MetricResult(float("-inf"))])
+def test_what_is_no_number_is_a_failure_of_the_metric(number: Any) -> None:
+    scored = MetricRunner([Metric("odd", lambda: number, "score", "")]).run({})
+    assert scored.plain == {"odd": 0.0}
+    assert "a number the data cannot carry is None" in (scored.results["odd"].error or "")
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "plain"),
     [
@@ -73,7 +80,7 @@ def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
     monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, extra))
     small.evaluate()
     found = small.sql("SELECT turn_id, metric, inputs, message FROM metric_errors")
-    assert found == [("small/alpha#1", "odd", '{"predicted": 57.0}', "57 is too much")]
+    assert found == [("small/alpha#1", "odd", '{"predicted":57.0}', "57 is too much")]
     values = dict(small.sql("SELECT turn_id, (value, error) FROM metrics WHERE metric = 'odd'"))
     assert values["small/alpha#1"] == (0.0, "ArithmeticError: 57 is too much")
     assert values["small/beta#0"] == (1.0, None)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
@@ -26,10 +26,18 @@ attempts = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(attempts, max_size=4))
+@pytest.mark.parametrize("priced", [True, False])
+def test_a_turn_without_an_answer_took_no_tokens_and_no_time_is_known(priced: bool) -> None:
+    failed = {"call_error": "timeout", "input_tokens": None, "output_tokens": None, "usd": None, "latency_ms": None}
+    spent = spent_on([failed, failed], priced=priced)
+    assert (spent.tokens, spent.latency_ms, spent.usd) == (0, None, 0.0 if priced else None)
+
+
+@given(st.lists(attempts, min_size=1, max_size=4))
 def test_what_a_turn_took_is_null_as_soon_as_one_answer_does_not_say(rows: list[dict[str, Any]]) -> None:
-    spent = spent_on(rows)
     answered = [row for row in rows if row["call_error"] is None]
+    assume(answered)
+    spent = spent_on(rows, priced=True)
     for name in ("input_tokens", "output_tokens", "usd", "latency_ms"):
         said = [row[name] for row in answered]
         assert getattr(spent, name) == (None if None in said else sum(said))
@@ -148,3 +156,18 @@ def test_a_stage_says_which_record_it_lacks(small: Lab) -> None:
 
     with pytest.raises(UsageError, match="the record has no cases of small, puppet, 2026-03-01 yet"):
         gather_evidence(small.workspace(), Partition("small", "puppet", date(2026, 3, 1)))
+
+
+@pytest.mark.parametrize("huge", [1e308, -1e308])
+def test_a_number_beyond_all_measure_is_wrong_and_nothing_else(huge: float, lab: Lab, puppet: type[Puppet]) -> None:
+    """Its difference from the expected answer does not fit into a float; the rest of the partition is scored."""
+    lab.suite(cases=[case("one", ("-0.0052", -0.0052), ("7", 7.0))])
+    lab.versions({"name": "puppet", "provider": "puppet"})
+
+    def answer(call: Any) -> Any:
+        return response(number(huge) if call.turn_index == 0 else call.gold.oracle(), 10, 10)
+
+    puppet.answer = staticmethod(answer)
+    lab.evaluate()
+    assert lab.sql("SELECT turn_index, correct FROM turn_results ORDER BY 1") == [(0, False), (1, True)]
+    assert lab.sql("SELECT verdict, value FROM evidence ORDER BY turn_index") == [("different", None), ("equal", 0.0)]

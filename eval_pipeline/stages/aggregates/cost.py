@@ -9,6 +9,9 @@ from eval_pipeline.stages.aggregates.base import Aggregate, Floats, Row, Turns, 
 from eval_pipeline.statistics import RatioEstimate, cost_per_success
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER
 
+NO_TOKENS = "tokens unknown"
+NO_PRICE = "no price for this model"
+
 
 def cost_rows(turns: Turns) -> list[Row]:
     """One row: what the partition took, over what came out right."""
@@ -23,10 +26,10 @@ def cost_rows(turns: Turns) -> list[Row]:
         "correct_turns": int(correct.sum()),
         "turns": len(turns),
     }
-    for unit, spent in (("tokens", tokens), ("usd", usd)):
+    for unit, spent, missing in (("tokens", tokens, NO_TOKENS), ("usd", usd, NO_PRICE)):
         per_cluster = sums(spent, turns.clusters)
-        conversation = cost_per_success(per_cluster, sums(success, turns.clusters))
-        turn = cost_per_success(per_cluster, sums(correct, turns.clusters))
+        conversation = cost_per_success(per_cluster, sums(success, turns.clusters), missing)
+        turn = cost_per_success(per_cluster, sums(correct, turns.clusters), missing)
         row |= _interval(f"{unit}_per_success", conversation) | _interval(f"{unit}_per_correct_turn", turn)
         row["reason" if unit == "tokens" else "usd_reason"] = conversation.reason
     return [row]

@@ -52,19 +52,20 @@ def statistics_rows(turns: Turns) -> list[Row]:
 
 
 def _measures(turns: Turns) -> Iterator[Measure]:
-    yield from (Measure(name, turns.floats(name), True) for name in SHARED_RATES)
-    yield from (Measure(name, turns.floats(name), False) for name in SHARED_MEANS)
     asked: list[tuple[str, int]] = []
     if turns.metric_failures:
         asked = list(zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True))
+
+    def failed(metric: str) -> Mask | None:
+        found = turns.metric_failures.get(metric)
+        return np.array([place in found for place in asked], dtype=bool) if found else None
+
+    primary = failed(turns.track.primary_metric)
+    yield from (Measure(name, turns.floats(name), True, primary) for name in SHARED_RATES)
+    yield from (Measure(name, turns.floats(name), False) for name in SHARED_MEANS)
     for metric in turns.track.metrics:
-        if metric.kind == "label":
-            continue
-        failed = None
-        if metric.name in turns.metric_failures:
-            found = turns.metric_failures[metric.name]
-            failed = np.array([place in found for place in asked], dtype=bool)
-        yield Measure(metric.name, turns.floats(metric.name), metric.kind == "boolean", failed)
+        if metric.kind != "label":
+            yield Measure(metric.name, turns.floats(metric.name), metric.kind == "boolean", failed(metric.name))
 
 
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:

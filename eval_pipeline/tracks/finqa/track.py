@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from math import isfinite
 from random import Random
 from typing import Any
 
@@ -52,6 +53,10 @@ def run_plan(plan: Plan, document: Document) -> Outcome:
         return Ran({"text": answer} if isinstance(answer, str) else result_json(answer.value, answer.percent))
     program = plan.program or Program(())
     return run_program(program, document.table)
+
+
+def _finite(number: float) -> float | None:
+    return number if isfinite(number) else None
 
 
 class FinqaTrack:
@@ -141,14 +146,16 @@ class FinqaTrack:
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
         """One row of kind `value`: equal, different or no_value by the rule of `numerical_match`.
 
-        Its number is the relative difference |p - e| / |e|; None for texts and where the expected answer is 0.
+        Its number is the relative difference |p - e| / |e|; None for texts, where the expected answer is 0, and where
+        it is beyond any float.
         """
         gold: Gold = turn.gold
         predicted, percent = _prediction(final)
         difference = relative = None
         if isinstance(predicted, float) and isinstance(gold.expected, float):
-            difference = abs(predicted - gold.expected)
-            relative = difference / abs(gold.expected) if gold.expected else None
+            difference = _finite(abs(predicted - gold.expected))
+            if difference is not None and gold.expected:
+                relative = _finite(difference / abs(gold.expected))
         verdict = "different"
         if predicted is None:
             verdict = "no_value"

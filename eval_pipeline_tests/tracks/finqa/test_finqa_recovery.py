@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import Attempt, ErrorClass, Failed
+from eval_pipeline.core.model import Attempt, ErrorClass, Failed, MetricResult
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.recovery import attempt_outcomes, classify_exception, fix_quality, recovery_details
 
@@ -24,7 +24,12 @@ def test_golden(row: dict[str, Any]) -> None:
     outcomes = tuple((name, None if name is None else f"a {name}") for name in row["outcomes"])
     known: dict[str, Any] = {"attempts_outcomes": outcomes}
     for metric in recovery.METRICS:
-        known[metric.name] = metric.function(*[known[name] for name in metric.inputs()])
+        said = metric.function(*[known[name] for name in metric.inputs()])
+        if isinstance(said, MetricResult):
+            assert said.details == {"error_message": outcomes[0][1], "recovery_details": recovery_details(outcomes)}
+            assert said.value is not None
+            said = bool(said.value)
+        known[metric.name] = said
     columns = {
         "has_error": "has_error",
         "recovery_attempts_count": "attempts",
