@@ -1,5 +1,6 @@
 """Options that several commands share, and what becomes of them."""
 
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,3 +80,26 @@ def parse_gates(texts: list[str] | None) -> dict[str, float]:
         except ValueError as error:
             raise UsageError(f"'{text}' is no gate; expected METRIC=VALUE, e.g. correct=0.8") from error
     return gates
+
+
+def check_gates(workspace: "Workspace", gates: Mapping[str, float], pairs: Iterable[tuple[str, str]]) -> None:
+    """Refuses gates on what an evaluation of a (model version, suite) will not have, before anything is asked.
+
+    Raises:
+        UsageError: with the known metrics.
+    """
+    if not gates:
+        return
+    from eval_pipeline.stages.aggregates.statistics import SHARED_MEANS, SHARED_RATES
+
+    shared = {*SHARED_RATES, *SHARED_MEANS, "conversation_success", "latency_ms_p50", "latency_ms_p95"}
+    for version, suite in pairs:
+        if not workspace.suite(suite).header:
+            continue  # the run says what is wrong with it
+        samples = workspace.model_version(version).samples_per_turn
+        repeated = {f"pass{sign}{k}" for sign in "@^" for k in range(1, samples + 1) if samples > 1}
+        own = {metric.name for metric in workspace.track(suite).metrics if metric.kind != "label"}
+        known = shared | own | repeated
+        for metric in gates:
+            if metric not in known:
+                raise UsageError(f"{suite} has no metric '{metric}'; metrics: {', '.join(sorted(known))}")

@@ -15,6 +15,7 @@ from eval_pipeline.cli.options import (
     Tags,
     Versions,
     askable_pairs,
+    check_gates,
     model_version_names,
     open_workspace,
     parse_day,
@@ -68,6 +69,7 @@ def run(
     partitions = [Partition(name, version, day) for version, name in pairs]
     if not partitions:
         raise UsageError(f"nothing to run: there is no {'active model version' if suites else 'suite'}")
+    check_gates(workspace, gates, pairs)
     for partition in partitions:
         guard_scope(workspace, partition, scope)
     problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report)
@@ -87,6 +89,7 @@ def plan(
     seed: Seed = 0,
     case: CaseIds = None,
     tag: Tags = None,
+    eval_date: EvalDate = None,
     fresh: Fresh = False,
 ) -> None:
     """Says what a run would ask and cost, without asking anything."""
@@ -98,9 +101,9 @@ def plan(
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()))
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
-    epoch = _epoch(fresh)
+    day, epoch = parse_day(eval_date), _epoch(fresh)
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
-    plans = [make_plan(workspace, name, version, scope, epoch) for version, name in pairs]
+    plans = [make_plan(workspace, Partition(name, version, day), scope, epoch) for version, name in pairs]
     console.print(plan_table(plans))
 
 

@@ -8,13 +8,18 @@ from pathlib import Path
 
 import dagster as dg
 import psutil
+import yaml
 from dagster._core.instance import InstanceRef
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.defs.storage import ReusingSqliteStorage
 
-HOST, PID, STARTED = "eval_pipeline/host", "eval_pipeline/pid", "eval_pipeline/process_started"
+PROCESS = "eval_pipeline/process"
+"""Tag that says which process does a run: run, host, process id and start. Names the run, since a re-execution copies
+the tags of its parent."""
 UNFINISHED = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+
+STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
 
 SETTINGS = """\
 # Written once by eval_pipeline; change it as you like.
@@ -42,7 +47,8 @@ def prepare(home: Home) -> Path:
 
 def serve(home: Home, host: str, port: int) -> int:
     """Runs `dagster dev` on the home until it ends; returns its exit code."""
-    prepare(home)
+    with open_instance(home) as instance:
+        sweep(instance)
     workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
     target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
     command = [sys.executable, "-m", "dagster", "dev", *target, "--host", host, "--port", str(port)]
@@ -50,8 +56,11 @@ def serve(home: Home, host: str, port: int) -> int:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """The instance that the UI of this home shows too."""
+    """The instance that the UI of this home shows too; a storage that the user has set is kept."""
     folder = str(prepare(home))
+    settings = yaml.safe_load((home.dagster / "dagster.yaml").read_text()) or {}
+    if STORAGE_SETTINGS & settings.keys():
+        return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder))
     storage = {
         "module": ReusingSqliteStorage.__module__,
         "class": "ReusingSqliteStorage",
@@ -60,17 +69,35 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides={"storage": {"custom": storage}}))
 
 
-def process_tags() -> dict[str, str]:
-    """Tags by which `sweep` recognises the process of a run."""
-    started = psutil.Process().create_time()
-    return {HOST: socket.gethostname(), PID: str(os.getpid()), STARTED: f"{started:.2f}"}
+def process_tag(run_id: str) -> str:
+    """Value of the tag by which `sweep` recognises this process as that of the run."""
+    return f"{run_id} {socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
+
+
+def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
+    """The tags of a run, those added since its launch among them; notes this process as the one that does it.
+
+    Every step asks, and all steps of a run are in one process (`in_process_executor`).
+    """
+    mine = process_tag(run.run_id)
+    if run.tags.get(PROCESS) == mine:
+        return dict(run.tags)
+    known = instance.get_run_by_id(run.run_id)
+    tags = dict(known.tags if known else run.tags)
+    if tags.get(PROCESS) != mine:
+        instance.add_run_tags(run.run_id, {PROCESS: mine})
+    return tags | {PROCESS: mine}
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids."""
+    """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids.
+
+    Runs of which that is not known (not begun, or tags copied from another run) are left alone.
+    """
     swept = []
     for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
-        if run.tags.get(HOST) == socket.gethostname() and not _alive(run.tags[PID], run.tags[STARTED]):
+        run_id, host, pid, started = (run.tags.get(PROCESS, "").split(" ") + [""] * 4)[:4]
+        if run_id == run.run_id and host == socket.gethostname() and not _alive(pid, started):
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)

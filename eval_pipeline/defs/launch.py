@@ -4,12 +4,13 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.instance import open_instance, process_tags, sweep
+from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.resources import Evaluation
@@ -63,7 +64,7 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
-    tags = {name: value for name, value in tags.items() if value} | process_tags()
+    tags = {name: value for name, value in tags.items() if value}
     evaluation = Evaluation(workspace, progress)
     skipped = () if request.with_report else ("report",)
     read: set[str] = set()
@@ -75,8 +76,12 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
         # Files and cases are read by the first run that needs them.
         done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
         job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
+        run_id = str(uuid4())
+        own = tags | {PROCESS: process_tag(run_id)}
         try:
-            result = job.execute_in_process(QUIET, instance, partition_key=name, tags=tags, raise_on_error=False)
+            result = job.execute_in_process(
+                QUIET, instance, partition_key=name, tags=own, run_id=run_id, raise_on_error=False
+            )
         except dg.DagsterExecutionInterruptedError:
             raise KeyboardInterrupt from None
         if _interrupted(result):

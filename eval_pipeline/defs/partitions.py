@@ -5,6 +5,7 @@ from datetime import date
 
 import dagster as dg
 
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.scope import FULL, Scope
@@ -29,15 +30,29 @@ def run_scope(tags: Mapping[str, str]) -> Scope:
     return Scope.from_label(tags.get(SCOPE, FULL))
 
 
+def date_tag(suite: str, makes_generations: bool) -> str:
+    """The tag that fixes the date of a suite in a run launched without one.
+
+    Runs that ask are of one day; without asking, each suite has the date of what it builds on.
+    """
+    return EVAL_DATE if makes_generations else f"{EVAL_DATE}/{suite}"
+
+
 def run_partition(
     suite: str, key: str, tags: Mapping[str, str], workspace: Workspace, upstream: Iterable[Table] = ()
 ) -> Partition:
     """Suite, model version and evaluation date of an asset run.
 
-    The date is the run's tag, else the newest one among the upstream files, else today.
+    The date is the suite's or the run's tag, else the newest one among the upstream files, else today.
+
+    Raises:
+        UsageError: the tag is no date.
     """
-    if EVAL_DATE in tags:
-        return Partition(suite, key, date.fromisoformat(tags[EVAL_DATE]))
+    if fixed := tags.get(date_tag(suite, makes_generations=False)) or tags.get(EVAL_DATE):
+        try:
+            return Partition(suite, key, date.fromisoformat(fixed))
+        except ValueError as error:
+            raise UsageError(f"the run's tag {EVAL_DATE} is '{fixed}'; expected YYYY-MM-DD") from error
     dates = [
         found.eval_date
         for table in upstream

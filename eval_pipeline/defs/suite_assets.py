@@ -1,19 +1,21 @@
 """The chain of assets of every suite, from one factory. An asset runs a stage and reports what came out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import dagster as dg
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.describe import check_result, column_schema, metadata
-from eval_pipeline.defs.partitions import model_version, run_context, run_partition, run_scope
+from eval_pipeline.defs.instance import tags_now
+from eval_pipeline.defs.partitions import EVAL_DATE, date_tag, model_version, run_context, run_partition, run_scope
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
 from eval_pipeline.stages.check import ENDS_CHECKED, check_ends, check_gold
-from eval_pipeline.stages.workspace import StageResult
+from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store import tables
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.base import load_track
@@ -48,8 +50,9 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
         owners=OWNERS,
         tags=_tags(source),
     )
-    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
+            tags_now(context.instance, context.run)
             return _result(ingest.ingest_files(evaluation.workspace, source.name))
 
     return asset
@@ -81,8 +84,9 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
         owners=OWNERS,
         tags=_tags(source),
     )
-    def asset(evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
+            tags_now(context.instance, context.run)
             workspace = evaluation.workspace
             result = ingest.ingest_cases(workspace, source.name)
             track, found = workspace.track(source.name), workspace.cases(source.name)
@@ -96,7 +100,11 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
 
 
 def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
-    """The asset of one partitioned step."""
+    """The asset of one partitioned step.
+
+    Generations are skipped, and with them all that follows, where the model version has no predictions for the suite.
+    """
+    asks = step.name == "generations"
     key = dg.AssetKey([source.name, step.name])
 
     @dg.asset(
@@ -114,18 +122,41 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
         group_name=source.name,
         owners=OWNERS,
         tags=_tags(source),
+        output_required=not asks,
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
+    ) -> Iterator[dg.MaterializeResult]:
         with readable_errors():
-            tags, workspace = context.run.tags, evaluation.workspace
-            upstream = () if step.name == "generations" else (tables.GENERATIONS,)
-            partition = run_partition(source.name, context.partition_key, tags, workspace, upstream)
+            tags, workspace = tags_now(context.instance, context.run), evaluation.workspace
+            if asks and not workspace.model_version(context.partition_key).answers(source.name):
+                context.log.info(f"'{context.partition_key}' has no predictions for '{source.name}': skipped")
+                return
+            partition = _dated_partition(context, source.name, tags, workspace)
             run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
             result = step.execute(run)
             verdicts = [check_result(check.name, check.verdict(workspace, partition)) for check in step.checks]
-            return _result(result, partition.eval_date.isoformat(), verdicts)
+        yield _result(result, partition.eval_date.isoformat(), verdicts)
 
     return asset
+
+
+def _dated_partition(
+    context: dg.AssetExecutionContext, suite: str, tags: Mapping[str, str], workspace: Workspace
+) -> Partition:
+    """The partition of a step; the first step of a run launched without a date fixes it for those that follow.
+
+    Else midnight, or a later date in the record, would part them.
+    """
+    asks = dg.AssetKey([suite, "generations"]) in context.job_def.asset_layer.selected_asset_keys
+    # Another suite of the run, that asks, may have fixed the date of those that do.
+    if EVAL_DATE in tags and EVAL_DATE not in context.run.tags and not asks:
+        tags = {name: value for name, value in tags.items() if name != EVAL_DATE}
+    upstream = () if asks else (tables.GENERATIONS,)
+    partition = run_partition(suite, context.partition_key, tags, workspace, upstream)
+    if not {EVAL_DATE, date_tag(suite, asks)} & tags.keys():
+        context.instance.add_run_tags(context.run.run_id, {date_tag(suite, asks): partition.eval_date.isoformat()})
+    return partition
 
 
 @contextmanager

@@ -141,12 +141,12 @@ class Evaluation:
 
     @cached_property
     def planned(self) -> Planned:
-        """From the last run that asked the model."""
+        """From the last run that had the scope of what was generated."""
         scope = self._header(tables.GENERATIONS).made_from.get("scope", "full")
         key = RecordKey.of(self.partition)
         if self._record.header(tables.RUNS, key) is None:
             return Planned(scope)
-        rows = [row for row in self._record.read(tables.RUNS, key).to_pylist() if row["scope"] is not None]
+        rows = [row for row in self._record.read(tables.RUNS, key).to_pylist() if row["scope"] == scope]
         if not rows:
             return Planned(scope)
         last = max(rows, key=lambda row: row["started_at"])

@@ -3,22 +3,32 @@
 import numpy as np
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.scope import FULL
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.statistics import Estimate, estimate_mean
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import TURN_RESULTS
+from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
 
 COLUMNS = ["turn_id", "sample", "cluster", "correct"]
 
 
 def newest_partition(workspace: Workspace, suite: str, model_version: str) -> Partition | None:
-    """The newest evaluation of a suite and model version in the record."""
+    """The newest evaluation of a suite and model version in the record: of the full suite, else of a part.
+
+    As the `latest_*` views choose.
+    """
     dates = [
         key.eval_date
         for key in workspace.record.partitions(TURN_RESULTS)
         if (key.suite, key.model_version) == (suite, model_version) and key.eval_date is not None
     ]
-    return Partition(suite, model_version, max(dates)) if dates else None
+    newest_first = [Partition(suite, model_version, day) for day in sorted(dates, reverse=True)]
+    return next((found for found in newest_first if _is_full(workspace, found)), next(iter(newest_first), None))
+
+
+def _is_full(workspace: Workspace, partition: Partition) -> bool:
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    return header is not None and header.made_from.get("scope") == FULL
 
 
 def paired_difference(workspace: Workspace, partition: Partition, baseline: Partition) -> Estimate:

@@ -9,9 +9,8 @@ from random import Random
 
 from eval_pipeline.core.model import Attempt, Case, Json, Partition, Response, Turn
 from eval_pipeline.stages.ask import parse_response, run_artefact
-from eval_pipeline.stages.generate import cases_in_scope, planned_scope
+from eval_pipeline.stages.generate import planned_cases
 from eval_pipeline.stages.run_metrics import MetricRunner
-from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
@@ -113,8 +112,7 @@ def check_every_turn_once(workspace: Workspace, partition: Partition) -> Verdict
     """Every planned turn and sample has exactly one result."""
     record, key = workspace.record, RecordKey.of(partition)
     version = workspace.model_version(partition.model_version)
-    scope = Scope.from_label(planned_scope(workspace, partition))
-    cases = cases_in_scope(workspace, partition, scope)
+    cases = planned_cases(workspace, partition)
     samples = range(version.samples_per_turn)
     planned = {(turn.id, sample) for case in cases for turn in case.turns for sample in samples}
     table = record.read(TURN_RESULTS, key, ["turn_id", "sample"])

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from eval_pipeline import __version__
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.ids import json_hash, json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Partition, Turn
 from eval_pipeline.core.model_versions import ModelVersion
@@ -18,10 +18,11 @@ from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
 from eval_pipeline.stages.registration import register_model_version
-from eval_pipeline.stages.runs import RunContext, record_run
+from eval_pipeline.stages.runs import FAILED, RUNNING, RunContext, now, partition_lock, record_run, run_rows
 from eval_pipeline.stages.scope import FULL, Scope, failed_cases
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
 from eval_pipeline.tracks.base import Track
 
@@ -43,40 +44,55 @@ def generate(
 ) -> StageResult:
     """Asks the model version every turn of the scope and records prompts, responses, artefacts and outcomes.
 
-    Responses that the journal holds are not asked for again; nothing at all is done where the record is current.
+    Responses that the journal holds are not asked for again; nothing at all is done where the record is current. Of two
+    runs of one partition the later one waits for the other.
 
     Raises:
         UsageError: an unknown name, or a partial scope over a full evaluation of the same date.
         FatalCallError: no call can succeed.
     """
+    workspace.model_version(partition.model_version)
+    workspace.track(partition.suite)
+    guard_scope(workspace, partition, scope)
+    with partition_lock(workspace, partition, progress):
+        # The run that this one waited for may have been a full evaluation.
+        guard_scope(workspace, partition, scope)
+        return _generate(workspace, partition, run, scope, progress)
+
+
+def _generate(
+    workspace: Workspace, partition: Partition, run: RunContext, scope: Scope, progress: Progress
+) -> StageResult:
+    """As `generate`, for the one run that holds the partition's lock."""
     version = workspace.model_version(partition.model_version)
     track = workspace.track(partition.suite)
     key, record = RecordKey.of(partition), workspace.record
-    guard_scope(workspace, partition, scope)
     cases = cases_in_scope(workspace, partition, scope)
     planned = sum(len(case.turns) for case in cases) * version.samples_per_turn
     run = replace(run, epoch=effective_epoch(workspace, partition, run.epoch))
-    made_from = _made_from(workspace, partition, track, version, scope, run.epoch)
-    reused = is_current(workspace, partition, scope, run.epoch)
+    made_from = _made_from(workspace, partition, track, version, scope, cases, run.epoch)
+    reused = _is_made(workspace, key, made_from)
     counts = Counters()
+    _open_run(workspace, partition, run, scope, cases)
     if not reused:
-        provider = provider_for(workspace, version)
-        register_model_version(workspace, version, provider)
-        units = list(plan_units(cases, version))
-        label = f"{partition.suite} · {partition.model_version} · generations"
-        progress.start(label, planned)
-        with ExitStack() as stack:
-            writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
-            sink = AttemptSink(track, version, provider.simulated, *writers)
-            ordered = _Ordered(sink)
-            asking = _ask_all(
-                workspace, partition, run.epoch, version, provider, track, units, ordered, progress, label
-            )
-            counts = asyncio.run(asking)
-            sink.flush()
-        keep_attempts(workspace, partition, GENERATIONS, sink.made)
-        progress.finish(label)
-    note_run(workspace, partition, run, scope, counts)
+        with closing_failed(workspace, partition, run.run_id, counts):
+            provider = provider_for(workspace, version)
+            register_model_version(workspace, version, provider)
+            units = list(plan_units(cases, version))
+            label = f"{partition.suite} · {partition.model_version} · generations"
+            progress.start(label, planned)
+            with ExitStack() as stack:
+                writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
+                sink = AttemptSink(track, version, provider.simulated, *writers)
+                ordered = _Ordered(sink)
+                asking = _ask_all(
+                    workspace, partition, run.epoch, version, provider, track, units, ordered, counts, progress, label
+                )
+                asyncio.run(asking)
+                sink.flush()
+            keep_attempts(workspace, partition, GENERATIONS, sink.made)
+            progress.finish(label)
+        record_run(workspace, partition, run.run_id, counts)
     header = record.header(GENERATIONS, key)
     assert header is not None
     facts = {"turns": planned, "calls": counts.calls, "journal_hits": counts.journal_hits}
@@ -84,24 +100,44 @@ def generate(
     return StageResult(header.rows, header.content_hash, reused, facts)
 
 
-def note_run(
-    workspace: Workspace, partition: Partition, run: RunContext, scope: Scope, counts: Counters | None = None
-) -> None:
-    """Puts the run into `runs`, with what its generations took."""
-    counts = counts or Counters()
-    cases = cases_in_scope(workspace, partition, scope)
+def note_run(workspace: Workspace, partition: Partition, run: RunContext, scope: Scope) -> None:
+    """Puts a run that need not ask into `runs`."""
+    run = replace(run, epoch=effective_epoch(workspace, partition, run.epoch))
+    _open_run(workspace, partition, run, scope, cases_in_scope(workspace, partition, scope))
+
+
+def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> None:
+    """Puts a run that goes on from generations made by another one into `runs`, with what the partition holds."""
+    if not any(row["run_id"] == run_id for row in run_rows(workspace, partition, ["run_id"])):
+        run = RunContext(run_id, recorded_epoch(workspace, partition))
+        scope = Scope.from_label(planned_scope(workspace, partition))
+        _open_run(workspace, partition, run, scope, planned_cases(workspace, partition))
+
+
+@contextmanager
+def closing_failed(workspace: Workspace, partition: Partition, run_id: str, counts: Counters) -> Iterator[None]:
+    """Notes in `runs` what was asked until an exception, and that the run failed."""
+    try:
+        yield
+    except BaseException:
+        with suppress(EvalError):  # what ended the run is what has to be told
+            record_run(workspace, partition, run_id, counts, status=FAILED, finished_at=now())
+        raise
+
+
+def _open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: Scope, cases: Sequence[Case]) -> None:
     samples = workspace.model_version(partition.model_version).samples_per_turn
     record_run(
         workspace,
         partition,
         run.run_id,
+        Counters(),
+        status=RUNNING,
+        finished_at=None,
         scope=scope.label(),
         turns_planned=sum(len(case.turns) for case in cases) * samples,
         cases_planned=len(cases),
-        epoch=effective_epoch(workspace, partition, run.epoch),
-        calls=counts.calls,
-        journal_hits=counts.journal_hits,
-        call_errors=counts.failures,
+        epoch=run.epoch,
         software=json_text({"eval_pipeline": __version__, "genai-prices": price_version()}),
     )
 
@@ -112,22 +148,52 @@ def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> 
     return scope.select(workspace.cases(partition.suite), failed)
 
 
+def planned_cases(workspace: Workspace, partition: Partition) -> list[Case]:
+    """The cases that the partition's generations were made for.
+
+    What had failed when they were made cannot be told from what has failed today: there the generations say it.
+    """
+    scope = Scope.from_label(planned_scope(workspace, partition))
+    if not scope.failed:
+        return cases_in_scope(workspace, partition, scope)
+    table = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["case_id"])
+    asked = set(table["case_id"].unique().to_pylist())
+    return [case for case in workspace.cases(partition.suite) if case.id in asked]
+
+
 def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
     """Whether the record holds what `generate` would make; calls that failed and may succeed now are asked again."""
     version, track = workspace.model_version(partition.model_version), workspace.track(partition.suite)
     epoch = effective_epoch(workspace, partition, epoch)
-    made_from = _made_from(workspace, partition, track, version, scope, epoch)
-    key, record = RecordKey.of(partition), workspace.record
-    return all(record.is_current(table, key, made_from) for table in TABLES) and not _unanswered(workspace, key)
+    cases = cases_in_scope(workspace, partition, scope)
+    made_from = _made_from(workspace, partition, track, version, scope, cases, epoch)
+    return _is_made(workspace, RecordKey.of(partition), made_from)
 
 
 def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> str:
-    """The epoch of a run: its own, else that of what the partition holds.
+    """The epoch of a run: its own, else that of a later run that did not end, else that of what the partition holds.
 
-    So a plain run after a nightly or fresh one of the same date keeps those responses, and does not pay again.
+    So a plain run after a nightly or fresh one of the same date keeps those responses, or goes on with those that had
+    arrived when it was killed, and does not pay again.
     """
+    if epoch:
+        return epoch
+    recorded = recorded_epoch(workspace, partition)
+    columns = ["status", "epoch", "started_at", "calls", "journal_hits"]
+    rows = sorted(run_rows(workspace, partition, columns), key=lambda row: row["started_at"])
+    for row in reversed(rows):
+        if row["status"] in {RUNNING, FAILED}:
+            return row["epoch"] or ""
+        # A run that only published says nothing of which generations are newer.
+        if (row["epoch"] or "") == recorded and (row["calls"] or row["journal_hits"]):
+            break
+    return recorded
+
+
+def recorded_epoch(workspace: Workspace, partition: Partition) -> str:
+    """The epoch of the generations in the record; the first where there are none."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
-    return epoch or (header.made_from.get("epoch", "") if header else "")
+    return header.made_from.get("epoch", "") if header else ""
 
 
 def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
@@ -168,11 +234,18 @@ def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> Non
 
 
 def _made_from(
-    workspace: Workspace, partition: Partition, track: Track, version: ModelVersion, scope: Scope, epoch: str
+    workspace: Workspace,
+    partition: Partition,
+    track: Track,
+    version: ModelVersion,
+    scope: Scope,
+    selected: Sequence[Case],
+    epoch: str,
 ) -> Mapping[str, str]:
     cases = workspace.record.header(CASES, RecordKey(suite=partition.suite))
     predictions = version.predictions.get(partition.suite)
-    versions = {name: track.versions[name] for name in ("parser", "executor", "validator")}
+    selection = {} if scope.is_full else {"selection": json_hash(sorted(case.id for case in selected))}
+    versions = {name: track.versions[name] for name in ("parser", "executor", "validator", "damage")}
     return {
         "cases": cases.content_hash if cases else "",
         "identity": version.identity_hash(),
@@ -184,13 +257,19 @@ def _made_from(
         "scope": scope.label(),
         "epoch": epoch,
         "stage": VERSION,
+        **selection,
         **versions,
     }
 
 
-def _unanswered(workspace: Workspace, key: RecordKey) -> bool:
+def _is_made(workspace: Workspace, key: RecordKey, made_from: Mapping[str, str]) -> bool:
+    made = all(workspace.record.is_current(table, key, made_from) for table in TABLES)
+    return made and not unanswered(workspace, GENERATIONS, key)
+
+
+def unanswered(workspace: Workspace, table: Table, key: RecordKey) -> bool:
     """Whether asking again may help: a call failed for another reason than that there is no prediction."""
-    errors = set(workspace.record.read(GENERATIONS, key, ["call_error"])["call_error"].unique().to_pylist())
+    errors = set(workspace.record.read(table, key, ["call_error"])["call_error"].unique().to_pylist())
     return bool(errors - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
 
 
@@ -203,11 +282,13 @@ async def _ask_all(
     track: Track,
     units: Sequence[Unit],
     ordered: "_Ordered",
+    counts: Counters,
     progress: Progress,
     label: str,
-) -> Counters:
+) -> None:
     prompts = prompt_version(version, track)
     async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
+        caller.counters = counts  # the run's own, which also an exception leaves behind
         asker = Asker(track, partition.suite, caller, executor, provider.recorded)
         waiting = iter(enumerate(units))
 
@@ -217,7 +298,6 @@ async def _ask_all(
                 progress.advance(label, len(unit.turns))
 
         await run_together([worker() for _ in range(min(version.concurrency, len(units)))])
-        return caller.counters
 
 
 async def _ask_unit(asker: Asker, version: ModelVersion, unit: Unit, prompts: str) -> list[Asked]:

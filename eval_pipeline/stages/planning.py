@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from eval_pipeline.core.model import Case, Usage
+from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import TurnGold, history_texts
-from eval_pipeline.stages.generate import plan_units, prompt_version
+from eval_pipeline.stages.generate import effective_epoch, plan_units, prompt_version
 from eval_pipeline.stages.model_calls import provider_for
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Workspace
@@ -47,14 +47,18 @@ class Plan:
         return self.turns - self.journalled
 
 
-def plan(workspace: Workspace, suite: str, model_version: str, scope: Scope, epoch: str = "") -> Plan:
+def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> Plan:
     """Plans without asking anything. Conversations with `history: own` are planned as if the gold answers were given.
+
+    As in a run, no epoch means that of what the partition holds.
 
     Raises:
         InputError: the suite's files are wrong.
         UsageError: an unknown name.
     """
-    version = workspace.model_version(model_version)
+    suite = partition.suite
+    version = workspace.model_version(partition.model_version)
+    epoch = effective_epoch(workspace, partition, epoch)
     cases = scope.select(read_cases(workspace.suite(suite)))
     calls = _calls(workspace, suite, version, cases)
     with Journal(workspace.home.journal) as journal:
@@ -66,7 +70,7 @@ def plan(workspace: Workspace, suite: str, model_version: str, scope: Scope, epo
     tokens_in = -(-characters // CHARACTERS_PER_TOKEN)
     tokens_out = version.max_tokens * len(open_calls)
     usd = cost_usd(version, Usage(tokens_in, tokens_out), date.today().isoformat())
-    return Plan(suite, model_version, len(calls), len(calls) - len(open_calls), tokens_in, tokens_out, usd)
+    return Plan(suite, version.name, len(calls), len(calls) - len(open_calls), tokens_in, tokens_out, usd)
 
 
 def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:

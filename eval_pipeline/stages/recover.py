@@ -12,10 +12,16 @@ from eval_pipeline.providers.calls import Counters
 from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts, load_attempts
-from eval_pipeline.stages.generate import effective_epoch, prompt_version
+from eval_pipeline.stages.generate import (
+    closing_failed,
+    note_later_run,
+    prompt_version,
+    recorded_epoch,
+    unanswered,
+)
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
-from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.runs import RUNNING, RunContext, partition_lock, record_run
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
@@ -37,31 +43,39 @@ class Broken:
 def recover(workspace: Workspace, partition: Partition, run: RunContext, progress: Progress) -> StageResult:
     """Asks again, up to `max_recovery_attempts` times, where executing the generation failed.
 
-    Wrong but running answers and calls that failed are left alone, and so are recorded predictions.
+    Wrong but running answers and generations whose call failed are left alone, and so are recorded predictions.
     """
+    with partition_lock(workspace, partition, progress):
+        return _recover_partition(workspace, partition, run, progress)
+
+
+def _recover_partition(workspace: Workspace, partition: Partition, run: RunContext, progress: Progress) -> StageResult:
     version = workspace.model_version(partition.model_version)
     track = workspace.track(partition.suite)
     key, record = RecordKey.of(partition), workspace.record
-    run = replace(run, epoch=effective_epoch(workspace, partition, run.epoch))
+    run = replace(run, epoch=run.epoch or recorded_epoch(workspace, partition))
     made_from = _made_from(workspace, partition, run.epoch)
     reused = is_current(workspace, partition, run.epoch)
-    counts, turns = Counters(), 0
+    counts = Counters()
     if not reused:
-        provider = provider_for(workspace, version)
-        broken = [] if provider.recorded else _broken_turns(workspace, partition, version)
-        turns = len(broken)
-        label = f"{partition.suite} · {partition.model_version} · recovery"
-        progress.start(label, turns)
-        with ExitStack() as stack:
-            writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
-            sink = AttemptSink(track, version, provider.simulated, *writers)
-            if broken:
-                counts = asyncio.run(
-                    _recover_all(workspace, partition, run.epoch, version, provider, broken, sink, progress, label)
-                )
-            sink.flush()
-        keep_attempts(workspace, partition, RECOVERY_ATTEMPTS, sink.made)
-        progress.finish(label)
+        note_later_run(workspace, partition, run.run_id)
+        with closing_failed(workspace, partition, run.run_id, counts):
+            provider = provider_for(workspace, version)
+            broken = [] if provider.recorded else _broken_turns(workspace, partition, version)
+            label = f"{partition.suite} · {partition.model_version} · recovery"
+            progress.start(label, len(broken))
+            with ExitStack() as stack:
+                writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
+                sink = AttemptSink(track, version, provider.simulated, *writers)
+                if broken:
+                    asking = _recover_all(
+                        workspace, partition, run.epoch, version, provider, broken, sink, counts, progress, label
+                    )
+                    asyncio.run(asking)
+                sink.flush()
+            keep_attempts(workspace, partition, RECOVERY_ATTEMPTS, sink.made)
+            progress.finish(label)
+        record_run(workspace, partition, run.run_id, counts, status=RUNNING, finished_at=None)
     header = record.header(RECOVERY_ATTEMPTS, key)
     assert header is not None
     facts = {"attempts": header.rows, "calls": counts.calls, "journal_hits": counts.journal_hits}
@@ -69,10 +83,11 @@ def recover(workspace: Workspace, partition: Partition, run: RunContext, progres
 
 
 def is_current(workspace: Workspace, partition: Partition, epoch: str) -> bool:
-    """Whether the record holds what `recover` would make."""
-    epoch = effective_epoch(workspace, partition, epoch)
+    """Whether the record holds what `recover` would make; calls that failed and may succeed now are asked again."""
+    epoch = epoch or recorded_epoch(workspace, partition)
     made_from, key = _made_from(workspace, partition, epoch), RecordKey.of(partition)
-    return all(workspace.record.is_current(table, key, made_from) for table in TABLES)
+    made = all(workspace.record.is_current(table, key, made_from) for table in TABLES)
+    return made and not unanswered(workspace, RECOVERY_ATTEMPTS, key)
 
 
 def _made_from(workspace: Workspace, partition: Partition, epoch: str) -> Mapping[str, str]:
@@ -114,12 +129,14 @@ async def _recover_all(
     provider: Provider,
     broken: Sequence[Broken],
     sink: AttemptSink,
+    counts: Counters,
     progress: Progress,
     label: str,
-) -> Counters:
+) -> None:
     track = workspace.track(partition.suite)
     results: list[list[Asked]] = [[] for _ in broken]
     async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
+        caller.counters = counts  # the run's own, which also an exception leaves behind
         asker = Asker(track, partition.suite, caller, executor, provider.recorded)
         waiting = iter(enumerate(broken))
 
@@ -129,11 +146,9 @@ async def _recover_all(
                 progress.advance(label)
 
         await run_together([worker() for _ in range(min(version.concurrency, len(broken)))])
-        counts = caller.counters
     for item, asked in zip(broken, results, strict=True):
         for result in asked:
             sink.add(item.case, item.turn, result)
-    return counts
 
 
 async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[Asked]:

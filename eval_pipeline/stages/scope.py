@@ -1,7 +1,7 @@
 """Which part of a suite a run covers."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Self
@@ -15,6 +15,25 @@ from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
 from eval_pipeline.suites import read_cases
 
 FULL = "full"
+EXAMPLE = '{"sample_size": 5}'
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+CONDITIONS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "sample_size": ("a whole number", _is_count),
+    "seed": ("a whole number", _is_count),
+    "cases": ("a list of texts", _is_names),
+    "tags": ("a list of texts", _is_names),
+    "failed": ("true or false", lambda value: isinstance(value, bool)),
+}
+"""What a label may hold: what is expected, and whether a value is that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +53,10 @@ class Scope:
     tags: tuple[str, ...] = ()
     failed: bool = False
 
+    def __post_init__(self) -> None:
+        if self.sample_size is not None and self.sample_size < 1:
+            raise UsageError(f"a sample needs at least one conversation, found sample_size {self.sample_size}")
+
     @property
     def is_full(self) -> bool:
         """Whether the scope is the whole suite."""
@@ -48,10 +71,22 @@ class Scope:
 
     @classmethod
     def from_label(cls, label: str) -> Self:
-        """The scope that `label` came from."""
+        """The scope that `label` came from. Raises UsageError where it is none: people write it as a run tag."""
         if label == FULL:
             return cls()
-        values: dict[str, Any] = json.loads(label)
+        values: Any
+        try:
+            values = json.loads(label)
+        except ValueError:
+            values = None
+        if not isinstance(values, dict):
+            raise UsageError(f"'{label}' is no scope; expected '{FULL}' or conditions as JSON, e.g. {EXAMPLE}")
+        for name, value in values.items():
+            if name not in CONDITIONS:
+                raise UsageError(f"a scope has no condition '{name}'; conditions: {', '.join(CONDITIONS)}")
+            expected, holds = CONDITIONS[name]
+            if not holds(value):
+                raise UsageError(f"the scope's {name} is {canonical_json(value)}; expected {expected}")
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**(values | lists))
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import date
 
 import pyarrow.parquet as pq
 import pytest
@@ -34,6 +35,17 @@ def test_a_plan_counts_what_the_journal_answers_and_asks_nothing(lab: Lab, puppe
     assert cells(lab.cli("plan", "--fresh").out, "puppet")[2:5] == ["3", "0", "3"]
     assert len(cells(lab.cli("plan", "--sample-size", "1").out, "puppet")) == 8
     assert not puppet.asked
+
+
+def test_a_plan_counts_the_responses_that_the_date_holds(small: Lab) -> None:
+    """A plain run after a fresh one of the same date keeps its responses; on another date it asks."""
+    small.evaluate(epoch="tonight")
+    assert cells(small.cli("plan", "--eval-date", DAY.isoformat()).out, "puppet")[2:5] == ["3", "3", "0"]
+    assert cells(small.cli("plan", "--eval-date", "2026-03-02").out, "puppet")[2:5] == ["3", "0", "3"]
+    assert cells(small.cli("plan", "--eval-date", DAY.isoformat(), "--fresh").out, "puppet")[2:5] == ["3", "0", "3"]
+    assert cells(small.cli("plan").out, "puppet")[2:5] == ["3", "0", "3"]
+    small.evaluate(day=date.today(), epoch="tonight")
+    assert cells(small.cli("plan").out, "puppet")[2:5] == ["3", "3", "0"]
 
 
 def test_a_plan_of_a_model_without_a_price_has_no_dollars(small: Lab) -> None:
@@ -100,8 +112,6 @@ def test_publish_report_and_query(small: Lab) -> None:
 
 
 def test_report_writes_the_newest_evaluation_or_the_one_asked_for(small: Lab) -> None:
-    from datetime import date
-
     said = small.cli("report")
     assert said.code == 2
     assert "no such evaluation" in said.err

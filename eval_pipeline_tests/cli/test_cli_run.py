@@ -200,3 +200,59 @@ def test_sigterm_ends_a_run_cleanly_and_the_next_one_goes_on(
     again = log.read_text().splitlines()[len(asked) :]
     assert len(set(again) & set(asked)) <= 2  # those in flight
     assert {*asked, *again} >= {f"small/c{i:02}#0 0" for i in range(40)}
+
+
+def test_a_gate_on_no_metric_is_refused_before_anything_is_asked(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.suite("broken", track="chess")
+    lab.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 2})
+    for gate in ("nope", "pass@3", "pass^0", "turns"):
+        said = lab.cli(*RUN, "--fail-below", f"{gate}=0.5")
+        assert said.code == 2
+        assert f"small has no metric '{gate}'; metrics: " in said.err
+        assert not puppet.asked
+    known = ("pass@2", "pass^2", "conversation_success", "latency_ms_p95", "tokens", "numerical_match")
+    gates = [text for name in known for text in ("--fail-below", f"{name}=0")]
+    said = lab.cli(*RUN, "--suite", "small", *gates)
+    assert said.code == 0, said.text
+
+
+def test_every_metric_of_an_evaluation_may_be_a_gate(lab: Lab, puppet: type[Puppet]) -> None:
+    from eval_pipeline.cli.options import check_gates
+
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
+    lab.evaluate()
+    found = {name for (name,) in lab.sql("SELECT DISTINCT metric FROM statistics WHERE split = 'all'")}
+    assert "pass^3" in found
+    check_gates(lab.workspace(), dict.fromkeys(found, 0.5), [("puppet", "small")])
+
+
+NAMES = ("simulated-strong", "simulated-weak", "smollm2-135m")
+DEMO = [{"name": name, "provider": "puppet", "model": name} for name in NAMES]
+
+
+def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(
+    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eval_pipeline.providers.local.local_available", lambda: None)
+    imported = lab.suite("foreign")
+    lab.home.imported_suites.mkdir(parents=True)
+    imported.rename(lab.home.imported_suites / "foreign")
+    folder = lab.suite("small", [case(f"c{i}", ("50", 50.0)) for i in range(5)])
+    lab.versions(*DEMO)
+    said = lab.cli("demo")
+    assert said.code == 0, said.text
+    assert {call.suite for call in puppet.asked} == {"small"}
+    assert len(puppet.asked) == 5 + 5 + 2
+    lab.evaluate(version="smollm2-135m", day=date.today(), publish=True)
+    said = lab.cli("demo")
+    assert said.code == 0, said.text
+    assert "smollm2-135m" in said.out
+    puppet.reset()
+    for path in sorted((folder / "cases").iterdir()):
+        path.write_text(path.read_text().replace("?", "??"))
+    said = lab.cli("demo")
+    assert said.code == 0, said.text
+    assert "smollm2-135m is left out for small" in said.text
+    assert len(puppet.asked) == 5 + 5

@@ -1,19 +1,23 @@
 """Materialising in a real instance: versions, metadata, staleness, blocking checks, sensor, schedule, sweep."""
 
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 import pytest
 
+from eval_pipeline.core.model import Partition
 from eval_pipeline.defs import launch, schedules, sensors
-from eval_pipeline.defs.instance import HOST, PID, STARTED, open_instance, process_tags, sweep
-from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE
+from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, serve, sweep
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
 from eval_pipeline.defs.resources import Evaluation
+from eval_pipeline.defs.storage import ReusingEventLog
 from eval_pipeline.defs.suite_assets import suite_definitions
 from eval_pipeline.stages.workspace import Silent
 from eval_pipeline.tracks.finqa.track import TRACK
@@ -30,15 +34,26 @@ def instance(small: Lab) -> Iterator[dg.DagsterInstance]:
         yield found
 
 
-def materialise(lab: Lab, instance: dg.DagsterInstance, *suites: str, **tags: str) -> dg.ExecuteInProcessResult:
+def materialise(
+    lab: Lab,
+    instance: dg.DagsterInstance,
+    *suites: str,
+    only: Sequence[str] = (),
+    launched: Mapping[str, str] = TAGS,
+    partition_key: str = "puppet",
+) -> dg.ExecuteInProcessResult:
+    """Runs the chain of the suites, or the assets `suite/name` of it."""
     workspace = lab.workspace()
     loaded = [suite_definitions(workspace.suites[name]) for name in suites or ("small",)]
     keys = [asset.key for found in loaded for asset in found.assets or () if asset.key.path[-1] != "report"]
+    keys = [key for key in keys if not only or key.to_user_string() in only]
     job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
     resources = {"evaluation": Evaluation(workspace, Silent())}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
-    return resolved.execute_in_process(QUIET, instance, partition_key="puppet", tags=TAGS | tags, raise_on_error=False)
+    return resolved.execute_in_process(
+        QUIET, instance, partition_key=partition_key, tags=dict(launched), raise_on_error=False
+    )
 
 
 def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
@@ -188,31 +203,34 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
 def test_sweeping_ends_runs_whose_process_is_gone_and_no_others(instance: dg.DagsterInstance) -> None:
     with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
         pass
-    alive = process_tags()
-    dead = alive | {PID: str(gone.pid)}
-    reborn = alive | {STARTED: "12345.00"}  # the number was given to another process since
-    elsewhere = dead | {HOST: f"not-{socket.gethostname()}"}
-    ids = {}
-    for name, tags in (("alive", alive), ("dead", dead), ("reborn", reborn), ("elsewhere", elsewhere), ("none", {})):
-        run = dg.DagsterRun("job", run_id=None, tags=tags, status=dg.DagsterRunStatus.STARTED)
-        instance.add_run(run)
-        ids[name] = run.run_id
+    names = ("alive", "dead", "reborn", "elsewhere", "none", "copied", "nonsense")
+    ids = {name: str(uuid4()) for name in names}
+    _, host, pid, started = process_tag("run").split(" ")
+    tags = {
+        "alive": process_tag(ids["alive"]),
+        "dead": f"{ids['dead']} {host} {gone.pid} {started}",
+        "reborn": f"{ids['reborn']} {host} {pid} 12345.00",  # the number was given to another process since
+        "elsewhere": f"{ids['elsewhere']} not-{host} {gone.pid} {started}",
+        "copied": f"{ids['dead']} {host} {gone.pid} {started}",  # a re-execution has its parent's tags
+        "nonsense": ids["nonsense"],
+    }
+    for name, run_id in ids.items():
+        own = {PROCESS: tags[name]} if name in tags else {}
+        instance.add_run(dg.DagsterRun("job", run_id, tags=own, status=dg.DagsterRunStatus.STARTED))
     instance.event_log_storage.initialize_concurrency_limit_to_default("pool")
     instance.event_log_storage.set_concurrency_slots("pool", 2)
     instance.event_log_storage.claim_concurrency_slot("pool", ids["dead"], "step")
     instance.event_log_storage.claim_concurrency_slot("pool", ids["alive"], "step")
     assert set(sweep(instance)) == {ids["dead"], ids["reborn"]}
     status = {name: getattr(instance.get_run_by_id(found), "status", None) for name, found in ids.items()}
-    failed, started = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.STARTED
-    assert status == {"alive": started, "dead": failed, "reborn": failed, "elsewhere": started, "none": started}
+    failed, running = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.STARTED
+    assert status == {name: failed if name in {"dead", "reborn"} else running for name in names}
     held = instance.event_log_storage.get_concurrency_info("pool").claimed_slots
     assert {slot.run_id for slot in held} == {ids["alive"]}
     assert sweep(instance) == []
 
 
 def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
-    from eval_pipeline.core.model import Partition
-
     small.suite("broken", track="chess")
     small.suite("other", [TWO_CASES[0]])
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
@@ -230,8 +248,6 @@ def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: 
 
 def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(small: Lab) -> None:
     """Its old cases are still on record: none may be evaluated as if they were the present ones."""
-    from eval_pipeline.core.model import Partition
-
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
     small.evaluate(version="second", publish=True)
     (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
@@ -240,3 +256,120 @@ def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(
     assert (found.suite, found.model_version, found.incomplete) == ("small", "", True)
     assert "small/cases/beta.yaml:1: turns: Field required" in found.errors[0]
     assert not Puppet.asked
+
+
+def dates(result: dg.ExecuteInProcessResult) -> dict[str, set[Any]]:
+    """Evaluation dates that the materialisations of each suite say."""
+    found: dict[str, set[Any]] = {}
+    for event in result.get_asset_materialization_events():
+        shown = event.step_materialization_data.materialization.metadata
+        if "eval_date" in shown:
+            found.setdefault(event.asset_key.path[0], set()).add(shown["eval_date"].value)
+    return found
+
+
+def test_a_run_without_a_date_has_one_date_though_the_record_has_a_later_one(
+    small: Lab, instance: dg.DagsterInstance
+) -> None:
+    small.evaluate(day=date(2999, 3, 4))
+    result = materialise(small, instance, launched={})
+    assert result.success
+    today = date.today().isoformat()
+    assert dates(result) == {"small": {today}}
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags[EVAL_DATE] == today
+
+
+def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run records a later date meanwhile; each suite has a date of its own."""
+    from eval_pipeline.stages import gather_evidence
+
+    small.suite("other", [TWO_CASES[0]])
+    small.suite("asking", [TWO_CASES[0]])
+    small.evaluate(day=date(2026, 3, 4))
+    small.evaluate("other", day=date(2026, 3, 2))
+    small.evaluate("asking", day=date(2026, 3, 3))
+    real = gather_evidence.gather_evidence
+
+    def overtaken(workspace: Any, partition: Any) -> Any:
+        if partition.suite == "small":
+            small.evaluate(day=date(2026, 3, 9))
+        return real(workspace, partition)
+
+    only = [f"{suite}/{name}" for suite in ("small", "other") for name in ("evidence", "turn_metrics", "statistics")]
+    only += ["asking/generations", "asking/recovery_attempts"]
+    with monkeypatch.context() as patched:
+        patched.setattr(gather_evidence, "gather_evidence", overtaken)
+        # The laboratory's own calls go to the real one.
+        patched.setattr("eval_pipeline_tests.support.gather_evidence", SimpleNamespace(gather_evidence=real))
+        result = materialise(small, instance, "small", "other", "asking", only=only, launched={})
+    assert result.success
+    assert dates(result) == {"small": {"2026-03-04"}, "other": {"2026-03-02"}, "asking": {date.today().isoformat()}}
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags[date_tag("small", makes_generations=False)] == "2026-03-04"
+
+
+def test_every_run_says_which_process_does_it(small: Lab, instance: dg.DagsterInstance) -> None:
+    parent = materialise(small, instance, only=["small/cases", "small/generations"])
+    copied = instance.get_run_by_id(parent.run_id)
+    assert copied is not None
+    assert copied.tags[PROCESS] == process_tag(parent.run_id)
+    again = instance.get_run_by_id(materialise(small, instance, launched=copied.tags).run_id)
+    assert again is not None
+    assert again.tags[PROCESS] == process_tag(again.run_id)
+    list(launch.run(small.home, launch.Request([Partition("small", "puppet", DAY)], with_report=False), Silent()))
+    newest = instance.get_runs(limit=1)[0]
+    assert newest.tags[PROCESS] == process_tag(newest.run_id)
+
+
+def test_the_ui_sweeps_before_it_starts(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = str(uuid4())
+    _, host, pid, _ = process_tag(run_id).split(" ")
+    tags = {PROCESS: f"{run_id} {host} {pid} 12345.00"}
+    instance.add_run(dg.DagsterRun("job", run_id, tags=tags, status=dg.DagsterRunStatus.STARTED))
+    monkeypatch.setattr(subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 7))
+    assert serve(small.home, "127.0.0.1", 3000) == 7
+    swept = instance.get_run_by_id(run_id)
+    assert swept is not None
+    assert swept.status == dg.DagsterRunStatus.FAILURE
+
+
+def test_the_users_storage_is_used(small: Lab, tmp_path: Path) -> None:
+    with open_instance(small.home) as own:
+        assert isinstance(own.event_log_storage, ReusingEventLog)
+    settings = small.home.dagster / "dagster.yaml"
+    settings.write_text(f"{settings.read_text()}storage:\n  sqlite:\n    base_dir: {tmp_path / 'elsewhere'}\n")
+    with open_instance(small.home) as chosen:
+        assert not isinstance(chosen.event_log_storage, ReusingEventLog)
+        chosen.add_dynamic_partitions(DIMENSION, ["puppet"])
+    assert (tmp_path / "elsewhere").is_dir()
+
+
+def test_a_bad_tag_is_a_failure_in_one_sentence(small: Lab, instance: dg.DagsterInstance) -> None:
+    for tag, sentence in (({SCOPE: "nonsense"}, "'nonsense' is no scope"), ({EVAL_DATE: "May"}, "is 'May'; expected")):
+        result = materialise(small, instance, launched=TAGS | tag)
+        (failure,) = [event for event in result.all_events if event.is_step_failure]
+        found = failure.step_failure_data.user_failure_data
+        assert found is not None
+        assert sentence in (found.description or "")
+
+
+def test_a_recorded_version_skips_suites_that_it_has_no_predictions_for(
+    small: Lab, instance: dg.DagsterInstance
+) -> None:
+    elsewhere = {"other": {"file": "mine/other.jsonl", "content_hash": "0"}}
+    mine = {"name": "mine", "provider": "recorded", "predictions": elsewhere}
+    small.versions({"name": "puppet", "provider": "puppet"}, mine)
+    instance.add_dynamic_partitions(DIMENSION, ["mine"])
+    result = materialise(small, instance, partition_key="mine")
+    assert result.success
+    made = {event.asset_key.path[-1] for event in result.get_asset_materialization_events()}
+    assert made == {"raw_dataset", "cases"}
+    skipped = {event.step_key for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_SKIPPED}
+    assert {"small__recovery_attempts", "small__turn_metrics", "small__published"} <= skipped

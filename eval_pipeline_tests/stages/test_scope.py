@@ -1,16 +1,18 @@
 """Which part of a suite a run covers."""
 
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Case
+from eval_pipeline.core.model import Case, Partition
+from eval_pipeline.stages.baseline import newest_partition
 from eval_pipeline.stages.scope import FULL, Scope
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline_tests.support import case
+from eval_pipeline_tests.support import Lab, case
 
 
 def cases_of(count: int) -> list[Case]:
@@ -90,3 +92,38 @@ def test_a_scope_comes_back_from_its_label(scope: Scope) -> None:
     assert chosen(back, failed={"c1", "c2"}) == chosen(scope, failed={"c1", "c2"})
     if not scope.is_full:
         assert back == scope
+
+
+@pytest.mark.parametrize(
+    ("label", "sentence"),
+    [
+        ("nonsense", "'nonsense' is no scope; expected 'full' or conditions as JSON"),
+        ("[1]", "is no scope"),
+        ("null", "is no scope"),
+        ('{"sample": 5}', "no condition 'sample'; conditions: sample_size, seed, cases, tags, failed"),
+        ('{"cases": "alpha"}', 'cases is "alpha"; expected a list of texts'),
+        ('{"tags": [1]}', r"tags is \[1\]; expected a list of texts"),
+        ('{"sample_size": "5"}', 'sample_size is "5"; expected a whole number'),
+        ('{"sample_size": true}', "sample_size is true; expected a whole number"),
+        ('{"failed": 1}', "failed is 1; expected true or false"),
+        ('{"sample_size": 0}', "at least one conversation, found sample_size 0"),
+        ('{"sample_size": -1}', "at least one conversation, found sample_size -1"),
+    ],
+)
+def test_a_label_that_is_no_scope_is_refused_in_a_sentence(label: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence) as told:
+        Scope.from_label(label)
+    assert "\n" not in str(told.value)
+
+
+def test_a_sample_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least one conversation"):
+        Scope(sample_size=0)
+
+
+def test_the_newest_partition_is_a_full_one_where_there_is_one(small: Lab) -> None:
+    small.evaluate(day=date(2026, 3, 2), scope=Scope(cases=("alpha",)))
+    small.evaluate(day=date(2026, 3, 3), scope=Scope(cases=("beta",)))
+    assert newest_partition(small.workspace(), "small", "puppet") == Partition("small", "puppet", date(2026, 3, 3))
+    small.evaluate(day=date(2026, 3, 1))
+    assert newest_partition(small.workspace(), "small", "puppet") == Partition("small", "puppet", date(2026, 3, 1))

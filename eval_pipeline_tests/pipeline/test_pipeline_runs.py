@@ -1,0 +1,306 @@
+"""What `runs` says of runs that end well, fail, are cut off or overlap, and what a later run makes of them."""
+
+import fcntl
+import threading
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.errors import EvalError, StoreError, UsageError
+from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.providers.base import Call, CallError, FatalCallError
+from eval_pipeline.stages import freshness, generate, ingest, publishing, recover
+from eval_pipeline.stages.check import check_every_turn_once
+from eval_pipeline.stages.runs import RunContext, partition_lock, record_run, run_rows
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, number
+
+PARTITION = Partition("small", "puppet", DAY)
+LATER = date(2026, 3, 2)
+FAILED_ONLY = Scope(failed=True)
+
+
+def rows(lab: Lab) -> dict[str, dict[str, Any]]:
+    """The partition's `runs` by id, as the record has them."""
+    return {row["run_id"]: row for row in run_rows(lab.workspace(), PARTITION)}
+
+
+def broken_then(recovery: Answer) -> Any:
+    """Answers: alpha's first generation does not parse, its recoveries are as told, the rest is right."""
+
+    def answer(call: Call) -> Answer:
+        if call.turn_id != "small/alpha#0":
+            return call.gold.oracle()
+        return recovery if call.number else BROKEN
+
+    return staticmethod(answer)
+
+
+def dies_after(count: int) -> Any:
+    """Answers: right ones, until the run ends for good."""
+
+    def answer(call: Call) -> Answer:
+        return call.gold.oracle() if len(Puppet.asked) <= count else FatalCallError("the key was withdrawn")
+
+    return staticmethod(answer)
+
+
+class Seen(Silent):
+    """Progress that remembers what was begun and ended."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.finished: list[str] = []
+        self.waiting = threading.Event()
+
+    def start(self, label: str, total: int) -> None:
+        self.started.append(label)
+        if label.startswith("waiting"):
+            self.waiting.set()
+
+    def finish(self, label: str) -> None:
+        self.finished.append(label)
+
+
+def test_a_recovery_call_that_failed_is_asked_again(small: Lab, puppet: type[Puppet]) -> None:
+    puppet.answer = broken_then(CallError(CallErrorKind.OVERLOADED, "busy"))
+    first = small.evaluate()
+    assert not first["recovery_attempts"].reused
+    assert not recover.is_current(small.workspace(), PARTITION, "")
+    assert not freshness.is_up_to_date(small.workspace(), PARTITION, Scope(), "")
+    puppet.reset()
+    puppet.answer = broken_then(number(50))
+    second = small.evaluate(run_id="second")
+    assert second["generations"].reused
+    assert not second["recovery_attempts"].reused
+    assert puppet.turns_asked() == ["alpha#0"]
+    assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 3
+    assert small.evaluate(run_id="third")["recovery_attempts"].reused
+
+
+def test_a_recovery_call_that_was_refused_is_left_alone(small: Lab, puppet: type[Puppet]) -> None:
+    puppet.answer = broken_then(CallError(CallErrorKind.REFUSED, "no"))
+    small.evaluate()
+    assert small.evaluate(run_id="second")["recovery_attempts"].reused
+
+
+def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, puppet: type[Puppet]) -> None:
+    puppet.answer = broken_then(BROKEN)
+    small.evaluate()
+    small.evaluate(day=LATER, scope=FAILED_ONLY, run_id="part")
+    part = Partition("small", "puppet", LATER)
+    assert generate.is_current(small.workspace(), part, FAILED_ONLY, "")
+    # A newer full evaluation, in which everything is right.
+    puppet.answer = staticmethod(lambda call: call.gold.oracle())
+    small.evaluate(day=date(2026, 3, 3), epoch="anew", run_id="newer")
+    verdict = check_every_turn_once(small.workspace(), part)
+    assert verdict.passed, verdict.text
+    assert verdict.facts["planned"] == 2
+    assert not generate.is_current(small.workspace(), part, FAILED_ONLY, ""), "the scope is another one now"
+    publishing.publish_partition(small.workspace(), part, "again")
+    again = {row["run_id"]: row for row in run_rows(small.workspace(), part)}["again"]
+    assert (again["turns_planned"], again["cases_planned"], again["scope"]) == (2, 1, '{"failed":true}')
+
+
+def test_a_part_that_can_be_drawn_again_is_checked_against_the_scope(small: Lab, puppet: type[Puppet]) -> None:
+    scope = Scope(tags=("hard",))
+    small.evaluate(scope=scope)
+    verdict = check_every_turn_once(small.workspace(), PARTITION)
+    assert verdict.passed
+    assert verdict.facts["planned"] == 1
+    assert generate.is_current(small.workspace(), PARTITION, scope, "")
+
+
+def test_the_row_is_there_while_models_are_asked_and_counts_recovery(small: Lab, puppet: type[Puppet]) -> None:
+    during: list[tuple[str, int, Any]] = []
+
+    def answer(call: Call) -> Answer:
+        row = rows(small)["run"]
+        during.append((row["status"], row["turns_planned"], row["finished_at"]))
+        return broken_then(CallError(CallErrorKind.BAD_REQUEST, "no")).__func__(call)
+
+    puppet.answer = staticmethod(answer)
+    small.evaluate(publish=True)
+    assert set(during) == {("running", 3, None)}
+    row = rows(small)["run"]
+    assert (row["status"], row["calls"], row["journal_hits"], row["call_errors"]) == ("complete", 4, 0, 1)
+    assert row["started_at"] < row["finished_at"]
+    small.evaluate(publish=True, run_id="second")
+    row = rows(small)["second"]
+    assert (row["status"], row["calls"], row["journal_hits"], row["call_errors"]) == ("complete", 1, 0, 1)
+
+
+def test_a_run_that_failed_says_so_and_what_it_had_asked(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 1})
+    puppet.answer = dies_after(2)
+    with pytest.raises(FatalCallError):
+        lab.evaluate()
+    row = rows(lab)["run"]
+    assert (row["status"], row["calls"], row["scope"], row["turns_planned"]) == ("failed", 3, "full", 3)
+    assert row["finished_at"] is not None
+
+
+def test_a_run_whose_recovery_failed_says_so(small: Lab, puppet: type[Puppet]) -> None:
+    puppet.answer = broken_then(FatalCallError("the key was withdrawn"))
+    with pytest.raises(FatalCallError):
+        small.evaluate()
+    assert (rows(small)["run"]["status"], rows(small)["run"]["calls"]) == ("failed", 4)
+
+
+def test_a_run_that_could_not_be_published_is_not_complete(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    small.evaluate()
+
+    def full(*_: object) -> None:
+        assert rows(small)["run"]["status"] == "complete", "the row is published with the rest"
+        raise StoreError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "publish", full)
+        with pytest.raises(StoreError, match="no room"):
+            small.evaluate(publish=True)
+    assert rows(small)["run"]["status"] == "failed"
+    small.evaluate(publish=True)
+    assert small.sql("SELECT run_id, status, finished_at IS NOT NULL FROM runs") == [("run", "complete", True)]
+
+
+def test_publishing_alone_leaves_a_row_without_gaps(small: Lab) -> None:
+    small.evaluate(epoch="tonight")
+    publishing.publish_partition(small.workspace(), PARTITION, "by hand")
+    row = rows(small)["by hand"]
+    wanted = {"scope": "full", "turns_planned": 3, "cases_planned": 2, "epoch": "tonight", "status": "complete"}
+    assert row.items() >= (wanted | {"calls": 0, "journal_hits": 0, "call_errors": 0}).items()
+    assert [name for name, value in row.items() if value is None and name != "usd"] == []
+
+
+def test_a_run_waits_for_another_one_and_then_has_nothing_to_do(small: Lab, puppet: type[Puppet]) -> None:
+    ingest.ingest_files(small.workspace(), "small")
+    ingest.ingest_cases(small.workspace(), "small")
+    asking, go_on = threading.Event(), threading.Event()
+
+    def answer(call: Call) -> Answer:
+        asking.set()
+        assert go_on.wait(60)
+        return call.gold.oracle()
+
+    puppet.answer = staticmethod(answer)
+    results: dict[str, bool] = {}
+
+    def run(name: str, progress: Silent) -> None:
+        made = generate.generate(small.workspace(), PARTITION, RunContext(name), Scope(), progress)
+        results[name] = made.reused
+
+    seen = Seen()
+    first, second = (
+        threading.Thread(target=run, args=("first", Silent())),
+        threading.Thread(target=run, args=("2", seen)),
+    )
+    first.start()
+    assert asking.wait(60)
+    second.start()
+    assert seen.waiting.wait(60)
+    go_on.set()
+    for thread in (first, second):
+        thread.join(60)
+    assert results == {"first": False, "2": True}
+    assert len(puppet.asked) == 3
+    assert seen.started == seen.finished == ["waiting for another run of small · puppet · 2026-03-01"]
+
+
+def test_a_part_does_not_replace_a_full_evaluation_that_ends_meanwhile(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The full evaluation ends between the part's first look and its turn."""
+    real, looks = generate.guard_scope, list[int]()
+
+    def guard(*arguments: Any) -> None:
+        real(*arguments)
+        looks.append(1)
+        if len(looks) == 1:
+            with monkeypatch.context() as patched:
+                patched.setattr(generate, "guard_scope", real)
+                small.evaluate(run_id="full")
+
+    ingest.ingest_files(small.workspace(), "small")
+    ingest.ingest_cases(small.workspace(), "small")
+    with monkeypatch.context() as patched:
+        patched.setattr(generate, "guard_scope", guard)
+        part = Scope(tags=("hard",))
+        with pytest.raises(UsageError, match="evaluated in full"):
+            generate.generate(small.workspace(), PARTITION, RunContext("part"), part, Silent())
+    assert small.one("SELECT count(*) FROM turn_results") == 3
+    assert rows(small).keys() == {"full"}
+
+
+def test_the_lock_is_the_kernels_and_the_partitions_own(small: Lab) -> None:
+    workspace = small.workspace()
+    odd = Partition("small", "../up/and ~ away", DAY)
+    with partition_lock(workspace, odd, Silent()), partition_lock(workspace, PARTITION, Silent()):
+        files = list((small.home.root / "locks").rglob("*.lock"))
+        assert len(files) == 2
+        for path in files:
+            with path.open() as handle, pytest.raises(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        record_run(workspace, PARTITION, "while it is held")  # not the same lock
+    seen = Seen()
+    with partition_lock(workspace, PARTITION, seen):
+        assert seen.started == []
+
+
+def test_rows_added_at_once_are_all_there(small: Lab) -> None:
+    names = [f"run-{i}" for i in range(12)]
+    threads = [threading.Thread(target=record_run, args=(small.workspace(), PARTITION, name)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rows(small).keys() == set(names)
+
+
+@pytest.fixture
+def one_at_a_time(lab: Lab, puppet: type[Puppet]) -> Lab:
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 1})
+    return lab
+
+
+def cut_off(lab: Lab, epoch: str, run_id: str, *, killed: bool, count: int = 2) -> None:
+    """A run that pays for that many answers and does not end: killed, its row stays as it was when it began."""
+    Puppet.reset()
+    Puppet.answer = dies_after(count)
+    with suppress(EvalError):
+        lab.evaluate(epoch=epoch, run_id=run_id)
+    if killed:
+        record_run(lab.workspace(), PARTITION, run_id, status="running", finished_at=None, calls=0)
+    Puppet.reset()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: Lab, killed: bool, earlier: bool) -> None:
+    if earlier:
+        one_at_a_time.evaluate(run_id="earlier", publish=True)
+    cut_off(one_at_a_time, "fresh", "fresh", killed=killed)
+    # What only publishes has made nothing.
+    if earlier:
+        publishing.publish_partition(one_at_a_time.workspace(), PARTITION, "by hand")
+    assert not freshness.is_up_to_date(one_at_a_time.workspace(), PARTITION, Scope(), "")
+    made = one_at_a_time.evaluate(run_id="plain", publish=True)
+    assert len(Puppet.asked) == 1
+    assert made["generations"].facts["journal_hits"] == 2
+    assert rows(one_at_a_time)["plain"]["epoch"] == "fresh"
+    assert one_at_a_time.evaluate(run_id="again", publish=True)["generations"].reused
+
+
+def test_what_was_cut_off_before_the_record_was_made_is_over(one_at_a_time: Lab) -> None:
+    cut_off(one_at_a_time, "fresh", "fresh", killed=True)
+    one_at_a_time.evaluate(epoch="fresher", run_id="fresher", publish=True)
+    Puppet.reset()
+    assert freshness.is_up_to_date(one_at_a_time.workspace(), PARTITION, Scope(), "")
+    one_at_a_time.evaluate(run_id="plain", publish=True)
+    assert not Puppet.asked
+    assert rows(one_at_a_time)["plain"]["epoch"] == "fresher"
+    assert generate.effective_epoch(one_at_a_time.workspace(), PARTITION, "own") == "own"
