@@ -5,12 +5,13 @@ from contextlib import suppress
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.generate import note_later_run
+from eval_pipeline.stages.lineage import combined_hash
 from eval_pipeline.stages.runs import COMPLETE, FAILED, now, record_run
 from eval_pipeline.stages.tables import track_tables
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, RUNS, TURN_RESULTS, all_tables
 
 
 def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -> StageResult:
@@ -36,7 +37,15 @@ def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -
     header = record.header(TURN_RESULTS, key)
     assert header is not None
     facts = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
-    return StageResult(header.rows, header.content_hash, False, facts)
+    return StageResult(header.rows, _published_hash(workspace, partition), False, facts)
+
+
+def _published_hash(workspace: Workspace, partition: Partition) -> str:
+    """One hash over everything published of the partition but `runs`, which changes with every run."""
+    key, record = RecordKey.of(partition), workspace.record
+    tables = [source for table in all_tables(track_tables()) for source in table.record_tables()]
+    held = [table for table in tables if table.key == "partition" and table != RUNS and record.header(table, key)]
+    return combined_hash(record, partition, held)
 
 
 def publish_all(workspace: Workspace, *, full: bool) -> StageResult:
