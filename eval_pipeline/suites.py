@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Case, Json, Suite
 from eval_pipeline.tracks.base import TRACKS, Track, load_track
@@ -85,14 +85,6 @@ def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
                 source = SuiteSource(source.name, source.folder, None, (problem,))
             found[source.name] = source
     return found
-
-
-def find_suite(folders: Sequence[Path], name: str) -> SuiteSource:
-    """The suite of that name. Raises UsageError with the known names."""
-    suites = find_suites(folders)
-    if name not in suites:
-        raise UsageError(f"unknown suite '{name}'; known: {', '.join(suites) or 'none'}")
-    return suites[name]
 
 
 def read_header(folder: Path) -> SuiteSource:

@@ -13,6 +13,7 @@ from eval_pipeline.stages.tables import track_tables
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
@@ -120,9 +121,9 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
     yield Finding("record", not wrong, text, "remove the files named; the next run makes them again")
 
 
-def _problem(workspace: Workspace, table: object, key: RecordKey) -> list[str]:
+def _problem(workspace: Workspace, table: Table, key: RecordKey) -> list[str]:
     try:
-        workspace.record.verify(table, key)  # type: ignore[arg-type]
+        workspace.record.verify(table, key)
     except EvalError as error:
         return [str(error)]
     return []

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.suites import find_suite, find_suites, load_suite, read_cases, read_header
+from eval_pipeline.core.home import Home
+from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.suites import find_suites, load_suite, read_cases, read_header
 from eval_pipeline_tests.support import TWO_CASES, case
 
 HEADER = "name: small\nversion: '1'\ntrack: finqa\ncases: {cases}\n"
@@ -205,9 +207,11 @@ def test_the_same_suite_in_two_folders_is_refused_with_both_places(tmp_path: Pat
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    suite_of(tmp_path)
+    home = Home(tmp_path / "eval", tmp_path / "data")
+    (home.data / "suites").mkdir(parents=True)
+    suite_of(home.data / "suites")
     with pytest.raises(UsageError, match="unknown suite 'big'; known: small"):
-        find_suite([tmp_path], "big")
+        Workspace(home).suite("big")
 
 
 def test_the_content_hash_follows_every_file_and_nothing_else(tmp_path: Path) -> None:
