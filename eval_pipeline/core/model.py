@@ -39,6 +39,8 @@ class CallErrorKind(StrEnum):
     BAD_REQUEST = "bad_request"
     AUTH = "auth"
     CONNECTION = "connection"
+    BAD_RESPONSE = "bad_response"
+    BUDGET = "budget"
     NO_PREDICTION = "no_prediction"
 
 
@@ -157,6 +159,9 @@ class Response:
         retries: tries before this one.
         asked_on: ISO date of the call; the price of that day counts.
         batch: asked in a batch (cheaper).
+        call_error: `refused` or `max_tokens` where the model stopped before it had answered: paid for and kept, but
+            there is nothing to parse.
+        usd: what the call cost where the provider says so itself; None: its tokens say it.
         metadata: provider facts worth keeping (request id, SDK version, drawn failure mode), JSON values.
     """
 
@@ -168,6 +173,8 @@ class Response:
     retries: int = 0
     asked_on: str = ""
     batch: bool = False
+    call_error: CallErrorKind | None = None
+    usd: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -203,8 +210,8 @@ class Attempt:
     """One try at a turn: number 0 is the generation, the others are recovery attempts.
 
     Attributes:
-        response: None where the call failed.
-        call_failure: set where the call failed.
+        response: None where the call gave nothing.
+        call_failure: set where the call failed; a response beside it was paid for and is no answer.
         artefact: what the response was parsed into, the track's own type; None where it could not be.
         outcome: what executing it gave; None where the call failed.
     """

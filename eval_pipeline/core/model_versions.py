@@ -43,6 +43,9 @@ class ModelVersion(BaseModel):
         sampling: settings passed to the provider as they are (say, temperature).
         history: `gold` shows the gold answers of earlier turns, `own` the model's own first-attempt answers.
         concurrency: calls in flight at most.
+        deadline_s: seconds for one question, retries and pauses among them; batches have their own, longer one.
+        max_cost_usd, max_tokens_total: budget of a run: no call is made that could exceed it.
+        batch: ask in batches where the provider has them: cheaper and slower.
         priced_as: name under which the price table knows the model, where it differs from `model`.
         options: the provider's own settings, checked by the provider.
         predictions: by suite; only for the provider `recorded`.
@@ -62,6 +65,10 @@ class ModelVersion(BaseModel):
     max_recovery_attempts: int = Field(default=2, ge=0, le=10)
     history: Literal["gold", "own"] = "gold"
     concurrency: int = Field(default=16, ge=1, le=1024)
+    deadline_s: float = Field(default=120.0, gt=0)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_tokens_total: int | None = Field(default=None, gt=0)
+    batch: bool = False
     price: Price | None = None
     priced_as: str | None = None
     options: dict[str, Json] = Field(default_factory=dict)

@@ -3,10 +3,12 @@
 Add one with a file in this folder and a line in `registry.py`.
 """
 
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from random import Random
 from types import TracebackType
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, Prompt, Response
@@ -56,6 +58,14 @@ class Gold(Protocol):
         ...
 
 
+class Task(Protocol):
+    """What an application under test is told of a turn, for providers that evaluate one rather than a bare model."""
+
+    def as_json(self) -> Json:
+        """The question, its context and the conversation so far, without anything of the gold."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One question to a model.
@@ -63,6 +73,8 @@ class Call:
     Attributes:
         sample: 0..samples_per_turn - 1.
         number: 0 for the generation, 1.. for recovery attempts.
+        task: the turn as an application gets it that makes its own prompt.
+        prefix_uses: calls of the run that begin with the prompt's shared messages; a cache of them pays from two on.
         complexity: of the turn by its gold, for stand-ins that fail more often on harder turns.
         failed_with: error class of the attempt before, for recovery attempts.
     """
@@ -75,6 +87,8 @@ class Call:
     number: int
     prompt: Prompt
     gold: Gold
+    task: Task
+    prefix_uses: int = 1
     complexity: int = 0
     failed_with: ErrorClass | None = None
 
@@ -107,6 +121,60 @@ class Provider(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch as the provider lists it.
+
+    Attributes:
+        requests: how many it has.
+        created_at: by the provider's clock, with a time zone.
+        ended: results can be read.
+    """
+
+    id: str
+    requests: int
+    created_at: datetime
+    ended: bool
+
+
+@runtime_checkable
+class BatchProvider(Protocol):
+    """What a provider offers beside `Provider` where it takes many calls at once and answers later.
+
+    Attributes:
+        max_batch_requests: the most that one batch may hold.
+        max_batch_bytes: the most that the requests of a batch may take as JSON.
+    """
+
+    max_batch_requests: ClassVar[int]
+    max_batch_bytes: ClassVar[int]
+
+    async def submit_batch(self, calls: Mapping[str, Call]) -> Batch:
+        """Hands in the calls, each under its custom id. Raises CallError or FatalCallError."""
+        ...
+
+    async def batch(self, batch_id: str) -> Batch | None:
+        """How a batch stands; None where the provider does not know it. Raises CallError."""
+        ...
+
+    def batches(self, since: datetime) -> AsyncIterator[Batch]:
+        """The account's batches created since then, the newest first. Raises CallError."""
+        ...
+
+    def batch_results(self, batch_id: str) -> AsyncIterator[tuple[str, "Response | CallError"]]:
+        """What became of each request of a batch that has ended, by custom id. Raises CallError."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """What a provider offers beside `Provider` where it can tell the tokens of a prompt without answering it."""
+
+    async def count_tokens(self, call: Call) -> int:
+        """Input tokens that the call would be charged for. Raises CallError or FatalCallError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,5 +213,7 @@ class Caller:
             retries=retries,
             asked_on=response.asked_on or self._today().isoformat(),
             batch=response.batch,
+            call_error=response.call_error,
+            usd=response.usd,
             metadata=response.metadata,
         )

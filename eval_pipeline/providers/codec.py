@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from eval_pipeline.core.model import Json, Response, Usage
+from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 
 _USAGE = tuple((field.name, field.default) for field in fields(Usage))
 _RESPONSE = tuple(
@@ -45,6 +45,8 @@ def decode_response(body: bytes) -> Response:
     if usage is not None and not isinstance(usage, Mapping):
         raise ValueError("not an encoded response")
     try:
+        if "call_error" in kept:
+            kept["call_error"] = CallErrorKind(kept["call_error"])
         return Response(usage=Usage(**usage) if usage else Usage(), **kept)
     except TypeError as error:  # a field that this version does not know
         raise ValueError(str(error)) from error

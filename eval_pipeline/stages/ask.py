@@ -1,12 +1,24 @@
 """One attempt at a turn: prompt, call, parse, validate, execute. Shared by generating and recovering."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from eval_pipeline.core.ids import json_hash, text_hash
-from eval_pipeline.core.model import Attempt, CallFailure, Case, ErrorClass, Failed, Message, Outcome, Prompt, Ran, Turn
+from eval_pipeline.core.model import (
+    Attempt,
+    CallErrorKind,
+    CallFailure,
+    Case,
+    Failed,
+    Json,
+    Message,
+    Outcome,
+    Prompt,
+    Ran,
+    Turn,
+)
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
@@ -37,6 +49,37 @@ class TurnGold:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnTask:
+    """A turn as an application under test gets it.
+
+    Attributes:
+        history: the answers to the earlier turns as text.
+        failed: for recovery attempts the response before and the error that it ran into.
+    """
+
+    track: Track
+    case: Case
+    turn: Turn
+    history: Sequence[str]
+    failed: tuple[str, str] | None = None
+
+    def as_json(self) -> Json:
+        """`question`, the track's `context`, the `history` of the conversation, and what `failed` before."""
+        earlier = self.case.turns[: self.turn.index]
+        told: dict[str, Json] = {
+            "question": self.turn.question,
+            "context": self.track.context_json(self.case),
+            "history": [
+                {"question": before.question, "answer": answer}
+                for before, answer in zip(earlier, self.history, strict=True)
+            ],
+        }
+        if self.failed is not None:
+            told["failed"] = {"response": self.failed[0], "error": self.failed[1]}
+        return told
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """An attempt with what the record keeps beside it."""
 
@@ -47,25 +90,32 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Makes attempts at turns of one suite with one model version."""
+    """Makes attempts at turns of one suite with one model version.
+
+    Attributes:
+        samples: asked of every turn; they share its prompt.
+        recorded: responses are read leniently.
+    """
 
     track: Track
     suite: str
     caller: Caller
     executor: Executor
+    samples: int
     recorded: bool
 
     async def attempt(
-        self,
-        case: Case,
-        turn: Turn,
-        sample: int,
-        prompt: Prompt,
-        number: int = 0,
-        failed_with: ErrorClass | None = None,
+        self, case: Case, turn: Turn, sample: int, prompt: Prompt, history: Sequence[str], before: Attempt | None = None
     ) -> Asked:
-        """Asks once and runs what comes back; failures are outcomes, not exceptions."""
-        text = prompt.text()
+        """Asks once and runs what comes back; failures are outcomes, not exceptions.
+
+        `history` are the answers to the earlier turns as text; `before` is, for recovery attempts, the one that failed.
+        """
+        text, number, failed, error_class = prompt.text(), 0, None, None
+        if before is not None:
+            assert isinstance(before.outcome, Failed) and before.response is not None
+            number, error_class = before.number + 1, before.outcome.error_class
+            failed = (before.response.text, before.outcome.message)
         call = Call(
             suite=self.suite,
             case_id=case.id,
@@ -75,18 +125,30 @@ class Asker:
             number=number,
             prompt=prompt,
             gold=TurnGold(self.track, turn),
+            task=TurnTask(self.track, case, turn, history, failed),
+            prefix_uses=self.samples * len(case.turns),
             complexity=self.track.gold_complexity(turn),
-            failed_with=failed_with,
+            failed_with=error_class,
         )
         answer = await self.caller.ask(call)
         if isinstance(answer, CallFailure):
-            attempt = Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None)
-            return Asked(attempt, text, None)
-        artefact, error = parse_response(self.track, answer.response.text, recorded=self.recorded)
+            return Asked(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
+        response = answer.response
+        if response.call_error is not None:
+            failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
+            return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
+        artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
         validation = self.track.validate(artefact, error, case)
         outcome = await run_artefact(self.executor, case, artefact, error)
-        attempt = Attempt(turn.id, sample, number, text_hash(text), answer.response, None, artefact, outcome)
+        attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
         return Asked(attempt, text, validation)
+
+
+STOPPED = {
+    CallErrorKind.REFUSED: "the model refused to answer",
+    CallErrorKind.MAX_TOKENS: "the answer was cut off at the limit of max_tokens",
+}
+"""Why a response that was paid for is no answer."""
 
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:

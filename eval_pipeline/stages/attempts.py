@@ -72,12 +72,13 @@ def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
     else:
         outcome = Ran(parse_json(row["result"]))
     response = None
-    if failure is None:
+    if row["response"] is not None:
         response = Response(
             text=row["response"],
             stop_reason=row["stop_reason"],
             usage=Usage(row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]),
             latency_ms=row["latency_ms"],
+            call_error=failure.kind if failure else None,
         )
     return Attempt(
         turn_id=row["turn_id"],
@@ -98,7 +99,7 @@ READ = (
 ).split(", ")
 
 
-SPENT = ("call_error", "input_tokens", "output_tokens", "usd", "latency_ms", "simulated")
+SPENT = ("stop_reason", "input_tokens", "output_tokens", "usd", "latency_ms", "simulated")
 Made = list[tuple[Mapping[str, Any], Attempt]]
 """Attempts in the order in which they were made, each with what its row of the record says under `SPENT`."""
 

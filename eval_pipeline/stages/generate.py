@@ -289,7 +289,7 @@ async def _ask_all(
     prompts = prompt_version(version, track)
     async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
         caller.counters = counts  # the run's own, which also an exception leaves behind
-        asker = Asker(track, partition.suite, caller, executor, provider.recorded)
+        asker = Asker(track, partition.suite, caller, executor, version.samples_per_turn, provider.recorded)
         waiting = iter(enumerate(units))
 
         async def worker() -> None:
@@ -306,7 +306,7 @@ async def _ask_unit(asker: Asker, version: ModelVersion, unit: Unit, prompts: st
     for turn in unit.turns:
         history = history_texts(asker.track, unit.case, turn, own)
         prompt = asker.track.prompt(unit.case, turn, history, prompts)
-        result = await asker.attempt(unit.case, turn, unit.sample, prompt)
+        result = await asker.attempt(unit.case, turn, unit.sample, prompt, history)
         if own is not None:
             own[turn.id] = own_answer(asker.track, result.attempt)
         asked.append(result)

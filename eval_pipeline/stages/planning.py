@@ -10,7 +10,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.stages.ask import TurnGold, history_texts
+from eval_pipeline.stages.ask import TurnGold, TurnTask, history_texts
 from eval_pipeline.stages.generate import effective_epoch, plan_units, prompt_version
 from eval_pipeline.stages.model_calls import provider_for
 from eval_pipeline.stages.scope import Scope
@@ -76,18 +76,22 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
 def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:
     track = workspace.track(suite)
     name = prompt_version(version, track)
-    return [
-        Call(
-            suite=suite,
-            case_id=unit.case.id,
-            turn_id=turn.id,
-            turn_index=turn.index,
-            sample=unit.sample,
-            number=0,
-            prompt=track.prompt(unit.case, turn, history_texts(track, unit.case, turn, None), name),
-            gold=TurnGold(track, turn),
-            complexity=track.gold_complexity(turn),
-        )
-        for unit in plan_units(cases, version)
-        for turn in unit.turns
-    ]
+    calls = []
+    for unit in plan_units(cases, version):
+        for turn in unit.turns:
+            history = history_texts(track, unit.case, turn, None)
+            call = Call(
+                suite=suite,
+                case_id=unit.case.id,
+                turn_id=turn.id,
+                turn_index=turn.index,
+                sample=unit.sample,
+                number=0,
+                prompt=track.prompt(unit.case, turn, history, name),
+                gold=TurnGold(track, turn),
+                task=TurnTask(track, unit.case, turn, history),
+                prefix_uses=version.samples_per_turn * len(unit.case.turns),
+                complexity=track.gold_complexity(turn),
+            )
+            calls.append(call)
+    return calls

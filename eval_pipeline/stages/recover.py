@@ -137,7 +137,7 @@ async def _recover_all(
     results: list[list[Asked]] = [[] for _ in broken]
     async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
         caller.counters = counts  # the run's own, which also an exception leaves behind
-        asker = Asker(track, partition.suite, caller, executor, provider.recorded)
+        asker = Asker(track, partition.suite, caller, executor, version.samples_per_turn, provider.recorded)
         waiting = iter(enumerate(broken))
 
         async def worker() -> None:
@@ -156,10 +156,10 @@ async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[
     history = history_texts(asker.track, case, turn, broken.own_answers)
     original = asker.track.prompt(case, turn, history, prompt_version(version, asker.track))
     asked: list[Asked] = []
-    for number in range(1, version.max_recovery_attempts + 1):
+    for _ in range(version.max_recovery_attempts):
         assert isinstance(last.outcome, Failed) and last.response is not None
         prompt = recovery_prompt(original, last.response.text, last.outcome.message)
-        result = await asker.attempt(case, turn, last.sample, prompt, number, last.outcome.error_class)
+        result = await asker.attempt(case, turn, last.sample, prompt, history, before=last)
         asked.append(result)
         last = result.attempt
         if last.call_failure is not None or isinstance(last.outcome, Ran):

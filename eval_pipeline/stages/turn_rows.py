@@ -87,10 +87,10 @@ class ScoredTurn:
 def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
     """Totals over the attempts at a turn.
 
-    Calls that failed count no tokens; where all did, there is no latency, and no dollars are 0 dollars only for a model
-    that has a price.
+    Calls that gave no response count no tokens; where all did so, there is no latency, and no dollars are 0 dollars
+    only for a model that has a price.
     """
-    answered = [row for row in rows if not row["call_error"]]
+    answered = [row for row in rows if row["stop_reason"] is not None]
     if not answered:
         return Spent(0, 0, 0.0 if priced else None, None)
     return Spent(

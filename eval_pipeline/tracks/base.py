@@ -117,6 +117,10 @@ class Track(Protocol):
         """The prompt of a turn; `history` holds the answers to the earlier turns as text."""
         ...
 
+    def context_json(self, case: Case) -> Json:
+        """What the case is about, for applications that make their own prompt: nothing of the gold."""
+        ...
+
     def parse(self, text: str, *, recorded: bool) -> Any:
         """The artefact in a response. Raises ArtefactError."""
         ...

@@ -109,6 +109,17 @@ class ScriptedProvider:
         self.closed += 1
 
 
+@dataclass(frozen=True, slots=True)
+class PlainTask:
+    """A turn without context."""
+
+    question: str
+
+    def as_json(self) -> Json:
+        """The question alone."""
+        return {"question": self.question, "context": {}, "history": []}
+
+
 def make_call(
     turn: int = 0,
     *,
@@ -131,5 +142,6 @@ def make_call(
         number=number,
         prompt=prompt,
         gold=gold or PlainGold(),
+        task=PlainTask(text),
         complexity=complexity,
     )

@@ -20,7 +20,7 @@ from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, respo
 amounts = st.none() | st.integers(0, 10_000)
 attempts = st.fixed_dictionaries(
     {
-        "call_error": st.none() | st.just("timeout"),
+        "stop_reason": st.none() | st.just("end_turn"),
         **dict.fromkeys(("input_tokens", "output_tokens", "usd", "latency_ms"), amounts),
     }
 )
@@ -28,14 +28,14 @@ attempts = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("priced", [True, False])
 def test_a_turn_without_an_answer_took_no_tokens_and_no_time_is_known(priced: bool) -> None:
-    failed = {"call_error": "timeout", "input_tokens": None, "output_tokens": None, "usd": None, "latency_ms": None}
+    failed = {"stop_reason": None, "input_tokens": None, "output_tokens": None, "usd": None, "latency_ms": None}
     spent = spent_on([failed, failed], priced=priced)
     assert (spent.tokens, spent.latency_ms, spent.usd) == (0, None, 0.0 if priced else None)
 
 
 @given(st.lists(attempts, min_size=1, max_size=4))
 def test_what_a_turn_took_is_null_as_soon_as_one_answer_does_not_say(rows: list[dict[str, Any]]) -> None:
-    answered = [row for row in rows if row["call_error"] is None]
+    answered = [row for row in rows if row["stop_reason"] is not None]
     assume(answered)
     spent = spent_on(rows, priced=True)
     for name in ("input_tokens", "output_tokens", "usd", "latency_ms"):

@@ -116,6 +116,15 @@ class FinqaTrack:
         """See `prompt.build_prompt`."""
         return build_prompt(case, turn, history, version)
 
+    def context_json(self, case: Case) -> Json:
+        """The page: text, table, text."""
+        document: Document = case.context
+        return {
+            "pre_text": document.pre_text,
+            "table": [list(row) for row in document.table],
+            "post_text": document.post_text,
+        }
+
     def parse(self, text: str, *, recorded: bool) -> Plan:
         """See `artefact.parse_plan`."""
         return parse_plan(text, recorded)
