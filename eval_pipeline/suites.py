@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Case, Json, Suite
-from eval_pipeline.tracks.base import TRACKS, Track, load_track
+from eval_pipeline.tracks.base import CaseError, Track
+from eval_pipeline.tracks.registry import TRACKS, load_track
 
 SUITE_FILE = "suite.yaml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -128,13 +129,35 @@ def load_suite(source: SuiteSource) -> Suite:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteCases:
+    """What the files of a suite hold.
+
+    Attributes:
+        cases: in the order of files and lines.
+        problems: why other cases could not be read; only of tracks that keep the good ones.
+        shared: what the cases have in common; the track's own type.
+    """
+
+    cases: tuple[Case, ...]
+    problems: tuple[Problem, ...]
+    shared: Any
+
+
 def read_cases(source: SuiteSource) -> list[Case]:
-    """Every case of the suite, in the order of files and lines.
+    """The cases of the suite that can be read, as `read_suite` does."""
+    return list(read_suite(source).cases)
+
+
+def read_suite(source: SuiteSource) -> SuiteCases:
+    """Every case of the suite, and what they share.
 
     Raises:
-        InputError: with every problem found in any file: file, line, field and what was expected.
+        InputError: with every problem found in any file: file, line, field and what was expected. Where the track keeps
+            the good cases, only if there are none, or if what they share is wrong.
     """
     header, track = source.require(), source.track()
+    shared = track.read_shared(source.folder, header.options)
     cases: list[Case] = []
     problems: list[Problem] = []
     first: dict[str, str] = {}
@@ -146,17 +169,18 @@ def read_cases(source: SuiteSource) -> list[Case]:
             continue
         problems += [entry for entry in entries if isinstance(entry, Problem)]
         for entry in (entry for entry in entries if isinstance(entry, _Entry)):
-            case, wrong = _read_case(track, header.name, entry)
+            case, wrong = _read_case(track, header.name, entry, shared)
             problems += wrong
             if case is None:
                 continue
             if case.id in first:
                 problems.append(_at(entry, ("id",), f"duplicate id '{case.id}', first used at {first[case.id]}"))
-            first.setdefault(case.id, f"{entry.file}:{entry.line}")
+                continue
+            first[case.id] = f"{entry.file}:{entry.line}"
             cases.append(case)
-    if problems:
+    if problems and not (cases and track.keeps_good_cases):
         raise InputError(problems)
-    return cases
+    return SuiteCases(tuple(cases), tuple(problems), shared)
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
@@ -216,14 +240,16 @@ def _yaml_entries(text: str, name: str) -> Iterator[_Entry]:
         loader.dispose()
 
 
-def _read_case(track: Track, suite: str, entry: _Entry) -> tuple[Case | None, list[Problem]]:
+def _read_case(track: Track, suite: str, entry: _Entry, shared: Any) -> tuple[Case | None, list[Problem]]:
     if not isinstance(entry.raw, Mapping):
         found = type(entry.raw).__name__
         return None, [Problem(entry.file, entry.line, "", f"expected a mapping that holds a case, found {found}")]
     try:
-        return track.read_case(entry.raw, suite, entry.file, entry.line), []
+        return track.read_case(entry.raw, suite, entry.file, entry.line, shared), []
     except ValidationError as error:
         return None, _validation_problems(entry, error)
+    except CaseError as error:
+        return None, [_at(entry, place, message) for place, message in error.problems]
     except ValueError as error:
         return None, [Problem(entry.file, entry.line, "", str(error))]
 

@@ -24,8 +24,8 @@ from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.inprocess import InProcess
-from eval_pipeline.stages import gather_evidence, generate, ingest, publishing, recover, score
-from eval_pipeline.stages.aggregates import AGGREGATES, aggregate
+from eval_pipeline.stages import gather_evidence, generate, ingest, judge, publishing, recover, score
+from eval_pipeline.stages.aggregates import aggregate, aggregates_of
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.tables import track_tables
@@ -181,9 +181,11 @@ class Lab:
             "generations": generate.generate(workspace, partition, run, scope or Scope(), Silent()),
             "recovery_attempts": recover.recover(workspace, partition, run, Silent()),
             "evidence": gather_evidence.gather_evidence(workspace, partition),
-            "turn_metrics": score.score(workspace, partition),
         }
-        made |= {name: aggregate(workspace, partition, name) for name in AGGREGATES}
+        if workspace.track(suite).has_judge:
+            made["judgements"] = judge.judge_answers(workspace, partition)
+        made["turn_metrics"] = score.score(workspace, partition)
+        made |= {name: aggregate(workspace, partition, name) for name in aggregates_of(workspace.track(suite))}
         if publish:
             made["published"] = publishing.publish_partition(workspace, partition, run_id)
         return made

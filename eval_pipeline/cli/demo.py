@@ -11,8 +11,8 @@ from eval_pipeline.core.model import Partition
 
 SIMULATED = ("simulated-strong", "simulated-weak")
 LOCAL = "smollm2-135m"
-SLICE = 2
-"""Conversations that the local model answers: a minute or two on one thread."""
+SLICE = 1
+"""Conversations of each suite that the local model answers: half a minute to a minute on one thread."""
 
 
 def demo() -> None:
@@ -20,8 +20,8 @@ def demo() -> None:
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.providers.local import local_available
     from eval_pipeline.stages.freshness import is_up_to_date
-    from eval_pipeline.stages.generate import guard_scope
     from eval_pipeline.stages.headline import headline
+    from eval_pipeline.stages.planned import guard_scope
     from eval_pipeline.stages.scope import Scope
 
     workspace = open_workspace()

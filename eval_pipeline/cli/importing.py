@@ -1,12 +1,13 @@
 """`import`: a command a foreign data set, and one for predictions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eval_pipeline.cli.options import open_workspace
-from eval_pipeline.tracks.base import IMPORTERS
+from eval_pipeline.tracks.registry import IMPORTERS, ForeignForm
 
 import_app = typer.Typer(help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
 
@@ -19,9 +20,12 @@ def import_predictions(
     priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
 ) -> None:
     """Registers recorded predictions as a model version."""
+    from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.stages import importing
+    from eval_pipeline.stages.progress import busy
 
-    made = importing.import_predictions(open_workspace(), source, suite, model_version, priced_as)
+    with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+        made = importing.import_predictions(open_workspace(), source, suite, model_version, priced_as)
     typer.echo(f"{made.predictions} predictions imported as model version '{made.model_version}'")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
@@ -29,21 +33,40 @@ def import_predictions(
     typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 
-def _import_command(form: str, track: str) -> None:
-    @import_app.command(form, help=f"Imports a {form} data set as a suite of track {track}.")
+def _import_command(form: str, foreign: ForeignForm) -> None:
+    """The command of a form; one that comes with further files has an option for them."""
+
     def import_data_set(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
         suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
         limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
     ) -> None:
-        from eval_pipeline.stages.importing import import_suite
+        _import(form, source, suite, limit, ())
 
-        made = import_suite(open_workspace(), form, source, suite, limit)
-        typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
-        for sentence in made.wrong_gold:
-            typer.echo(f"gold does not hold: {sentence}")
-        typer.echo(f"next: eval-pipeline run --suite {suite}")
+    def import_with_files(
+        source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
+        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
+        further: Annotated[list[Path], typer.Option(f"--{foreign.further}", metavar="FILE", help=foreign.further_help)],
+        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+    ) -> None:
+        _import(form, source, suite, limit, further)
+
+    command = import_with_files if foreign.further else import_data_set
+    import_app.command(form, help=f"Imports a {form} data set as a suite of track {foreign.track}.")(command)
 
 
-for _form, (_track, _) in IMPORTERS.items():
-    _import_command(_form, _track)
+def _import(form: str, source: Path, suite: str, limit: int | None, further: Sequence[Path]) -> None:
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.stages.importing import import_suite
+    from eval_pipeline.stages.progress import busy
+
+    with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+        made = import_suite(open_workspace(), form, source, suite, limit, further)
+    typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
+    for sentence in made.wrong_gold:
+        typer.echo(f"gold does not hold: {sentence}")
+    typer.echo(f"next: eval-pipeline run --suite {suite}")
+
+
+for _form, _foreign in IMPORTERS.items():
+    _import_command(_form, _foreign)

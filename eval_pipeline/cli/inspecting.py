@@ -1,60 +1,92 @@
 """`validate`, `publish`, `report`, `query` and `doctor`."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.options import EvalDate, Suites, Versions, open_workspace, parse_day, suite_names
+from eval_pipeline.cli.options import (
+    BAD_USAGE,
+    FAILED,
+    OK,
+    EvalDate,
+    Suites,
+    Versions,
+    open_workspace,
+    parse_day,
+    suite_names,
+)
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import Partition
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.home import Home
+    from eval_pipeline.suites import SuiteSource
 
 FORMATS = ("table", "csv", "json", "parquet")
 
 
 def validate(suite: Suites = None) -> None:
-    """Reads suites, checks every gold answer, and says what is wrong where."""
-    from eval_pipeline.cli.terminal import fail
-    from eval_pipeline.stages.check import check_ends
-    from eval_pipeline.suites import read_cases
-
+    """Reads suites and model versions, checks every gold answer, and says what is wrong where."""
     workspace = open_workspace()
-    wrong = 0
-    for name in suite_names(workspace, suite):
-        try:
-            source = workspace.suite(name)
-            cases, track = read_cases(source), source.track()
-        except InputError as error:
-            wrong += len(error.problems)
-            for problem in error.problems:
-                fail(str(problem))
-            continue
-        excluded = [(turn.id, why) for found in cases for turn, why in track.check_gold(found)]
-        for turn, why in excluded:
-            fail(f"{turn}: {why}; left out of the oracle's 1.0")
-        ends = check_ends(track, cases)
-        if not ends.passed:
-            fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
-        wrong += len(excluded) + (not ends.passed)
-        turns = sum(len(found.turns) for found in cases)
-        typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {ends.text}")
-    raise typer.Exit(1 if wrong else 0)
+    codes = [_validate(workspace.suite(name)) for name in suite_names(workspace, suite)]
+    _ = workspace.model_versions  # read last: what is wrong with them must not hide what is wrong with the suites
+    raise typer.Exit(max(codes, default=OK))
+
+
+def _validate(source: "SuiteSource") -> int:
+    """Says what is wrong with one suite; returns the exit code for it."""
+    from eval_pipeline.cli.terminal import ProgressBars, fail
+    from eval_pipeline.stages.check import check_ends
+    from eval_pipeline.stages.progress import busy, counted
+    from eval_pipeline.suites import read_suite
+
+    name = source.name
+    try:
+        with ProgressBars() as progress:
+            with busy(progress, f"{name} · reading"):
+                found, track = read_suite(source), source.track()
+            cases = found.cases
+            looked_at = counted(progress, f"{name} · gold", cases, len(cases))
+            excluded = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
+            ends = check_ends(track, cases, None, progress, f"{name} · oracle and null")
+    except InputError as error:
+        for problem in error.problems:
+            fail(str(problem))
+        return BAD_USAGE
+    for problem in found.problems:
+        fail(f"{problem}; the case is left out")
+    for turn, why in excluded:
+        fail(f"{turn}: {why}; left out of the oracle's 1.0")
+    if not ends.passed:
+        fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
+    turns = sum(len(case.turns) for case in cases)
+    typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {ends.text}")
+    if found.problems:
+        return BAD_USAGE
+    return FAILED if excluded or not ends.passed else OK
 
 
 def publish(
     full: Annotated[bool, typer.Option("--full", help="Build the store anew from the record.")] = False,
 ) -> None:
-    """Publishes the record into the DuckDB store."""
+    """Publishes the record into the DuckDB store; evaluations that are not whole are left as the store has them."""
+    from eval_pipeline.cli.terminal import ProgressBars, fail
     from eval_pipeline.stages.publishing import publish_all
 
     workspace = open_workspace()
-    result = publish_all(workspace, full=full)
+    with ProgressBars() as progress:
+        result = publish_all(workspace, full=full, progress=progress)
     typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
+    for sentence in result.facts["left_out"]:
+        fail(sentence)
+    raise typer.Exit(FAILED if result.facts["left_out"] else OK)
 
 
 def report(suite: Suites = None, model_version: Versions = None, eval_date: EvalDate = None) -> None:
     """Writes the report files of evaluations in the record; of the newest date if none is given."""
+    from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.stages.baseline import newest_partition
     from eval_pipeline.stages.reporting import report as write_report
     from eval_pipeline.store.record import RecordKey
@@ -67,7 +99,9 @@ def report(suite: Suites = None, model_version: Versions = None, eval_date: Eval
             day = parse_day(eval_date) if eval_date else None
             partition = Partition(name, version, day) if day else newest_partition(workspace, name, version)
             if partition is not None and workspace.record.header(TURN_RESULTS, RecordKey.of(partition)) is not None:
-                typer.echo(write_report(workspace, partition).facts["folder"])
+                with ProgressBars() as progress:
+                    written = write_report(workspace, partition, progress)
+                typer.echo(written.facts["folder"])
                 made += 1
     if not made:
         raise UsageError("the record has no such evaluation; `eval-pipeline run` makes one")
@@ -93,12 +127,27 @@ def query(
 
 
 def doctor() -> None:
-    """Checks the installation: versions, keys, disk, suites, journal, record and store."""
-    from eval_pipeline.cli.terminal import console, finding_line
-    from eval_pipeline.stages.doctor import examine
+    """Checks the installation: versions, keys, disk, suites, runs, journal, record and store."""
+    from eval_pipeline.cli.terminal import ProgressBars, console, finding_line
+    from eval_pipeline.stages.doctor import Finding, examine
 
-    fine = True
-    for finding in examine(find_home()):
+    home = find_home()
+    swept = _sweep(home)
+    text = f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
+    with ProgressBars() as progress:
+        findings = [*examine(home, progress), Finding("runs", True, text)]
+    for finding in findings:
         console.print(finding_line(finding), soft_wrap=True)
-        fine &= finding.fine
-    raise typer.Exit(0 if fine else 1)
+    raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
+
+
+def _sweep(home: "Home") -> int:
+    """Marks runs as failed whose process is gone; returns how many."""
+    from eval_pipeline.defs.unfinished import may_have_unfinished_runs
+
+    if not may_have_unfinished_runs(home):
+        return 0
+    from eval_pipeline.defs.instance import open_instance, sweep_home
+
+    with open_instance(home) as instance:
+        return len(sweep_home(home, instance))

@@ -12,6 +12,9 @@ from eval_pipeline.core.home import find_home
 if TYPE_CHECKING:
     from eval_pipeline.stages.workspace import Workspace
 
+OK, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: fine; a check, a gate or part of a run failed; bad usage or input; interrupted."""
+
 Suites = Annotated[list[str] | None, typer.Option("--suite", help="Suite; several times for several; all if left out.")]
 Versions = Annotated[
     list[str] | None,
@@ -23,6 +26,7 @@ SampleSize = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of --sample-size.")]
 CaseIds = Annotated[list[str] | None, typer.Option("--case", help="Only this case; several times for several.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with this tag; several times for several.")]
+Failed = Annotated[bool, typer.Option("--failed", help="Only cases that failed in the latest full run.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models anew instead of using journalled responses.")]
 EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; today if left out.")]
 

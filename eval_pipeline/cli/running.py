@@ -8,6 +8,7 @@ import typer
 from eval_pipeline.cli.options import (
     CaseIds,
     EvalDate,
+    Failed,
     Fresh,
     SampleSize,
     Seed,
@@ -40,7 +41,7 @@ def run(
     seed: Seed = 0,
     case: CaseIds = None,
     tag: Tags = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Only cases that failed in the latest full run.")] = False,
+    failed: Failed = False,
     eval_date: EvalDate = None,
     fresh: Fresh = False,
     report: Annotated[bool, typer.Option(help="Write the report files.")] = True,
@@ -53,8 +54,8 @@ def run(
 ) -> None:
     """Evaluates model versions on suites, and shows the headline. What is up to date is not done again."""
     from eval_pipeline.stages.baseline import baseline_verdict
-    from eval_pipeline.stages.generate import guard_scope
     from eval_pipeline.stages.headline import failed_gates, headline
+    from eval_pipeline.stages.planned import guard_scope
     from eval_pipeline.stages.scope import Scope, suites_in_scope
 
     workspace = open_workspace()
@@ -89,22 +90,25 @@ def plan(
     seed: Seed = 0,
     case: CaseIds = None,
     tag: Tags = None,
+    failed: Failed = False,
     eval_date: EvalDate = None,
     fresh: Fresh = False,
 ) -> None:
     """Says what a run would ask and cost, without asking anything."""
-    from eval_pipeline.cli.terminal import console, plan_table
+    from eval_pipeline.cli.terminal import console, plan_lines
     from eval_pipeline.stages.planning import plan as make_plan
     from eval_pipeline.stages.scope import Scope, suites_in_scope
 
     workspace = open_workspace()
-    scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()))
+    scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
     day, epoch = parse_day(eval_date), _epoch(fresh)
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
     plans = [make_plan(workspace, Partition(name, version, day), scope, epoch) for version, name in pairs]
-    console.print(plan_table(plans))
+    for found in plans:
+        for line in plan_lines(found):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def dev(
@@ -127,16 +131,18 @@ def evaluate(
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.stages.freshness import is_up_to_date, keep
+    from eval_pipeline.stages.progress import counted
 
-    current = [partition for partition in partitions if is_up_to_date(workspace, partition, scope, epoch)]
-    problems = [problem for partition in current for problem in keep(workspace, partition, scope, epoch, report)]
-    stale = [partition for partition in partitions if partition not in current]
     broken: set[tuple[str, str]] = set()
-    if stale:
-        # Costs a second; not needed where there is nothing to run.
-        from eval_pipeline.defs.launch import Request, run
+    with ProgressBars() as progress:
+        looked_at = counted(progress, "looking what is out of date", partitions, len(partitions))
+        current = [partition for partition in looked_at if is_up_to_date(workspace, partition, scope, epoch)]
+        problems = [wrong for found in current for wrong in keep(workspace, found, scope, epoch, report, progress)]
+        stale = [partition for partition in partitions if partition not in current]
+        if stale:
+            # Costs a second; not needed where there is nothing to run.
+            from eval_pipeline.defs.launch import Request, run
 
-        with ProgressBars() as progress:
             for finished in run(workspace.home, Request(stale, scope, epoch, report), progress):
                 name = ", ".join(filter(None, (finished.suite, finished.model_version)))
                 problems += [f"{name}: {error}" for error in finished.errors]

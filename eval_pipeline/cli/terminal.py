@@ -3,12 +3,12 @@
 import csv
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
@@ -22,14 +22,29 @@ console = Console()
 errors = Console(stderr=True)
 REFRESH = 4
 """Redraws a second; each costs CPU."""
+HIDDEN_S = 2.0
+"""Seconds before a bar is shown, so that what is over soon does not flicker."""
+
+
+class _Count(MofNCompleteColumn):
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
+class _LateBars(Bars):
+    """Bars that show only what has taken a while already."""
+
+    def get_renderables(self) -> Iterable[Table]:
+        """What is drawn: a table of the tasks begun some seconds ago."""
+        yield self.make_tasks_table([task for task in self.tasks if (task.elapsed or 0) >= HIDDEN_S])
 
 
 class ProgressBars:
     """Progress as bars on the terminal; nothing where standard error is no terminal."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bars = Bars(
+        columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeRemainingColumn())
+        self._bars = _LateBars(
             *columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal
         )
         self._tasks: dict[str, TaskID] = {}
@@ -42,8 +57,8 @@ class ProgressBars:
         self._bars.stop()
 
     def start(self, label: str, total: int) -> None:
-        """Shows a bar."""
-        self._tasks[label] = self._bars.add_task(label, total=total)
+        """Begins a bar; a total of 0 stands for one that nobody knows."""
+        self._tasks[label] = self._bars.add_task(label, total=total or None)
 
     def advance(self, label: str, steps: int = 1) -> None:
         """Moves a bar on."""
@@ -106,18 +121,31 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
         console.print(table)
 
 
-def plan_table(plans: Sequence["Plan"]) -> Table:
-    """What a run would ask and cost at most."""
-    table = Table(title="Upper bounds; recovery attempts come on top", title_justify="left")
-    table.add_column("suite")
-    table.add_column("model version")
-    for name in ("turns", "journalled", "calls", "input tokens (est.)", "output tokens ≤", "$ ≤"):
-        table.add_column(name, justify="right")
-    for found in plans:
-        numbers = (found.turns, found.journalled, found.calls, found.input_tokens, found.output_tokens)
-        shown = [f"{number:,}" for number in numbers]
-        table.add_row(found.suite, found.model_version, *shown, _number(found.usd, ".4f"))
-    return table
+COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", estimated from the length"}
+"""How input tokens became known."""
+
+
+def plan_lines(found: "Plan") -> Iterator[str]:
+    """What a run of one suite with one model version would ask and cost at most, a line each."""
+    bound, recovery = found.generations, found.recovery
+    yield f"{found.suite} · {found.model_version}"
+    yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
+    cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
+    yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
+    yield f"  output    at most {bound.output_tokens:,} tokens"
+    yield "  cost      " + _at_most(bound.usd)
+    if recovery.calls:
+        yield (
+            f"  recovery  at most {recovery.calls:,} calls more, {recovery.input_tokens:,} tokens in, "
+            f"{recovery.output_tokens:,} out"
+        )
+        yield "            " + _at_most(recovery.usd)
+    if found.open_batches:
+        yield f"  batches   handed in before and open: {found.open_batches}; {found.in_batches:,} turns wait for them"
+
+
+def _at_most(usd: float | None) -> str:
+    return "unknown: the model has no price" if usd is None else f"at most ${usd:,.4f}, as if no cache were hit"
 
 
 def finding_line(finding: "Finding") -> Text:
@@ -149,7 +177,7 @@ def _rate(row: Any) -> str:
     if row["mean"] is None:
         return str(row["reason"])
     if row["low"] is None:
-        return f"{_percent(row['mean'])} ({row['reason']})"
+        return f"{_percent(row['mean'])}\n({row['reason']})"
     return f"{_percent(row['mean'])}\n[{_percent(row['low'])}, {_percent(row['high'])}]"
 
 

@@ -42,6 +42,14 @@ class Home:
         return self.root / "predictions"
 
     @property
+    def databases(self) -> Path:
+        return self.root / "databases"
+
+    @property
+    def judgements(self) -> Path:
+        return self.root / "judge.sqlite"
+
+    @property
     def imported_suites(self) -> Path:
         return self.root / "suites"
 

@@ -32,17 +32,17 @@ def json_text(value: Any) -> str:
     try:
         return to_json(value, inf_nan_mode="null").decode()
     except PydanticSerializationError:
-        return to_json(_whole(value), inf_nan_mode="null").decode()
+        return to_json(without_surrogates(value), inf_nan_mode="null").decode()
 
 
-def _whole(value: Any) -> Any:
-    """The value without lone surrogates, which models write and UTF-8 cannot hold."""
+def without_surrogates(value: Any) -> Any:
+    """The value with U+FFFD for lone surrogates, which models write and UTF-8 cannot hold, in all its texts."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(item) for item in value]
+        return [without_surrogates(item) for item in value]
     return value
 
 

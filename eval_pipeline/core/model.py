@@ -4,10 +4,12 @@ Plain frozen values. `context`, `gold` and `artefact` belong to a track: what is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from enum import StrEnum
 from typing import Any
+
+from eval_pipeline.core.values import value
 
 Json = Any
 """A value that JSON can hold."""
@@ -28,6 +30,10 @@ class ErrorClass(StrEnum):
     OTHER = "other_error"
 
 
+CALL_ERROR = "call_error"
+"""What stands for outcome and error class where the call itself failed."""
+
+
 class CallErrorKind(StrEnum):
     """Why a model call gave no response (spec/models.md)."""
 
@@ -44,7 +50,7 @@ class CallErrorKind(StrEnum):
     NO_PREDICTION = "no_prediction"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Turn:
     """One question of a case.
 
@@ -60,7 +66,7 @@ class Turn:
     gold: Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Case:
     """One conversation over one context.
 
@@ -84,7 +90,7 @@ class Case:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Suite:
     """A set of cases of one track.
 
@@ -102,7 +108,7 @@ class Suite:
     options: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Partition:
     """What one evaluation is keyed by in the record: a suite, a model version and a logical date."""
 
@@ -111,7 +117,7 @@ class Partition:
     eval_date: date
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One message of a prompt; `role` is `system`, `user` or `assistant`."""
 
@@ -119,7 +125,7 @@ class Message:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prompt:
     """What is sent to the model. Shared parts come first, so that caches of prompt prefixes work.
 
@@ -138,7 +144,7 @@ class Prompt:
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """Tokens of one call; `input_tokens` counts cache reads and writes too. None: the provider did not say."""
 
@@ -148,7 +154,7 @@ class Usage:
     cache_write_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Response:
     """What a provider gave for one call.
 
@@ -178,7 +184,7 @@ class Response:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallFailure:
     """A model call that gave nothing, after all retries."""
 
@@ -187,14 +193,14 @@ class CallFailure:
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ran:
     """The artefact was executed; `value` is the track's result, as JSON can hold it."""
 
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """The artefact could not be made or executed."""
 
@@ -205,7 +211,7 @@ class Failed:
 Outcome = Ran | Failed
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attempt:
     """One try at a turn: number 0 is the generation, the others are recovery attempts.
 
@@ -227,7 +233,7 @@ class Attempt:
     from_journal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evidence:
     """What comparing an attempt with the gold showed.
 
@@ -246,7 +252,7 @@ class Evidence:
     details: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MetricResult:
     """What a metric said of a turn.
 

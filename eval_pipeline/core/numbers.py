@@ -1,8 +1,9 @@
 """Reading numbers as filings and models print them, and writing them for people."""
 
 import re
-from dataclasses import dataclass
 from math import floor, isfinite
+
+from eval_pipeline.core.values import value
 
 _MAX_CHARS = 80
 _PLAIN = frozenset("0123456789.-+")
@@ -29,7 +30,7 @@ _FORM = re.compile(
 _TWICE = re.compile(r"(?P<first>[^()]*[^()\s])\s*\((?P<second>[^()]+)\)")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Number:
     """A number as it was printed.
 

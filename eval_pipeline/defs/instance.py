@@ -10,14 +10,17 @@ import dagster as dg
 import psutil
 import yaml
 from dagster._core.instance import InstanceRef
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.defs.storage import ReusingSqliteStorage
+from eval_pipeline.defs.unfinished import UNFINISHED
+from eval_pipeline.stages.runs import fail_dead_runs
+from eval_pipeline.stages.workspace import Workspace
 
 PROCESS = "eval_pipeline/process"
 """Tag that says which process does a run: run, host, process id and start. Names the run, since a re-execution copies
 the tags of its parent."""
-UNFINISHED = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
 
 STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
 
@@ -48,7 +51,7 @@ def prepare(home: Home) -> Path:
 def serve(home: Home, host: str, port: int) -> int:
     """Runs `dagster dev` on the home until it ends; returns its exit code."""
     with open_instance(home) as instance:
-        sweep(instance)
+        sweep_home(home, instance)
     workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
     target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
     command = [sys.executable, "-m", "dagster", "dev", *target, "--host", host, "--port", str(port)]
@@ -56,17 +59,19 @@ def serve(home: Home, host: str, port: int) -> int:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """The instance that the UI of this home shows too; a storage that the user has set is kept."""
+    """The instance that the UI of this home shows too; what the user has set is kept.
+
+    What a run in this process prints stays on its terminal: to copy it into files, Dagster would redirect the progress
+    bars into them, and start four processes for each run.
+    """
     folder = str(prepare(home))
     settings = yaml.safe_load((home.dagster / "dagster.yaml").read_text()) or {}
-    if STORAGE_SETTINGS & settings.keys():
-        return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder))
-    storage = {
-        "module": ReusingSqliteStorage.__module__,
-        "class": "ReusingSqliteStorage",
-        "config": {"base_dir": folder},
-    }
-    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides={"storage": {"custom": storage}}))
+    overrides: dict[str, object] = {}
+    if not STORAGE_SETTINGS & settings.keys():
+        overrides["storage"] = {"custom": _setting(ReusingSqliteStorage, base_dir=folder)}
+    if "compute_logs" not in settings:
+        overrides["compute_logs"] = _setting(NoOpComputeLogManager)
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides=overrides))
 
 
 def process_tag(run_id: str) -> str:
@@ -89,19 +94,31 @@ def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]
     return tags | {PROCESS: mine}
 
 
+def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
+    """As `sweep`, and notes it in the `runs` of the home's record too."""
+    swept = sweep(instance)
+    fail_dead_runs(Workspace(home), swept)
+    return swept
+
+
 def sweep(instance: dg.DagsterInstance) -> list[str]:
     """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids.
 
     Runs of which that is not known (not begun, or tags copied from another run) are left alone.
     """
     swept = []
-    for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
         run_id, host, pid, started = (run.tags.get(PROCESS, "").split(" ") + [""] * 4)[:4]
         if run_id == run.run_id and host == socket.gethostname() and not _alive(pid, started):
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)
     return swept
+
+
+def _setting(kind: type, **config: str) -> dict[str, object]:
+    """A class as `dagster.yaml` names it."""
+    return {"module": kind.__module__, "class": kind.__name__, "config": config}
 
 
 def _alive(pid: str, started: str) -> bool:

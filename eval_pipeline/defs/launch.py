@@ -1,5 +1,6 @@
 """Running jobs in this process for the command line: one run a model version, on the instance that the UI shows."""
 
+import atexit
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import dagster as dg
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep
+from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.resources import Evaluation
@@ -55,12 +56,16 @@ class Finished:
 
 def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
     """Runs the suites for each model version; a suite that fails does not stop the others."""
-    # Much is made here and most of it kept: looking for garbage as often as usual costs a twentieth of all CPU time.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    workspace = Workspace(home)
-    instance = open_instance(home)
-    sweep(instance)
+    gc.freeze()  # what is imported stays: no need to look for garbage in it
+    atexit.register(gc.unfreeze)  # else DuckDB finds its own objects alive at the end, and says so at length
+    with open_instance(home) as instance:
+        sweep_home(home, instance)
+        yield from _run(instance, Workspace(home), request, progress)
+
+
+def _run(
+    instance: dg.DagsterInstance, workspace: Workspace, request: Request, progress: Progress
+) -> Iterator[Finished]:
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
@@ -73,6 +78,7 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
         chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
         if not chosen:
             continue
+        gc.collect()  # what the run before left in cycles: within a run it is hardly ever looked for
         # Files and cases are read by the first run that needs them.
         done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
         job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023

@@ -5,9 +5,17 @@ from dataclasses import dataclass
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.resources import Evaluation
-from eval_pipeline.stages import gather_evidence, generate, recover, score
-from eval_pipeline.stages.aggregates import AGGREGATES, aggregate
-from eval_pipeline.stages.check import Verdict, check_every_turn_once, check_metric_errors
+from eval_pipeline.stages import gather_evidence, generate, judge, recover, score
+from eval_pipeline.stages.aggregates import AGGREGATES, aggregate, aggregates_of
+from eval_pipeline.stages.check import (
+    BLOCKING,
+    Verdict,
+    check_budget_kept,
+    check_every_turn_once,
+    check_metric_errors,
+    check_unsafe_caught,
+    has_safety_verdicts,
+)
 from eval_pipeline.stages.publishing import publish_partition
 from eval_pipeline.stages.reporting import REPORT_VERSION, report
 from eval_pipeline.stages.runs import RunContext
@@ -21,16 +29,16 @@ from eval_pipeline.tracks.base import Track
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check that an asset makes on what it has just written.
-
-    Attributes:
-        blocking: what comes after waits for it to pass.
-    """
+    """A check that an asset makes on what it has just written."""
 
     name: str
     description: str
     verdict: Callable[[Workspace, Partition], Verdict]
-    blocking: bool = False
+
+    @property
+    def blocking(self) -> bool:
+        """Whether what comes after waits for it to pass."""
+        return self.verdict in BLOCKING
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,12 @@ EVERY_TURN_ONCE = Check(
     "every_turn_scored_once",
     "Every planned turn and sample has exactly one result.",
     check_every_turn_once,
-    blocking=True,
+)
+BUDGET_KEPT = Check("budget_kept", "The budget of the run allowed every call.", check_budget_kept)
+UNSAFE_CAUGHT = Check(
+    "unsafe_caught",
+    "The validator caught every unsafe query that the model wrote.",
+    check_unsafe_caught,
 )
 NO_METRIC_ERRORS = Check("no_metric_errors", "No metric failed on any turn.", check_metric_errors)
 
@@ -78,6 +91,10 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
     asking = "/".join(versions.get(name, "") for name in ("parser", "executor", "validator"))
     prompts = ",".join(track.prompt_versions) if track else ""
     metrics = score.scorer_versions(track) if track else ""
+    judging = [_judging_step(track)] if track and track.has_judge else []
+    checks: tuple[Check, ...] = (EVERY_TURN_ONCE, BUDGET_KEPT, NO_METRIC_ERRORS)
+    if track and has_safety_verdicts(track):
+        checks = (*checks, UNSAFE_CAUGHT)
     chain = [
         Step(
             "generations",
@@ -104,20 +121,21 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
             f"{gather_evidence.VERSION}/{versions.get('evidence', '')}",
             frozenset({"python", "parquet"}),
             "What comparing the last attempt with the gold shows.",
-            lambda s: gather_evidence.gather_evidence(s.evaluation.workspace, s.partition),
+            lambda s: gather_evidence.gather_evidence(s.evaluation.workspace, s.partition, s.evaluation.progress),
         ),
+        *judging,
         Step(
             "turn_metrics",
-            ("cases", "generations", "recovery_attempts", "evidence"),
+            ("cases", "generations", "recovery_attempts", "evidence", *(step.name for step in judging)),
             turns_table(track) if track else None,
             f"{score.VERSION}/{versions.get('scorer', '')}/{metrics}",
             frozenset({"python", "parquet"}),
             "Every metric on every turn, and the records of what failed.",
-            lambda s: score.score(s.evaluation.workspace, s.partition),
-            (EVERY_TURN_ONCE, NO_METRIC_ERRORS),
+            lambda s: score.score(s.evaluation.workspace, s.partition, s.evaluation.progress),
+            checks,
         ),
     ]
-    chain += [_aggregate_step(name) for name in AGGREGATES]
+    chain += [_aggregate_step(name) for name in aggregates_of(track)]
     recorded = tuple(step.name for step in chain)
     publishing = Step(
         "published",
@@ -126,7 +144,7 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
         "1",
         frozenset({"duckdb"}),
         "The partition's records in the DuckDB store that people query.",
-        lambda s: publish_partition(s.evaluation.workspace, s.partition, s.run.run_id),
+        lambda s: publish_partition(s.evaluation.workspace, s.partition, s.run.run_id, s.evaluation.progress),
     )
     reporting = Step(
         "report",
@@ -135,19 +153,32 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
         REPORT_VERSION,
         frozenset({"excel", "parquet"}),
         "Files for people: tables, statistics, traces and the workbook.",
-        lambda s: report(s.evaluation.workspace, s.partition),
+        lambda s: report(s.evaluation.workspace, s.partition, s.evaluation.progress),
     )
     return (*chain, publishing, reporting)
+
+
+def _judging_step(track: Track) -> Step:
+    return Step(
+        "judgements",
+        ("raw_dataset", "cases", "generations", "recovery_attempts", "evidence"),
+        tables.JUDGEMENTS,
+        f"{judge.VERSION}/{track.versions['evidence']}",
+        frozenset({"python", "parquet"}),
+        "What an LLM judge says of the last attempt, compared with the gold.",
+        lambda s: judge.judge_answers(s.evaluation.workspace, s.partition, s.evaluation.progress),
+    )
 
 
 def _aggregate_step(name: str) -> Step:
     found = AGGREGATES[name]
     return Step(
         name,
-        ("turn_metrics",),
+        # Each may read the options in suite.yaml, which are part of the raw data set.
+        ("raw_dataset", *(table.name for table in found.reads), "turn_metrics"),
         found.table,
         str(found.version),
         frozenset({"python", "parquet"}),
         found.table.comment,
-        lambda s: aggregate(s.evaluation.workspace, s.partition, name),
+        lambda s: aggregate(s.evaluation.workspace, s.partition, name, s.evaluation.progress),
     )

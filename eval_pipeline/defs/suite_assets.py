@@ -14,13 +14,16 @@ from eval_pipeline.defs.partitions import EVAL_DATE, date_tag, model_version, ru
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
-from eval_pipeline.stages.check import ENDS_CHECKED, check_ends, check_gold
+from eval_pipeline.stages.check import ENDS_CHECKED, Verdict, check_cases_read, check_ends, check_gold
+from eval_pipeline.stages.runs import FAILED, end_run, ending_failed
+from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store import tables
 from eval_pipeline.suites import SuiteSource, find_suites
-from eval_pipeline.tracks.base import load_track
+from eval_pipeline.tracks.registry import load_track
 
 OWNERS = ["team:evals"]
+NOTHING_TO_CHECK = Verdict(True, "the model version has no predictions for the suite: there is nothing to check")
 
 
 @dg.definitions
@@ -62,6 +65,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
     """The asset of a suite's cases, checked by their own gold and by the ends of the scale."""
     key = dg.AssetKey([source.name, "cases"])
     checks = [
+        dg.AssetCheckSpec("every_case_read", asset=key, description="No case had to be left out as unreadable."),
         dg.AssetCheckSpec("gold_holds", asset=key, description="Every turn's own gold answer follows from its gold."),
         dg.AssetCheckSpec(
             "oracle_and_null",
@@ -88,11 +92,13 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
         with readable_errors():
             tags_now(context.instance, context.run)
             workspace = evaluation.workspace
-            result = ingest.ingest_cases(workspace, source.name)
+            result = ingest.ingest_cases(workspace, source.name, evaluation.progress)
             track, found = workspace.track(source.name), workspace.cases(source.name)
+            label = f"{source.name} · checking the gold"
             verdicts = [
-                check_result("gold_holds", check_gold(track, found), warning=True),
-                check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED)),
+                check_result("every_case_read", check_cases_read(workspace, source.name)),
+                check_result("gold_holds", check_gold(workspace, source.name), warning=True),
+                check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED, evaluation.progress, label)),
             ]
             return _result(result, checks=verdicts)
 
@@ -100,11 +106,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
 
 
 def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
-    """The asset of one partitioned step.
-
-    Generations are skipped, and with them all that follows, where the model version has no predictions for the suite.
-    """
-    asks = step.name == "generations"
+    """The asset of one partitioned step; it is skipped where the model version has no predictions for the suite."""
     key = dg.AssetKey([source.name, step.name])
 
     @dg.asset(
@@ -122,23 +124,36 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
         group_name=source.name,
         owners=OWNERS,
         tags=_tags(source),
-        output_required=not asks,
+        output_required=False,
     )
     def asset(
         context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
-    ) -> Iterator[dg.MaterializeResult]:
+    ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         with readable_errors():
             tags, workspace = tags_now(context.instance, context.run), evaluation.workspace
-            if asks and not workspace.model_version(context.partition_key).answers(source.name):
+            if not workspace.model_version(context.partition_key).answers(source.name):
                 context.log.info(f"'{context.partition_key}' has no predictions for '{source.name}': skipped")
+                # Dagster wants each check told of, unlike the asset itself.
+                yield from (check_result(check.name, NOTHING_TO_CHECK) for check in step.checks)
                 return
             partition = _dated_partition(context, source.name, tags, workspace)
             run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
-            result = step.execute(run)
-            verdicts = [check_result(check.name, check.verdict(workspace, partition)) for check in step.checks]
+            with ending_failed(workspace, partition, run.run.run_id):
+                result = step.execute(run)
+                found = [(check, check.verdict(workspace, partition)) for check in step.checks]
+            if any(check.blocking and not verdict.passed for check, verdict in found):
+                end_run(workspace, partition, run.run.run_id, FAILED)
+            elif not _publishes(context, source.name):
+                end_run(workspace, partition, run.run.run_id, ended_as(workspace, partition))
+            verdicts = [check_result(check.name, verdict) for check, verdict in found]
         yield _result(result, partition.eval_date.isoformat(), verdicts)
 
     return asset
+
+
+def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
+    """Whether the run goes on to the step that closes its row in `runs`; each step of one that does not, does so."""
+    return dg.AssetKey([suite, "published"]) in context.job_def.asset_layer.selected_asset_keys
 
 
 def _dated_partition(

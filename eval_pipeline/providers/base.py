@@ -3,7 +3,7 @@
 Add one with a file in this folder and a line in `registry.py`.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.values import value
 
 
 class CallError(Exception):
@@ -22,16 +23,24 @@ class CallError(Exception):
         kind: what went wrong.
         retryable: asking again may help.
         retry_after: seconds the server asked to wait, if it did.
+        sent: the question may have left this machine; where it has not, it cannot be charged.
     """
 
     def __init__(
-        self, kind: CallErrorKind, message: str, *, retryable: bool = False, retry_after: float | None = None
+        self,
+        kind: CallErrorKind,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        sent: bool = True,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.retryable = retryable
         self.retry_after = retry_after
+        self.sent = sent
 
 
 class FatalCallError(EvalError):
@@ -66,7 +75,7 @@ class Task(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """One question to a model.
 
@@ -75,6 +84,7 @@ class Call:
         number: 0 for the generation, 1.. for recovery attempts.
         task: the turn as an application gets it that makes its own prompt.
         prefix_uses: calls of the run that begin with the prompt's shared messages; a cache of them pays from two on.
+        track: of the suite, for stand-ins whose settings differ by track.
         complexity: of the turn by its gold, for stand-ins that fail more often on harder turns.
         failed_with: error class of the attempt before, for recovery attempts.
     """
@@ -89,6 +99,7 @@ class Call:
     gold: Gold
     task: Task
     prefix_uses: int = 1
+    track: str = ""
     complexity: int = 0
     failed_with: ErrorClass | None = None
 
@@ -163,7 +174,7 @@ class BatchProvider(Protocol):
         """The account's batches created since then, the newest first. Raises CallError."""
         ...
 
-    def batch_results(self, batch_id: str) -> AsyncIterator[tuple[str, "Response | CallError"]]:
+    def batch_results(self, batch_id: str) -> AsyncGenerator[tuple[str, "Response | CallError"], None]:
         """What became of each request of a batch that has ended, by custom id. Raises CallError."""
         ...
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from random import Random
@@ -11,11 +10,14 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Provider
+from eval_pipeline.providers.batches import BatchQueue, Told
+from eval_pipeline.providers.budgets import NOTHING, REACHED, Amount, Budget
 from eval_pipeline.providers.codec import decode_response, encode_response
+from eval_pipeline.providers.deadline import DeadlineError, within
 from eval_pipeline.providers.journal import Journal, journal_key
+from eval_pipeline.providers.limits import AdaptiveLimit
+from eval_pipeline.providers.reachability import Reachability
 from eval_pipeline.providers.retries import RetryPolicy
-
-DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,10 @@ class Counters:
         retries: tries after the first one of a question.
         answered: questions answered by a call.
         journal_hits: questions answered without a call.
-        failures: questions without an answer.
+        failures: questions without an answer, but for those refused.
+        refused: questions that the budget did not allow.
+        responses: what calls gave, counted when it came: an exception may keep it from becoming an answer.
+        tokens, usd: what the answers took; no dollars (None) where no call had a price.
     """
 
     calls: int = 0
@@ -46,11 +51,15 @@ class Counters:
     answered: int = 0
     journal_hits: int = 0
     failures: int = 0
+    refused: int = 0
+    responses: int = 0
+    tokens: int = 0
+    usd: float | None = None
 
     @property
     def done(self) -> int:
         """Questions that are over."""
-        return self.answered + self.journal_hits + self.failures
+        return self.answered + self.journal_hits + self.failures + self.refused
 
 
 def utc_today() -> date:
@@ -72,9 +81,10 @@ class Caller:
         epoch: str = "",
         *,
         progress: Callable[[Counters], None] | None = None,
-        deadline_s: float = DEADLINE_S,
         retries: RetryPolicy | None = None,
-        slots: AbstractAsyncContextManager[object] | None = None,
+        limit: AdaptiveLimit | None = None,
+        budget: Budget | None = None,
+        batches: BatchQueue | None = None,
         today: Callable[[], date] = utc_today,
     ) -> None:
         """Nothing is asked yet.
@@ -85,10 +95,11 @@ class Caller:
             version: the model version that asks.
             epoch: freshness: a response journalled under another epoch is not used.
             progress: called after every question that is over, in the event loop.
-            deadline_s: seconds for one question from when it gets its slot, retries and pauses among them.
             retries: the policy of retries.
-            slots: what bounds the calls in flight, entered around each question; a semaphore of
-                `version.concurrency` by default, something shared where several callers use one endpoint.
+            limit: of the calls in flight, entered around each question; the caller's own by default, a shared one
+                where several callers use one endpoint.
+            budget: what the run may spend; the caller's own by default.
+            batches: where calls are gathered that need not be answered at once; None: each is asked by itself.
             today: the clock, for tests.
         """
         self.counters = Counters()
@@ -97,10 +108,13 @@ class Caller:
         self._version = version
         self._epoch = epoch
         self._progress = progress
-        self._deadline_s = deadline_s
+        self._deadline_s = version.deadline_s
         self._retries = retries or RetryPolicy()
-        self._slots = slots or asyncio.Semaphore(version.concurrency)
+        self._limit = limit or AdaptiveLimit(version.name, version.concurrency)
+        self._budget = budget or Budget(version, today=today)
+        self._batches = batches
         self._today = today
+        self._reachability = Reachability(version)
         self._rng = Random()  # for the jitter only: it must differ from process to process
         self._under_way: dict[str, asyncio.Future[Answer | Exception | None]] = {}
 
@@ -122,6 +136,8 @@ class Caller:
         """
         answer = await self._answer(call)
         match answer:
+            case CallFailure(CallErrorKind.BUDGET):
+                self.counters.refused += 1
             case CallFailure():
                 self.counters.failures += 1
             case Answered(from_journal=True):
@@ -170,8 +186,11 @@ class Caller:
             ) from error
 
     async def _ask_and_record(self, call: Call, key: str) -> Answer:
-        async with self._slots:
-            outcome = await self._ask_with_retries(call)
+        if self._batches is not None:
+            answer = await self._ask_in_batch(call, key, self._batches)
+            if answer is not None:
+                return answer
+        outcome = await self._ask_in_turn(call, key)
         if isinstance(outcome, CallFailure):
             return outcome
         if await self._journal.append(key, encode_response(outcome)):
@@ -179,28 +198,82 @@ class Caller:
         # Another process recorded an answer meanwhile. Its answer is the one that a restart will find, so use it.
         return Answered(self._recorded(key) or outcome, from_journal=True)
 
-    async def _ask_with_retries(self, call: Call) -> Response | CallFailure:
+    async def _ask_in_batch(self, call: Call, key: str, batches: BatchQueue) -> Answer | None:
+        """The answer that a batch gives; None where the call has to be asked singly."""
+        told: Told | None = None
+        while told is None:  # a batch can be lost
+            covered = batches.covers(key)  # by a batch that an earlier run handed in, and paid for
+            reserved = NOTHING if covered else await self._budget.reserve(call, batch=True)
+            if reserved is None:
+                return REACHED
+            try:
+                told = await batches.ask(key, call)
+            finally:
+                if not covered:
+                    self.counters.calls += 1
+                    self._settle(reserved, told if isinstance(told, Response | CallFailure) else None)
+        if isinstance(told, Response):
+            return Answered(told, from_journal=covered)
+        return told if isinstance(told, CallFailure) else None
+
+    def _settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
+        self._budget.settle(reserved, outcome)
+        self.counters.tokens, self.counters.usd = self._budget.tokens, self._budget.usd
+        self.counters.responses += isinstance(outcome, Response)
+
+    async def _ask_in_turn(self, call: Call, key: str) -> Response | CallFailure:
+        """Asks when the endpoint may have another call in flight."""
+        if not self._limit.enter_now():
+            await self._limit.enter()
+        try:
+            return await self._ask_with_retries(call, key)
+        finally:
+            self._limit.leave()
+
+    async def _ask_with_retries(self, call: Call, key: str) -> Response | CallFailure:
+        # The budget is asked with a place held, never before: who holds money is under way, or holds a place too.
+        reserved = await self._budget.reserve(call)
+        if reserved is None:
+            return REACHED
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         retries = 0
         while True:
-            error = None
-            self.counters.calls += 1
-            try:
-                async with asyncio.timeout_at(deadline) as clock:
-                    response = await self._provider.generate(call)
-                return self._stamped(response, retries)
-            except CallError as problem:
-                error = problem
-            except TimeoutError:
-                if not clock.expired():
-                    raise  # not the deadline's: a provider that forgot to say what kind of failure this is
+            outcome = await self._try(call, reserved, deadline)
+            if isinstance(outcome, Response):
+                return self._stamped(outcome, retries)
+            if outcome is None:
                 return CallFailure(CallErrorKind.TIMEOUT, f"no answer within {self._deadline_s:g} s", retries)
-            pause = self._retries.pause(error, retries, self._rng)
+            self._reachability.failed(key, retries + 1, outcome, self._limit.limit)
+            pause = self._retries.pause(outcome, retries, self._rng)
             if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
-                return CallFailure(error.kind, error.message, retries)
+                return CallFailure(outcome.kind, outcome.message, retries)
             await asyncio.sleep(pause)
+            reserved = await self._budget.reserve(call)
+            if reserved is None:
+                told = f"not asked again after a failure ({outcome.message}): the budget of the run was reached"
+                return CallFailure(CallErrorKind.BUDGET, told, retries)
             retries += 1
             self.counters.retries += 1
+
+    async def _try(self, call: Call, reserved: Amount, deadline: float) -> Response | CallError | None:
+        """What one try gives, paid for; None where the question's deadline ended it."""
+        self.counters.calls += 1
+        began = self._limit.began()
+        cost: Response | CallFailure | None = None
+        try:
+            cost = response = await within(deadline, self._provider.generate(call))
+            self._limit.succeeded()
+            self._reachability.answered()
+            return response
+        except CallError as error:
+            cost = CallFailure(error.kind, error.message) if error.sent else None
+            self._limit.failed(error.kind, began)
+            return error
+        except DeadlineError:
+            cost = CallFailure(CallErrorKind.TIMEOUT, "no answer in time")
+            return None
+        finally:
+            self._settle(reserved, cost)
 
     def _stamped(self, response: Response, retries: int) -> Response:
         # By hand: dataclasses.replace is four times as slow, and this is done for every response.

@@ -32,11 +32,10 @@ CREATE TABLE IF NOT EXISTS responses(
     written_at INTEGER NOT NULL  -- seconds since 1970
 )"""
 _INSERT = {  # rows a statement → statement, the largest first
-    rows: "INSERT INTO responses(key, body, written_at) VALUES "
-    + ", ".join(["(?, ?, ?)"] * rows)
-    + " ON CONFLICT DO NOTHING RETURNING key"
-    for rows in (64, 16, 4, 1)
+    rows: "INSERT INTO responses(key, body, written_at) VALUES " + ", ".join(["(?, ?, ?)"] * rows)
+    for rows in (256, 64, 16, 4, 1)
 }
+_INSERT_IF_NEW = _INSERT[1] + " ON CONFLICT DO NOTHING"
 _GET = "SELECT body FROM responses WHERE key = ?"
 _CONTAINS = "SELECT key FROM responses WHERE key IN (SELECT value FROM json_each(?))"
 
@@ -274,12 +273,15 @@ def _insert(connection: sqlite3.Connection, group: list[_Entry], now: int) -> li
     """
     rows = {entry.key: (entry.key, entry.body, now) for entry in reversed(group)}  # the first of equal keys stays
     values = list(rows.values())
-    new: set[str] = set()
+    new = set(rows)
     start = 0
     while start < len(values):
         size = next(size for size in _INSERT if size <= len(values) - start)
-        inserted = connection.execute(_INSERT[size], tuple(chain.from_iterable(values[start : start + size])))
-        new.update(row[0] for row in inserted)
+        chunk = values[start : start + size]
+        try:
+            connection.execute(_INSERT[size], tuple(chain.from_iterable(chunk)))
+        except sqlite3.IntegrityError:  # rare: another process has recorded some; nothing of the statement is done
+            new.difference_update(row[0] for row in chunk if not connection.execute(_INSERT_IF_NEW, row).rowcount)
         start += size
     fresh = []
     for entry in group:

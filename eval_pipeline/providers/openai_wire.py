@@ -1,127 +1,177 @@
-"""The chat completions of OpenAI-compatible endpoints: requests, answers and errors, as plain values.
+"""The chat completions of OpenAI-compatible endpoints: requests and answers, as plain values.
 
-Nothing here connects or imports the SDK: `local` shares it with every provider that speaks this form.
+Nothing here connects or imports the SDK.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Any
+from itertools import groupby
+from typing import Literal
 
-from eval_pipeline.core.model import CallErrorKind, Json, Prompt, Usage
-from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.core.model import CallErrorKind, Json, Message, Prompt, Usage
 
-_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached"}
+Structured = Literal["json_schema", "json_object", "none"]
+LimitField = Literal["max_tokens", "max_completion_tokens"]
 
 
-def chat_request(model: str, prompt: Prompt, max_tokens: int, sampling: Mapping[str, Json]) -> dict[str, Json]:
+@dataclass(frozen=True, slots=True)
+class RequestForm:
+    """In what endpoints differ.
+
+    Attributes:
+        structured: how the prompt's answer schema is asked for: with the schema, as any JSON, or not at all.
+        limit_field: the field that bounds the answer's tokens.
+        join_messages: messages of one role that follow each other are sent as one.
+        text_lengths: the schema may say how long texts are; OpenAI refuses one that does.
+    """
+
+    structured: Structured = "json_schema"
+    limit_field: LimitField = "max_tokens"
+    join_messages: bool = False
+    text_lengths: bool = True
+
+
+OWN_FIELDS = frozenset({"messages", "model", "n", "response_format", "stream", "stream_options"}) | {
+    "max_tokens",
+    "max_completion_tokens",
+}
+"""Fields of a request that follow from the model version and the prompt."""
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def chat_request(
+    model: str,
+    prompt: Prompt,
+    max_tokens: int,
+    sampling: Mapping[str, Json],
+    form: RequestForm = RequestForm(),
+) -> dict[str, Json]:
     """The body of a request, without what concerns its transport only."""
+    messages = _joined(prompt.messages) if form.join_messages else prompt.messages
     body: dict[str, Json] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.text} for message in prompt.messages],
-        "max_tokens": max_tokens,
+        "messages": [{"role": message.role, "content": message.text} for message in messages],
+        form.limit_field: max_tokens,
         **sampling,
     }
     if prompt.answer_schema is not None:
-        schema = {"name": "answer", "schema": dict(prompt.answer_schema), "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        match form.structured:
+            case "json_schema":
+                schema = strict_schema(prompt.answer_schema, text_lengths=form.text_lengths)
+                named = {"name": "answer", "schema": schema, "strict": True}
+                body["response_format"] = {"type": "json_schema", "json_schema": named}
+            case "json_object":
+                body["response_format"] = {"type": "json_object"}
     return body
 
 
+def strict_schema(schema: Mapping[str, Json], *, text_lengths: bool = True) -> dict[str, Json]:
+    """The schema as strict endpoints take it: with a `type` beside each `const` and `enum`.
+
+    Args:
+        schema: of an answer.
+        text_lengths: keep `minLength` and `maxLength`.
+    """
+    strict: dict[str, Json] = {}
+    for name, inner in schema.items():
+        match name:
+            case "minLength" | "maxLength" if not text_lengths:
+                continue
+            case "properties" | "$defs":
+                strict[name] = {key: strict_schema(below, text_lengths=text_lengths) for key, below in inner.items()}
+            case "items":
+                strict[name] = strict_schema(inner, text_lengths=text_lengths)
+            case "anyOf":
+                strict[name] = [strict_schema(below, text_lengths=text_lengths) for below in inner]
+            case _:
+                strict[name] = inner
+    allowed = [strict["const"]] if "const" in strict else strict.get("enum")
+    if allowed and "type" not in strict:
+        types = list(dict.fromkeys(_TYPES[type(value)] for value in allowed))
+        strict["type"] = types[0] if len(types) == 1 else types
+    return strict
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    groups = groupby(messages, key=lambda message: message.role)
+    return [Message(role, "\n\n".join(message.text for message in group)) for role, group in groups]
+
+
 @dataclass(slots=True)
-class StreamedAnswer:
-    """An answer that is put together from the chunks of a stream.
+class ChatAnswer:
+    """An answer that is put together from what the endpoint sends: the chunks of a stream, or the whole at once.
 
     Attributes:
-        stop_reason: None while the stream has not said it: one that ends so was cut off.
+        stop_reason: None while it has not been told: a stream that ends so was cut off.
         refusal: what the model said in place of an answer, where the endpoint tells them apart.
+        begun: there was a choice at all.
+        model: which model answered, by the endpoint's own name.
     """
 
     text: str = ""
     stop_reason: str | None = None
     refusal: str = ""
+    begun: bool = False
     request_id: str | None = None
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
 
-    def add(self, chunk: Mapping[str, Any]) -> bool:
-        """Takes in a chunk; whether it brought text."""
-        self.request_id = self.request_id or chunk.get("id")
-        self.model = self.model or chunk.get("model")
-        if chunk.get("usage"):
-            self.usage = usage_of(chunk["usage"])
-        brought = False
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
-            self.refusal += delta.get("refusal") or ""
-            if delta.get("content"):
-                self.text += delta["content"]
-                brought = True
-            self.stop_reason = choice.get("finish_reason") or self.stop_reason
-        return brought
+    def add(self, part: Json) -> bool:
+        """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
+        self.request_id = self.request_id or _text_at(part, "id") or None
+        self.model = self.model or _text_at(part, "model") or None
+        told = _at(part, "usage")
+        if isinstance(told, Mapping):
+            self.usage = usage_of(told)
+        choices = _at(part, "choices")
+        # One choice is asked for; should there be others, they are not part of the answer.
+        choice = choices[0] if isinstance(choices, Sequence) and choices else None
+        if not isinstance(choice, Mapping):
+            return False
+        self.begun = True
+        message = _at(choice, "delta") or _at(choice, "message")
+        self.refusal += _text_at(message, "refusal")
+        text = _content(_at(message, "content"))
+        self.text += text
+        self.stop_reason = _text_at(choice, "finish_reason") or self.stop_reason
+        return bool(text)
+
+    @property
+    def call_error(self) -> CallErrorKind | None:
+        """Why the text is no answer, or None where it is one."""
+        if self.refusal or self.stop_reason == "content_filter":
+            return CallErrorKind.REFUSED
+        return CallErrorKind.MAX_TOKENS if self.stop_reason == "length" else None
 
 
-def usage_of(told: Mapping[str, Any]) -> Usage:
+def usage_of(told: Mapping[str, Json]) -> Usage:
     """Tokens as an endpoint tells them; `prompt_tokens` counts cached ones too."""
-    prompt_tokens = told.get("prompt_tokens")
-    details = told.get("prompt_tokens_details") or {}
+    prompt_tokens = _count_at(told, "prompt_tokens")
+    details = _at(told, "prompt_tokens_details")
     # Some gateways count cached tokens that are not in prompt_tokens; a price needs parts that fit in the whole.
-    read = min(details.get("cached_tokens") or 0, prompt_tokens or 0)
-    write = min(details.get("cache_write_tokens") or 0, (prompt_tokens or 0) - read)
-    return Usage(prompt_tokens, told.get("completion_tokens"), read, write)
+    read = min(_count_at(details, "cached_tokens") or 0, prompt_tokens or 0)
+    write = min(_count_at(details, "cache_write_tokens") or 0, (prompt_tokens or 0) - read)
+    return Usage(prompt_tokens, _count_at(told, "completion_tokens"), read, write)
 
 
-def status_error(status: int, body: Json, headers: Mapping[str, str]) -> CallError | FatalCallError:
-    """What an answer with an error status means.
-
-    Args:
-        status: the HTTP status.
-        body: the decoded body or the `error` object in it, if there was any.
-        headers: with names in lower case.
-    """
-    message, code = _told(body)
-    text = f"HTTP {status}: {message}" if message else f"HTTP {status}"
-    wait = retry_after(headers, datetime.now(UTC))
-    match status:
-        case 401 | 403:
-            return FatalCallError(f"the endpoint refuses the key ({text})")
-        case 404:
-            return FatalCallError(f"the endpoint or the model does not exist ({text})")
-        case 429 if code in _NO_CREDIT:
-            return FatalCallError(f"the account has no credit left ({text})")
-        case 429:
-            return CallError(CallErrorKind.RATE_LIMITED, text, retryable=True, retry_after=wait)
-        case 408:
-            return CallError(CallErrorKind.TIMEOUT, text, retryable=True, retry_after=wait)
-        case 409:
-            return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
-        case _ if status >= 500:
-            return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
-    return CallError(CallErrorKind.BAD_REQUEST, text)
+def _content(content: Json) -> str:
+    """The text of a message, which some endpoints send as a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "".join(_text_at(part, "text") for part in parts)
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date), or None."""
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        if "retry-after" not in headers:
-            return None
-        told = headers["retry-after"]
-        try:
-            return max(0.0, float(told))
-        except ValueError:
-            return max(0.0, (parsedate_to_datetime(told) - now).total_seconds())
-    except (ValueError, TypeError):  # no number and no date: as if it were not there
-        return None
+def _at(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
-def _told(body: Json) -> tuple[str, str]:
-    """Message and code in the body of an error."""
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        if isinstance(inner, Mapping):
-            return str(inner.get("message") or ""), str(inner.get("code") or inner.get("type") or "")
-        return str(inner), ""
-    return str(body or "")[:500], ""
+def _text_at(value: Json, name: str) -> str:
+    found = _at(value, name)
+    return found if isinstance(found, str) else ""
+
+
+def _count_at(value: Json, name: str) -> int | None:
+    found = _at(value, name)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

@@ -1,5 +1,6 @@
 """What calls cost: tokens times the price of the day, from `genai-prices` or as the model version states it."""
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -10,6 +11,7 @@ from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion, Price
 from eval_pipeline.providers.registry import NOT_A_MODEL
 
+_LOG = logging.getLogger(__name__)
 _MILLION = 1_000_000
 _USUAL_BATCH_DISCOUNT = Decimal("0.5")
 _BATCH = {"processing": "batch"}
@@ -29,13 +31,17 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
         asked_on: ISO date of the call.
         batch: asked in a batch.
 
+    Tokens counted so oddly that no cost follows from them give None too, with a warning: the call is paid for, and one
+    wrong count must not lose it.
+
     Raises:
-        ValueError: more tokens from or to the cache than tokens put in, or `asked_on` is no date.
+        ValueError: `asked_on` is no date.
     """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     if usage.cache_read_tokens + usage.cache_write_tokens > usage.input_tokens:
-        raise ValueError(f"input_tokens counts cached tokens too, so they cannot be more: {usage}")
+        _warn_of_counts(version.name)
+        return None
     stated = version.price
     if stated is not None and (stated.since is None or date.fromisoformat(asked_on) >= stated.since):
         return _stated(stated, batch).of(usage)
@@ -46,6 +52,16 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
     if prices.first_tier is not None and usage.input_tokens > prices.first_tier:
         return _ask(name, asked_on, batch, usage)
     return prices.of(usage)
+
+
+@lru_cache
+def _warn_of_counts(model_version: str) -> None:
+    """Once a model version."""
+    _LOG.warning(
+        "model version '%s': a response counts more tokens from and to the cache than tokens put in, "
+        "which has to count them too; what it cost is unknown",
+        model_version,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
@@ -83,7 +83,9 @@ class RecordedProvider(InProcess):
             return None
         rows = self._suites.get(call.suite)
         if rows is None:
-            rows = self._suites[call.suite] = read_predictions(self._file(call.suite))
+            path = self._file(call.suite)
+            refuse_edited(path, self._version.predictions[call.suite].content_hash)
+            rows = self._suites[call.suite] = read_predictions(path)
         return rows.get((call.case_id, call.turn_index, call.sample))
 
     def _file(self, suite: str) -> Path:
@@ -94,6 +96,24 @@ class RecordedProvider(InProcess):
                 f"{', '.join(self._version.predictions)}); import them with `eval-pipeline import`"
             )
         return self._folder / predictions.file
+
+
+def refuse_edited(path: Path, content_hash: str) -> None:
+    """Refuses a file of predictions that is not as it was imported.
+
+    Raises:
+        InputError: with what to do; nothing where the file is gone, which reading it says.
+    """
+    try:
+        found = file_hash(path)
+    except OSError:
+        return
+    if found != content_hash:
+        advice = (
+            "was changed since it was imported, and results under its name would not be those of the imported "
+            "predictions; import the changed file under another name with `eval-pipeline import predictions`"
+        )
+        raise InputError([Problem(str(path), None, "", advice)])
 
 
 def read_predictions(path: Path) -> dict[Place, Prediction]:

@@ -7,7 +7,8 @@ from typing import cast
 
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Environment, Provider
+from eval_pipeline.providers.base import BatchProvider, Environment, Provider
+from eval_pipeline.providers.validation import Complaint, SettingsError
 
 PROVIDERS: Mapping[str, str] = {
     "recorded": "eval_pipeline.providers.recorded:RecordedProvider",
@@ -15,6 +16,9 @@ PROVIDERS: Mapping[str, str] = {
     "oracle": "eval_pipeline.providers.oracle:OracleProvider",
     "null": "eval_pipeline.providers.null:NullProvider",
     "local": "eval_pipeline.providers.local:LocalProvider",
+    "anthropic": "eval_pipeline.providers.anthropic_api:AnthropicProvider",
+    "openai": "eval_pipeline.providers.openai_compatible:OpenAIProvider",
+    "http": "eval_pipeline.providers.http_application:ApplicationProvider",
 }
 """Name → where the class is."""
 
@@ -43,7 +47,10 @@ def create(version: ModelVersion, environment: Environment) -> Provider:
 
 def check_settings(version: ModelVersion) -> None:
     """Raises UsageError where the provider is unknown or refuses the settings; needs no extra."""
-    _construct(version, Environment())
+    provider = _construct(version, Environment())
+    if version.batch and not isinstance(provider, BatchProvider):
+        told = f"the provider '{version.provider}' has no batches; leave it out"
+        raise SettingsError(version.name, (Complaint(("batch",), told),))
 
 
 def missing_packages(provider: str) -> tuple[str, ...]:

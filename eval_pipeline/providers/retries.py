@@ -11,14 +11,14 @@ class RetryPolicy:
     """Exponential backoff with jitter; a server's own `retry-after` goes before it.
 
     Attributes:
-        max_retries: tries after the first one.
+        max_retries: tries after the first one; mostly the deadline of the question comes before.
         first_pause_s: pause before the first retry; it doubles from retry to retry.
         longest_pause_s: the doubling ends here.
         retry_after_cap_s: a longer `retry-after` is cut to this.
         jitter: share of the pause that is drawn: the callers of a server that pushed back must not return as one.
     """
 
-    max_retries: int = 5
+    max_retries: int = 10
     first_pause_s: float = 1.0
     longest_pause_s: float = 30.0
     retry_after_cap_s: float = 60.0

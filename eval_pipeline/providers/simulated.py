@@ -24,36 +24,16 @@ DRAWS = 1
 """Version of how responses are drawn: bumped when the same settings come to give another response."""
 
 
-class SimulatedSettings(Settings):
-    """What the stand-in is told; `options` of the model version.
-
-    The failure rate of a turn of complexity c: with R the sum of `rates`, the odds are `R / (1 - R) · exp(slope · c)`,
-    the rate is odds / (1 + odds). Which mode a failing turn shows is drawn in proportion to `rates`.
+class FailureRates(Settings):
+    """How often the turns of a track fail, and how.
 
     Attributes:
-        seed: another seed draws other turns to fail.
         rates: failure mode of the track → rate at complexity 0; together at most 1.
         slope: what a step of complexity adds to the logarithm of the odds of failing.
-        recovery_rate: chance that a recovery attempt is right.
-        class_change_rate: where it is not, chance that it fails in another way than the attempt before.
-        breaking_modes: ways in which a recovery attempt fails: those whose response cannot be executed, so that it
-            counts as not recovered.
-        chars_per_token: of prompts and responses.
-        token_noise: standard deviation of the token counts, as a share.
-        latency_ms: median latency of a call.
-        latency_sigma: standard deviation of its logarithm.
     """
 
-    seed: int = 0
     rates: dict[str, float] = Field(default_factory=dict)
     slope: float = Field(default=0.0, ge=0, le=10)
-    recovery_rate: float = Field(default=0.5, ge=0, le=1)
-    class_change_rate: float = Field(default=0.3, ge=0, le=1)
-    breaking_modes: tuple[str, ...] = ("execution_error", "no_answer")
-    chars_per_token: float = Field(default=4.0, gt=0)
-    token_noise: float = Field(default=0.03, ge=0, le=1)
-    latency_ms: float = Field(default=1500.0, gt=0)
-    latency_sigma: float = Field(default=0.4, ge=0, le=3)
 
     @field_validator("rates")
     @classmethod
@@ -77,6 +57,41 @@ class SimulatedSettings(Settings):
         return 1.0 / (1.0 + exp(-(log(base / (1.0 - base)) + self.slope * complexity)))
 
 
+class SimulatedSettings(FailureRates):
+    """What the stand-in is told; `options` of the model version.
+
+    The failure rate of a turn of complexity c: with R the sum of `rates`, the odds are `R / (1 - R) · exp(slope · c)`,
+    the rate is odds / (1 + odds). Which mode a failing turn shows is drawn in proportion to `rates`.
+
+    Attributes:
+        seed: another seed draws other turns to fail.
+        rates, slope: of every track that `tracks` does not name.
+        tracks: track → its own rates and slope, since failure modes and complexity are the track's.
+        recovery_rate: chance that a recovery attempt is right.
+        class_change_rate: where it is not, chance that it fails in another way than the attempt before.
+        breaking_modes: ways in which a recovery attempt fails: those whose response cannot be executed, so that it
+            counts as not recovered.
+        chars_per_token: of prompts and responses.
+        token_noise: standard deviation of the token counts, as a share.
+        latency_ms: median latency of a call.
+        latency_sigma: standard deviation of its logarithm.
+    """
+
+    seed: int = 0
+    tracks: dict[str, FailureRates] = Field(default_factory=dict)
+    recovery_rate: float = Field(default=0.5, ge=0, le=1)
+    class_change_rate: float = Field(default=0.3, ge=0, le=1)
+    breaking_modes: tuple[str, ...] = ("execution_error", "no_answer")
+    chars_per_token: float = Field(default=4.0, gt=0)
+    token_noise: float = Field(default=0.03, ge=0, le=1)
+    latency_ms: float = Field(default=1500.0, gt=0)
+    latency_sigma: float = Field(default=0.4, ge=0, le=3)
+
+    def of_track(self, track: str) -> FailureRates:
+        """The rates that hold for a track."""
+        return self.tracks.get(track, self)
+
+
 @dataclass(frozen=True, slots=True)
 class _Drawn:
     """The response to an attempt; `mode` is how it was damaged, or `correct`."""
@@ -95,9 +110,8 @@ class SimulatedProvider(InProcess):
         refuse_settings(version, "sampling", "predictions")
         self._version = version
         self._settings = settings = read_settings(SimulatedSettings, version)
-        self._settings_json = settings.model_dump(mode="json")
-        self._modes = tuple(mode for mode, rate in settings.rates.items() if rate > 0)
-        self._weights = tuple(settings.rates[mode] for mode in self._modes)
+        self._settings_json = settings.model_dump(mode="json", exclude={"tracks"})
+        self._of_tracks: dict[str, Json] = {}
         self._checked: set[tuple[str, ...]] = set()
 
     def request(self, call: Call) -> Json:
@@ -109,8 +123,15 @@ class SimulatedProvider(InProcess):
             "gold": call.gold.fingerprint(),
             "complexity": call.complexity,
             "prompt_chars": _characters(call),
-            "options": self._settings_json,
+            "options": self._options(call.track),
         }
+
+    def _options(self, track: str) -> Json:
+        """What of the settings decides about turns of a track."""
+        if track not in self._of_tracks:
+            rates = self._settings.of_track(track).model_dump(include={"rates", "slope"})
+            self._of_tracks[track] = self._settings_json | rates
+        return self._of_tracks[track]
 
     async def generate(self, call: Call) -> Response:
         """Draws the response. Raises FatalCallError where a mode is not one of the track's."""
@@ -128,10 +149,12 @@ class SimulatedProvider(InProcess):
     def _draw(self, call: Call, number: int) -> _Drawn:
         rng = self._rng(call, number, "answer")
         if number == 0:
-            if rng.random() >= self._settings.failure_rate(call.complexity):
+            found = self._settings.of_track(call.track)
+            if rng.random() >= found.failure_rate(call.complexity):
                 return self._correct(call)
-            drawn = rng.choices(range(len(self._modes)), self._weights)[0]
-            return self._first_possible(call, _from(self._modes, drawn), rng) or self._correct(call)
+            modes = [mode for mode, rate in found.rates.items() if rate > 0]
+            drawn = rng.choices(range(len(modes)), [found.rates[mode] for mode in modes])[0]
+            return self._first_possible(call, _from(modes, drawn), rng) or self._correct(call)
 
         if rng.random() < self._settings.recovery_rate:
             return self._correct(call)
@@ -170,15 +193,15 @@ class SimulatedProvider(InProcess):
     def _check_modes(self, call: Call) -> None:
         """Refuses a mode that the track does not know: its rate would be silently missed."""
         known = call.gold.failure_modes()
-        if known in self._checked:
+        if (call.track, *known) in self._checked:
             return
-        unknown = [mode for mode in self._settings.rates if mode not in known]
+        unknown = [mode for mode in self._settings.of_track(call.track).rates if mode not in known]
         if unknown:
             raise FatalCallError(
                 f"model version '{self._version.name}': options.rates names {', '.join(map(repr, unknown))}, which the "
                 f"suite '{call.suite}' does not know; allowed: {', '.join(known)}"
             )
-        self._checked.add(known)
+        self._checked.add((call.track, *known))
 
 
 def _characters(call: Call) -> int:

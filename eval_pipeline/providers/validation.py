@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model_versions import ModelVersion
@@ -34,7 +35,12 @@ class SettingsError(UsageError):
 class Settings(BaseModel):
     """Base of the settings of a provider: nothing unknown, nothing infinite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+def unshown(message: str) -> PydanticCustomError:
+    """For validators: a complaint that does not repeat what was written, which may be a secret."""
+    return PydanticCustomError("unshown", "{message}", {"message": message})
 
 
 SettingsType = TypeVar("SettingsType", bound=BaseModel)
@@ -81,6 +87,8 @@ def _complaints(error: ValidationError, kind: type[BaseModel] | None) -> Iterato
                 message = f"unknown field; allowed: {', '.join(known)}"
             case "missing":
                 message = "is missing"
+            case "unshown":
+                message = found["msg"]
             case _:
                 what = found["msg"].removeprefix("Value error, ")
                 message = f"{what[:1].lower()}{what[1:]}, not {_shown(found['input'])}"

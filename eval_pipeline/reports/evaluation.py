@@ -78,7 +78,8 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables.
         """
-        hashes = {table.name: self._header(table).content_hash for table in (*_READ, self.profile.turns_table)}
+        own = (self.profile.turns_table, *self.profile.tables)
+        hashes = {table.name: self._header(table).content_hash for table in (*_READ, *own)}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]

@@ -1,8 +1,8 @@
 """What the reports are told of a track, since they know none."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from eval_pipeline.store.schemas import Table
 
@@ -61,6 +61,8 @@ class Profile:
         primary_metric: the metric that `correct` stands for.
         features: columns of `turns_table` with facts about the case.
         turns_table: `<track>_turns`.
+        tables: the track's further tables of turns, which its sheets read.
+        sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`), which come first.
     """
 
     track: str
@@ -68,6 +70,8 @@ class Profile:
     metrics: tuple[MetricInfo, ...]
     features: tuple[str, ...]
     turns_table: Table
+    tables: tuple[Table, ...] = ()
+    sheets: tuple[Callable[[Any, Any], None], ...] = ()
 
     @property
     def averaged(self) -> tuple[MetricInfo, ...]:

@@ -1,7 +1,7 @@
 """One attempt at a turn: prompt, call, parse, validate, execute. Shared by generating and recovering."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -19,12 +19,13 @@ from eval_pipeline.core.model import (
     Ran,
     Turn,
 )
+from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnGold:
     """What a stand-in for a model may know of a turn; the providers' view of a track's gold."""
 
@@ -48,7 +49,7 @@ class TurnGold:
         return self.track.damage(self.turn, mode, rng)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnTask:
     """A turn as an application under test gets it.
 
@@ -79,7 +80,7 @@ class TurnTask:
         return told
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asked:
     """An attempt with what the record keeps beside it."""
 
@@ -88,12 +89,27 @@ class Asked:
     validation: ValidationRow | None
 
 
-@dataclass(frozen=True, slots=True)
+def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, int]:
+    """How many calls begin with the shared messages of a case's prompts, by the case's id.
+
+    `calls` are the calls that are to be made: how many about which case, in any number of parts.
+    """
+    keys: dict[str, str] = {}
+    uses: Counter[str] = Counter()
+    for case, count in calls:
+        key = keys.get(case.id)
+        if key is None:
+            key = keys[case.id] = track.prefix_key(case)
+        uses[key] += count
+    return {case_id: uses[key] for case_id, key in keys.items()}
+
+
+@value
 class Asker:
     """Makes attempts at turns of one suite with one model version.
 
     Attributes:
-        samples: asked of every turn; they share its prompt.
+        prefix_uses: as `prefix_uses` counts them.
         recorded: responses are read leniently.
     """
 
@@ -101,7 +117,7 @@ class Asker:
     suite: str
     caller: Caller
     executor: Executor
-    samples: int
+    prefix_uses: Mapping[str, int]
     recorded: bool
 
     async def attempt(
@@ -126,7 +142,8 @@ class Asker:
             prompt=prompt,
             gold=TurnGold(self.track, turn),
             task=TurnTask(self.track, case, turn, history, failed),
-            prefix_uses=self.samples * len(case.turns),
+            prefix_uses=self.prefix_uses[case.id],
+            track=self.track.name,
             complexity=self.track.gold_complexity(turn),
             failed_with=error_class,
         )
@@ -138,7 +155,8 @@ class Asker:
             failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
-        validation = self.track.validate(artefact, error, case)
+        # The validator's log has one row a turn: what it says of recovery attempts nobody keeps.
+        validation = self.track.validate(artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
         return Asked(attempt, text, validation)
@@ -156,7 +174,8 @@ def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[
     try:
         return track.parse(text, recorded=recorded), None
     except ArtefactError as error:
-        return None, error
+        # Its trace would tie frames, and all that they hold, into a cycle that only the garbage collector can undo.
+        return None, error.with_traceback(None)
 
 
 async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:

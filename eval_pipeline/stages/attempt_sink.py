@@ -3,7 +3,7 @@
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.core.model import CallErrorKind, Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import Asked
@@ -44,14 +44,18 @@ class AttemptSink:
         attempt, usd = asked.attempt, None
         if attempt.response is not None:
             response = attempt.response
-            usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
+            # What a provider says that a call cost goes before what its tokens would.
+            usd = response.usd
+            if usd is None:
+                usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
         row = attempt_row(self._track, turn, case.id, attempt, usd) | self._constant
         self._attempts.add(row)
         self.made.append((spent_of(row), attempt))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
-        if self._validation is not None:
+        refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
+        if self._validation is not None and not refused:
             self._validation.add(_validation_row(case, turn, asked))
 
     def flush(self) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import (
+    CALL_ERROR,
     Attempt,
     CallErrorKind,
     CallFailure,
@@ -40,7 +41,7 @@ def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: f
         "prompt_hash": attempt.prompt_hash,
         "response": response.text if response else None,
         "artefact": json_text(track.artefact_json(attempt.artefact)) if attempt.artefact is not None else None,
-        "outcome": "call_error" if failure else "failed" if failed else "ran",
+        "outcome": CALL_ERROR if failure else "failed" if failed else "ran",
         "result": json_text(outcome.value) if isinstance(outcome, Ran) else None,
         "error_class": failed.error_class.value if failed else None,
         "error_message": failure.message if failure else failed.message if failed else None,
@@ -110,7 +111,10 @@ def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
-    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it."""
+    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
+
+    Turns that the budget did not allow to be asked were not.
+    """
     found: dict[tuple[str, int], Made] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         for row, attempt in load_attempts(workspace, partition, table):
@@ -119,8 +123,13 @@ def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tupl
     for case in workspace.cases(partition.suite):
         for turn in case.turns:
             for sample in samples:
-                if (turn.id, sample) in found:
-                    yield case, turn, sample, found[turn.id, sample]
+                made = found.get((turn.id, sample))
+                if made and not _not_asked(made[0][1]):
+                    yield case, turn, sample, made
+
+
+def _not_asked(attempt: Attempt) -> bool:
+    return attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
 
 
 def load_attempts(workspace: Workspace, partition: Partition, table: Table) -> Made:

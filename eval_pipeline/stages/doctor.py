@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
+from eval_pipeline.stages.progress import SILENT, busy
 from eval_pipeline.stages.tables import track_tables
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.stages.workspace import Progress, Workspace
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -31,7 +32,7 @@ class Finding:
     remedy: str = ""
 
 
-def examine(home: Home) -> Iterator[Finding]:
+def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
     """Looks at everything, one finding after the other; a broken thing never hides the next."""
     workspace = Workspace(home)
     looks: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
@@ -46,10 +47,13 @@ def examine(home: Home) -> Iterator[Finding]:
         _store,
     )
     for look in looks:
+        topic = look.__name__.strip("_").replace("_", " ")
         try:
-            yield from look(workspace)
+            with busy(progress, f"looking at: {topic}"):
+                findings = list(look(workspace))
+            yield from findings
         except EvalError as error:
-            yield Finding(look.__name__.strip("_").replace("_", " "), False, str(error), "mend the file named")
+            yield Finding(topic, False, str(error), "mend the file named")
 
 
 def _versions(_: Workspace) -> Iterator[Finding]:

@@ -4,14 +4,15 @@ from uuid import uuid4
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages import gather_evidence, generate, ingest, recover, score
+from eval_pipeline.stages import gather_evidence, generate, ingest, judge, recover, score
 from eval_pipeline.stages.aggregates import aggregates_current
-from eval_pipeline.stages.check import check_metric_errors
+from eval_pipeline.stages.check import check_cases_read, check_metric_errors
+from eval_pipeline.stages.progress import SILENT
 from eval_pipeline.stages.publishing import publish_partition
 from eval_pipeline.stages.reporting import report
-from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.runs import RunContext, ending_failed
 from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.stages.workspace import Progress, Workspace
 
 
 def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
@@ -22,6 +23,7 @@ def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoc
             and generate.is_current(workspace, partition, scope, epoch)
             and recover.is_current(workspace, partition, epoch)
             and gather_evidence.is_current(workspace, partition)
+            and (not workspace.track(partition.suite).has_judge or judge.is_current(workspace, partition))
             and score.is_current(workspace, partition)
             and aggregates_current(workspace, partition)
         )
@@ -30,16 +32,24 @@ def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoc
         return False
 
 
-def keep(workspace: Workspace, partition: Partition, scope: Scope, epoch: str, with_report: bool) -> list[str]:
+def keep(
+    workspace: Workspace,
+    partition: Partition,
+    scope: Scope,
+    epoch: str,
+    with_report: bool,
+    progress: Progress = SILENT,
+) -> list[str]:
     """Notes a run that had nothing to do, and makes sure that store and report hold what the record does.
 
     Returns:
         A sentence for each check that does not pass.
     """
     run_id = str(uuid4())
-    generate.note_run(workspace, partition, RunContext(run_id, epoch), scope)
-    publish_partition(workspace, partition, run_id)
-    if with_report:
-        report(workspace, partition)
-    verdict = check_metric_errors(workspace, partition)
-    return [] if verdict.passed else [f"{partition.suite}, {partition.model_version}: {verdict.text}"]
+    with ending_failed(workspace, partition, run_id):
+        generate.note_run(workspace, partition, RunContext(run_id, epoch), scope)
+        publish_partition(workspace, partition, run_id, progress)
+        if with_report:
+            report(workspace, partition, progress)
+    verdicts = (check_cases_read(workspace, partition.suite), check_metric_errors(workspace, partition))
+    return [f"{partition.suite}, {partition.model_version}: {found.text}" for found in verdicts if not found.passed]

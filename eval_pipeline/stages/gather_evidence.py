@@ -8,14 +8,15 @@ from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.progress import SILENT, counted, label_of
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, RECOVERY_ATTEMPTS
 
 VERSION = "1"
 
 
-def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
+def gather_evidence(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
     """Compares every turn's last attempt with its gold and records what that shows."""
     track, record = workspace.track(partition.suite), workspace.record
     key = RecordKey.of(partition)
@@ -25,7 +26,10 @@ def gather_evidence(workspace: Workspace, partition: Partition) -> StageResult:
         with record.writer(EVIDENCE, key, made_from) as writer:
             rows = Columns(writer)
             found: dict[tuple[str, int], Sequence[Evidence]] = {}
-            for case, turn, sample, made in attempted_turns(workspace, partition):
+            turns = attempted_turns(workspace, partition)
+            generated = record.header(GENERATIONS, key)
+            label, total = label_of(partition, "evidence"), generated.rows if generated else 0
+            for case, turn, sample, made in counted(progress, label, turns, total):
                 place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
                 found[turn.id, sample] = track.gather(case, turn, made[-1][1])
                 for evidence in found[turn.id, sample]:

@@ -1,25 +1,37 @@
 """Generations: the first attempt at every turn, asked, executed and recorded."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+
+import pyarrow.compute as pc
 
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.ids import json_hash, json_text
-from eval_pipeline.core.model import CallErrorKind, Case, Partition, Turn
+from eval_pipeline.core.model import CallErrorKind, Case, Partition
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Provider
-from eval_pipeline.providers.calls import Counters
+from eval_pipeline.providers.calls import Caller, Counters
 from eval_pipeline.providers.prices import price_version
-from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer
+from eval_pipeline.providers.recorded import refuse_edited
+from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, prefix_uses
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts
-from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
+from eval_pipeline.stages.model_calls import asking_facts, open_caller, provider_for, run_together, worker_count
+from eval_pipeline.stages.planned import (
+    cases_in_scope,
+    effective_epoch,
+    guard_scope,
+    planned_cases,
+    planned_scope,
+    recorded_epoch,
+)
 from eval_pipeline.stages.registration import register_model_version
 from eval_pipeline.stages.runs import FAILED, RUNNING, RunContext, now, partition_lock, record_run, run_rows
-from eval_pipeline.stages.scope import FULL, Scope, failed_cases
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.units import Unit, plan_units, turn_by_turn
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -28,15 +40,6 @@ from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
 TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Turns asked one after the other: a single one, or a conversation that shows the model its own answers."""
-
-    case: Case
-    turns: tuple[Turn, ...]
-    sample: int
 
 
 def generate(
@@ -81,13 +84,13 @@ def _generate(
             units = list(plan_units(cases, version))
             label = f"{partition.suite} · {partition.model_version} · generations"
             progress.start(label, planned)
+            advance = partial(progress.advance, label)
             with ExitStack() as stack:
                 writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
                 sink = AttemptSink(track, version, provider.simulated, *writers)
                 ordered = _Ordered(sink)
-                asking = _ask_all(
-                    workspace, partition, run.epoch, version, provider, track, units, ordered, counts, progress, label
-                )
+                opening = open_caller(workspace, partition, run, provider, counts, progress)
+                asking = _ask_all(opening, partition.suite, version, track, provider.recorded, units, ordered, advance)
                 asyncio.run(asking)
                 sink.flush()
             keep_attempts(workspace, partition, GENERATIONS, sink.made)
@@ -95,9 +98,7 @@ def _generate(
         record_run(workspace, partition, run.run_id, counts)
     header = record.header(GENERATIONS, key)
     assert header is not None
-    facts = {"turns": planned, "calls": counts.calls, "journal_hits": counts.journal_hits}
-    facts["call_errors"] = counts.failures
-    return StageResult(header.rows, header.content_hash, reused, facts)
+    return StageResult(header.rows, header.content_hash, reused, {"turns": planned} | asking_facts(version, counts))
 
 
 def note_run(workspace: Workspace, partition: Partition, run: RunContext, scope: Scope) -> None:
@@ -142,25 +143,6 @@ def _open_run(workspace: Workspace, partition: Partition, run: RunContext, scope
     )
 
 
-def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> list[Case]:
-    """The cases of a suite that a run over the scope covers."""
-    failed = failed_cases(workspace.record, partition) if scope.failed else None
-    return scope.select(workspace.cases(partition.suite), failed)
-
-
-def planned_cases(workspace: Workspace, partition: Partition) -> list[Case]:
-    """The cases that the partition's generations were made for.
-
-    What had failed when they were made cannot be told from what has failed today: there the generations say it.
-    """
-    scope = Scope.from_label(planned_scope(workspace, partition))
-    if not scope.failed:
-        return cases_in_scope(workspace, partition, scope)
-    table = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["case_id"])
-    asked = set(table["case_id"].unique().to_pylist())
-    return [case for case in workspace.cases(partition.suite) if case.id in asked]
-
-
 def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
     """Whether the record holds what `generate` would make; calls that failed and may succeed now are asked again."""
     version, track = workspace.model_version(partition.model_version), workspace.track(partition.suite)
@@ -168,42 +150,6 @@ def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: 
     cases = cases_in_scope(workspace, partition, scope)
     made_from = _made_from(workspace, partition, track, version, scope, cases, epoch)
     return _is_made(workspace, RecordKey.of(partition), made_from)
-
-
-def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> str:
-    """The epoch of a run: its own, else that of a later run that did not end, else that of what the partition holds.
-
-    So a plain run after a nightly or fresh one of the same date keeps those responses, or goes on with those that had
-    arrived when it was killed, and does not pay again.
-    """
-    if epoch:
-        return epoch
-    recorded = recorded_epoch(workspace, partition)
-    columns = ["status", "epoch", "started_at", "calls", "journal_hits"]
-    rows = sorted(run_rows(workspace, partition, columns), key=lambda row: row["started_at"])
-    for row in reversed(rows):
-        if row["status"] in {RUNNING, FAILED}:
-            return row["epoch"] or ""
-        # A run that only published says nothing of which generations are newer.
-        if (row["epoch"] or "") == recorded and (row["calls"] or row["journal_hits"]):
-            break
-    return recorded
-
-
-def recorded_epoch(workspace: Workspace, partition: Partition) -> str:
-    """The epoch of the generations in the record; the first where there are none."""
-    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
-    return header.made_from.get("epoch", "") if header else ""
-
-
-def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
-    """What can be asked independently of everything else, in the suite's order."""
-    for case in cases:
-        for sample in range(version.samples_per_turn):
-            if version.history == "own":
-                yield Unit(case, case.turns, sample)
-            else:
-                yield from (Unit(case, (turn,), sample) for turn in case.turns)
 
 
 def prompt_version(version: ModelVersion, track: Track) -> str:
@@ -215,24 +161,6 @@ def prompt_version(version: ModelVersion, track: Track) -> str:
     return name
 
 
-def planned_scope(workspace: Workspace, partition: Partition) -> str:
-    """Label of the scope that the partition's generations were made with. Raises UsageError where there are none."""
-    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
-    if header is None:
-        raise UsageError(f"{partition.suite} has no generations of {partition.model_version} on {partition.eval_date}")
-    return header.made_from["scope"]
-
-
-def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> None:
-    """Refuses to replace a full evaluation by a part of it. Raises UsageError."""
-    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
-    if header is not None and header.made_from.get("scope") == FULL and not scope.is_full:
-        raise UsageError(
-            f"{partition.suite} has been evaluated in full for {partition.model_version} on {partition.eval_date}; "
-            "a part would replace it: give another --eval-date"
-        )
-
-
 def _made_from(
     workspace: Workspace,
     partition: Partition,
@@ -242,8 +170,10 @@ def _made_from(
     selected: Sequence[Case],
     epoch: str,
 ) -> Mapping[str, str]:
-    cases = workspace.record.header(CASES, RecordKey(suite=partition.suite))
+    cases = workspace.record.header(CASES, RecordKey.of_suite(partition.suite))
     predictions = version.predictions.get(partition.suite)
+    if predictions:
+        refuse_edited(workspace.home.predictions / predictions.file, predictions.content_hash)
     selection = {} if scope.is_full else {"selection": json_hash(sorted(case.id for case in selected))}
     versions = {name: track.versions[name] for name in ("parser", "executor", "validator", "damage")}
     return {
@@ -268,36 +198,37 @@ def _is_made(workspace: Workspace, key: RecordKey, made_from: Mapping[str, str])
 
 
 def unanswered(workspace: Workspace, table: Table, key: RecordKey) -> bool:
-    """Whether asking again may help: a call failed for another reason than that there is no prediction."""
-    errors = set(workspace.record.read(table, key, ["call_error"])["call_error"].unique().to_pylist())
-    return bool(errors - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
+    """Whether asking again may help: a call gave nothing, for another reason than that there is no prediction.
+
+    A response that is no answer, since the model refused or ran into `max_tokens`, would be the same again.
+    """
+    rows = workspace.record.read(table, key, ["call_error", "stop_reason"])
+    errors = pc.filter(rows["call_error"], pc.is_null(rows["stop_reason"])).unique().to_pylist()
+    return bool(set(errors) - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
 
 
 async def _ask_all(
-    workspace: Workspace,
-    partition: Partition,
-    epoch: str,
+    opening: AbstractAsyncContextManager[Caller],
+    suite: str,
     version: ModelVersion,
-    provider: Provider,
     track: Track,
+    recorded: bool,
     units: Sequence[Unit],
     ordered: "_Ordered",
-    counts: Counters,
-    progress: Progress,
-    label: str,
+    advance: Callable[[int], None],
 ) -> None:
     prompts = prompt_version(version, track)
-    async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
-        caller.counters = counts  # the run's own, which also an exception leaves behind
-        asker = Asker(track, partition.suite, caller, executor, version.samples_per_turn, provider.recorded)
-        waiting = iter(enumerate(units))
+    async with opening as caller, track.executor() as executor:
+        uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
+        asker = Asker(track, suite, caller, executor, uses, recorded)
+        waiting = turn_by_turn(units, version.concurrency)
 
         async def worker() -> None:
             for place, unit in waiting:
                 ordered.put(place, unit, await _ask_unit(asker, version, unit, prompts))
-                progress.advance(label, len(unit.turns))
+                advance(len(unit.turns))
 
-        await run_together([worker() for _ in range(min(version.concurrency, len(units)))])
+        await run_together([worker() for _ in range(worker_count(version, len(units)))])
 
 
 async def _ask_unit(asker: Asker, version: ModelVersion, unit: Unit, prompts: str) -> list[Asked]:

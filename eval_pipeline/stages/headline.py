@@ -6,7 +6,7 @@ from typing import Any
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.generate import planned_scope
+from eval_pipeline.stages.planned import planned_scope
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS
@@ -37,7 +37,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
     record, key = workspace.record, RecordKey.of(partition)
     statistics = record.read(STATISTICS, key).to_pylist()
     ceilings = record.read(COMPLEXITY_CEILING, key).to_pylist()
-    version = record.read(MODEL_VERSIONS, RecordKey(model_version=partition.model_version)).to_pylist()[0]
+    version = record.read(MODEL_VERSIONS, RecordKey.of_model_version(partition.model_version)).to_pylist()[0]
     return Headline(
         partition,
         {row["metric"]: row for row in statistics if row["split"] == "all"},

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.providers.model_versions import save_imported
 from eval_pipeline.stages.workspace import Workspace
-from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header
-from eval_pipeline.tracks.base import Track, load_importer
+from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.registry import load_importer
 
 CASES_FILE = "cases.jsonl"
 
@@ -54,31 +55,45 @@ class ImportedPredictions:
     missing: tuple[str, ...]
 
 
-def import_suite(workspace: Workspace, form: str, source: Path, name: str, limit: int | None = None) -> ImportedSuite:
+def import_suite(
+    workspace: Workspace,
+    form: str,
+    source: Path,
+    name: str,
+    limit: int | None = None,
+    further: Sequence[Path] = (),
+) -> ImportedSuite:
     """Turns a foreign data set into a suite below `$EVAL_HOME/suites`; nothing is left behind where it is wrong.
+
+    `further` are files that the data set comes with, where its form knows such.
 
     Raises:
         UsageError: an unknown form, or the name of a suite that is not an imported one.
         InputError: the source is not of that form.
     """
-    track_name, importer = load_importer(form)
+    foreign, importer = load_importer(form)
     folder = workspace.home.imported_suites / name
     _check_suite_name(workspace, name, folder)
-    if not source.exists():
-        raise UsageError(f"no file {source}")
+    for path in (source, *further):
+        if not path.exists():
+            raise UsageError(f"no file {path}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
     try:
         # Built aside under the same name, since a suite's name is its folder's.
         made = aside / name
         made.mkdir()
+        raws = importer(source, limit, further, made) if foreign.further else importer(source, limit)
         with (made / CASES_FILE).open("w") as file:
-            file.writelines(canonical_json(raw) + "\n" for raw in importer(source, limit))
-        header = {"name": name, "version": "1", "track": track_name, "cases": CASES_FILE}
+            file.writelines(canonical_json(raw) + "\n" for raw in raws)
+        header = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
         header["description"] = f"imported from {source.name} ({form})"
         (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False))
         suite = read_header(made)
-        cases = read_cases(suite)
+        read = read_suite(suite)
+        if read.problems:
+            raise InputError(read.problems)
+        cases = read.cases
         problems = [f"{turn.id}: {why}" for case in cases for turn, why in suite.track().check_gold(case)]
         if folder.exists():
             folder.rename(aside / "before")

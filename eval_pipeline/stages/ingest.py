@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval_pipeline.core.ids import file_hash, json_text
+from eval_pipeline.core.errors import Problem
+from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
-from eval_pipeline.stages.workspace import StageResult, Workspace
-from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import CASES, SUITES, TURNS
-from eval_pipeline.suites import load_suite, read_cases, suite_files
+from eval_pipeline.stages.progress import SILENT, busy
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
+from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
@@ -23,7 +26,7 @@ def ingest_files(workspace: Workspace, suite: str) -> StageResult:
     source = workspace.suite(suite)
     header = source.require()
     loaded = load_suite(source)
-    key = RecordKey(suite=suite)
+    key = RecordKey.of_suite(suite)
     made_from = {"files": loaded.content_hash, "stage": VERSION}
     files = suite_files(source)
     facts = {"files": len(files), "content_hash": loaded.content_hash}
@@ -44,26 +47,30 @@ def ingest_files(workspace: Workspace, suite: str) -> StageResult:
     return StageResult(1, loaded.content_hash, False, facts)
 
 
-def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
-    """Reads and validates the cases of a suite into the `cases` and `turns` tables.
+def ingest_cases(workspace: Workspace, suite: str, progress: Progress = SILENT) -> StageResult:
+    """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables.
 
     Raises:
-        InputError: with every problem in any file.
+        InputError: with every problem in any file; where the track keeps the good cases, see `case_problems`.
     """
     source = workspace.suite(suite)
     track = source.track()
     loaded = load_suite(source)
-    key = RecordKey(suite=suite)
+    key = RecordKey.of_suite(suite)
     made_from = _made_from(track, loaded)
     record = workspace.record
     reused = cases_current(workspace, suite)
     if not reused:
-        cases = tuple(read_cases(source))
-        hashes = {name: file_hash(path) for name, path in _source_files(workspace, suite, cases)}
-        with record.writer(TURNS, key, made_from) as writer:
-            writer.write(turn_columns(track, cases))
-        with record.writer(CASES, key, made_from) as writer:
-            writer.write(case_columns(cases, hashes))
+        with busy(progress, f"{suite} · cases"):
+            found = read_suite(source)
+            cases = found.cases
+            hashes = {name: file_hash(path) for name, path in _source_files(workspace, suite, cases)}
+            with record.writer(TURNS, key, made_from) as writer:
+                writer.write(turn_columns(track, cases))
+            _write_problems(record, key, made_from, found)
+            shared_hash = _write_shared(record, key, made_from, track, found)
+            with record.writer(CASES, key, made_from) as writer:
+                writer.write(case_columns(cases, hashes, shared_hash))
     header, turns = record.header(CASES, key), record.header(TURNS, key)
     assert header is not None and turns is not None
     if not reused:
@@ -75,15 +82,48 @@ def ingest_cases(workspace: Workspace, suite: str) -> StageResult:
 def cases_current(workspace: Workspace, suite: str) -> bool:
     """Whether the record holds the cases as the suite's files have them now."""
     source = workspace.suite(suite)
-    made_from, key = _made_from(source.track(), load_suite(source)), RecordKey(suite=suite)
-    return all(workspace.record.is_current(table, key, made_from) for table in (CASES, TURNS))
+    made_from, key = _made_from(source.track(), load_suite(source)), RecordKey.of_suite(suite)
+    return all(workspace.record.is_current(table, key, made_from) for table in _tables(source.track()))
+
+
+def case_problems(workspace: Workspace, suite: str) -> list[str]:
+    """Why cases of the suite were left out, a sentence each with file and line."""
+    rows = workspace.record.read(CASE_PROBLEMS, RecordKey.of_suite(suite)).to_pylist()
+    return [str(Problem(row["file"], row["line"], row["field"], row["message"])) for row in rows]
+
+
+def _tables(track: Track) -> tuple[Table, ...]:
+    return (CASES, TURNS, CASE_PROBLEMS, *track.suite_tables)
+
+
+def _write_problems(record: Record, key: RecordKey, made_from: dict[str, str], found: SuiteCases) -> None:
+    with record.writer(CASE_PROBLEMS, key, made_from) as writer:
+        names = ("file", "line", "field", "message")
+        writer.write({name: [getattr(problem, name) for problem in found.problems] for name in names})
+
+
+def _write_shared(
+    record: Record, key: RecordKey, made_from: dict[str, str], track: Track, found: SuiteCases
+) -> str | None:
+    """Writes what the cases share; a hash of it, so that what is made from the cases follows it too."""
+    hashes = []
+    columns = track.shared_rows(found.shared)
+    for table in track.suite_tables:
+        with record.writer(table, key, made_from) as writer:
+            writer.write(columns[table.name])
+        header = record.header(table, key)
+        assert header is not None
+        hashes.append(header.content_hash)
+    return json_hash(hashes) if hashes else None
 
 
 def _made_from(track: Track, loaded: Suite) -> dict[str, str]:
-    return {"files": loaded.content_hash, "parser": track.versions["cases"], "stage": VERSION}
+    # The executor's too: `turns.gold_problem` is what executing the gold gave.
+    versions = {"parser": track.versions["cases"], "executor": track.versions["executor"]}
+    return {"files": loaded.content_hash, **versions, "stage": VERSION}
 
 
-def case_columns(cases: Sequence[Case], hashes: dict[str, str]) -> dict[str, list[object]]:
+def case_columns(cases: Sequence[Case], hashes: dict[str, str], shared_hash: str | None) -> dict[str, list[object]]:
     """Columns of the `cases` table."""
     return {
         "case_id": [case.id for case in cases],
@@ -95,6 +135,7 @@ def case_columns(cases: Sequence[Case], hashes: dict[str, str]) -> dict[str, lis
         "source_line": [case.source_line for case in cases],
         "source_hash": [hashes.get(case.source_file) for case in cases],
         "content": [case.content for case in cases],
+        "shared_hash": [shared_hash for _ in cases],
     }
 
 

@@ -17,7 +17,7 @@ def content_hashes(record: Record, partition: Partition, tables: Iterable[Table]
     """
     hashes = {}
     for table in tables:
-        key = RecordKey(suite=partition.suite) if table.key == "suite" else RecordKey.of(partition)
+        key = RecordKey.of_suite(partition.suite) if table.key == "suite" else RecordKey.of(partition)
         header = record.header(table, key)
         if header is None:
             place = f"{partition.suite}, {partition.model_version}, {partition.eval_date}"

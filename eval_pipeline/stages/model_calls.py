@@ -1,15 +1,27 @@
-"""Opening what a stage asks models through: provider, journal, caller."""
+"""Opening what a stage asks models through: provider, journal, limits, budget, batches; and workers that ask."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
-from eval_pipeline.providers.calls import Caller
+from eval_pipeline.providers.batch_work import Pace
+from eval_pipeline.providers.batches import BatchQueue
+from eval_pipeline.providers.calls import Caller, Counters
 from eval_pipeline.providers.journal import Journal
-from eval_pipeline.providers.registry import create
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.providers.limits import shared_limit
+from eval_pipeline.providers.registry import NOT_A_MODEL, create
+from eval_pipeline.stages.progress import label_of
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.spending import budget_of
+from eval_pipeline.stages.workspace import Progress, Workspace
+
+PACE = Pace()
+_MOST_IN_BATCHES = 10_000
+"""Questions that wait for batches at once; each holds its prompt in memory."""
 
 
 def provider_for(workspace: Workspace, version: ModelVersion) -> Provider:
@@ -19,15 +31,53 @@ def provider_for(workspace: Workspace, version: ModelVersion) -> Provider:
 
 @asynccontextmanager
 async def open_caller(
-    workspace: Workspace, version: ModelVersion, provider: Provider, epoch: str
+    workspace: Workspace,
+    partition: Partition,
+    run: RunContext,
+    provider: Provider,
+    counts: Counters,
+    progress: Progress,
 ) -> AsyncIterator[Caller]:
-    """A caller over the home's journal; the provider is open while it is."""
+    """A caller over the home's journal, within what the run may spend; the provider is open while it is.
+
+    `counts` are the caller's counters: the stage's own, which also an exception leaves behind.
+    """
+    version = workspace.model_version(partition.model_version)
+    limit = shared_limit(version)
+    limit.start(version.concurrency)
+    budget = budget_of(workspace, partition, run.run_id, version)
     journal = Journal(workspace.home.journal)
     try:
+        bars = _BatchBars(progress, partition)
+        batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch else None
         async with provider:
-            yield Caller(provider, journal, version, epoch)
+            caller = Caller(provider, journal, version, run.epoch, limit=limit, budget=budget, batches=batches)
+            caller.counters = counts
+            try:
+                yield caller
+            finally:
+                if batches is not None:
+                    await batches.close()
     finally:
         journal.close()
+
+
+def worker_count(version: ModelVersion, units: int) -> int:
+    """Workers for so many units that can be asked independently of each other."""
+    return min(_MOST_IN_BATCHES if version.batch else version.concurrency, units)
+
+
+def asking_facts(version: ModelVersion, counts: Counters) -> dict[str, Json]:
+    """What a stage tells of its calls."""
+    facts: dict[str, Json] = {"calls": counts.calls, "journal_hits": counts.journal_hits}
+    facts["call_errors"] = counts.failures
+    if counts.refused:
+        facts["refused_by_budget"] = counts.refused
+    if counts.answered and version.provider not in NOT_A_MODEL:
+        limit = shared_limit(version)
+        facts |= {"tokens_spent": counts.tokens, "usd_spent": counts.usd}
+        facts |= {"in_flight_limit": limit.limit, "in_flight_limit_lowest": int(limit.lowest)}
+    return facts
 
 
 async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
@@ -38,3 +88,20 @@ async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
                 tasks.create_task(worker)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchBars:
+    """Shows the batches that are waited for."""
+
+    progress: Progress
+    partition: Partition
+
+    def waiting(self, batch_id: str, requests: int) -> None:
+        self.progress.start(self._label(batch_id, requests), 0)
+
+    def over(self, batch_id: str, requests: int) -> None:
+        self.progress.finish(self._label(batch_id, requests))
+
+    def _label(self, batch_id: str, requests: int) -> str:
+        return label_of(self.partition, f"waiting for batch {batch_id} ({requests:,} requests)")

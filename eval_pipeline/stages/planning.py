@@ -3,52 +3,75 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import ceil
 
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
+from eval_pipeline.providers.batch_intents import BatchIntents
+from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.stages.ask import TurnGold, TurnTask, history_texts
-from eval_pipeline.stages.generate import effective_epoch, plan_units, prompt_version
+from eval_pipeline.stages.ask import TurnGold, TurnTask, history_texts, prefix_uses
+from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.model_calls import provider_for
-from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.planned import effective_epoch
+from eval_pipeline.stages.scope import Scope, failed_cases
+from eval_pipeline.stages.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
+from eval_pipeline.stages.units import plan_units
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.suites import read_cases
 
-CHARACTERS_PER_TOKEN = 4
-"""A rough rule for English text; providers that count tokens themselves come closer."""
+ERROR_TOKENS = 500
+"""Most tokens that the error message in the prompt of a recovery attempt is taken to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What calls take at most.
+
+    Attributes:
+        input_tokens: as they are expected; of recovery attempts the most.
+        output_tokens: `max_tokens` a call.
+        usd: for these tokens, as if no cache were ever hit; None where no price is known.
+    """
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What evaluating one suite with one model version would take at most.
+    """What evaluating one suite with one model version would take.
 
     Attributes:
         turns: generations, samples among them.
         journalled: of these, how many the journal answers already.
-        input_tokens: of the calls still to be made, estimated from the length of the prompts.
-        output_tokens: upper bound, `max_tokens` a call; recovery attempts come on top.
-        usd: upper bound for these tokens; None where no price is known.
+        in_batches: of the others, how many a batch that is open has already.
+        open_batches: batches handed in by runs that did not end.
+        how: whether input tokens were counted by the provider, counted for a sample, or estimated from lengths.
+        cacheable: share of the input tokens that later calls can read from a cache, where the endpoint has one.
+        generations: the calls still to be made.
+        recovery: what comes on top at most, if no generation ran and no attempt recovered it.
     """
 
     suite: str
     model_version: str
     turns: int
     journalled: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-    @property
-    def calls(self) -> int:
-        """Calls still to be made."""
-        return self.turns - self.journalled
+    in_batches: int
+    open_batches: int
+    how: How
+    cacheable: float
+    generations: Bound
+    recovery: Bound
 
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> Plan:
-    """Plans without asking anything. Conversations with `history: own` are planned as if the gold answers were given.
+    """Plans without asking any model. Conversations with `history: own` are planned as if the gold answers were given.
 
     As in a run, no epoch means that of what the partition holds.
 
@@ -59,25 +82,82 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     suite = partition.suite
     version = workspace.model_version(partition.model_version)
     epoch = effective_epoch(workspace, partition, epoch)
-    cases = scope.select(read_cases(workspace.suite(suite)))
+    failed = failed_cases(workspace.record, partition) if scope.failed else None
+    cases = scope.select(read_cases(workspace.suite(suite)), failed)
     calls = _calls(workspace, suite, version, cases)
+    provider = provider_for(workspace, version)
     with Journal(workspace.home.journal) as journal:
-        caller = Caller(provider_for(workspace, version), journal, version, epoch)
-        keys = [caller.key(call) for call in calls]
+        keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
         known = journal.contains_many(keys)
-    open_calls = [call for call, key in zip(calls, keys, strict=True) if key not in known]
-    characters = sum(len(call.prompt.text()) for call in open_calls)
-    tokens_in = -(-characters // CHARACTERS_PER_TOKEN)
-    tokens_out = version.max_tokens * len(open_calls)
-    usd = cost_usd(version, Usage(tokens_in, tokens_out), date.today().isoformat())
-    return Plan(suite, version.name, len(calls), len(calls) - len(open_calls), tokens_in, tokens_out, usd)
+        intents = BatchIntents(journal.path, version).open() if version.batch else []
+    waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
+    placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
+    counts = count_input_tokens(provider, [call for call, _ in placed])
+    left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
+    rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
+    recovered = 0 if provider.recorded else version.max_recovery_attempts
+    return Plan(
+        suite=suite,
+        model_version=version.name,
+        turns=len(calls),
+        journalled=len(calls) - len(placed),
+        in_batches=len(placed) - len(left),
+        open_batches=len(intents),
+        how=counts.how,
+        cacheable=_cacheable(left, rate),
+        generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
+        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, recovered),
+    )
+
+
+def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound:
+    """For calls with so many input tokens each, and so many of them shared with others."""
+    today, usd = date.today().isoformat(), 0.0
+    priced = True
+    for tokens, shared in calls:
+        whole = ceil(tokens)
+        # Writing a prefix to a cache can cost more than sending it: at worst every call does.
+        usages = (Usage(whole, version.max_tokens), Usage(whole, version.max_tokens, 0, min(ceil(shared), whole)))
+        costs = [cost_usd(version, usage, today, batch=version.batch) for usage in usages]
+        known = [cost for cost in costs if cost is not None]
+        priced &= bool(known)
+        usd += max(known, default=0.0)
+    priced &= bool(calls) or has_price(version)
+    tokens_in = ceil(sum(tokens for tokens, _ in calls))
+    return Bound(len(calls), tokens_in, version.max_tokens * len(calls), usd if priced else None)
+
+
+def _recovery(version: ModelVersion, calls: Sequence[Call], rate: float, attempts: int) -> Bound:
+    """For that many attempts at every turn: its prompt with the response before, and the error it ran into."""
+    added = version.max_tokens + ERROR_TOKENS
+    return _bound(version, [(characters(call.prompt) * rate + added, 0.0) for call in calls for _ in range(attempts)])
+
+
+def _shared(call: Call, rate: float) -> float:
+    """Tokens at the beginning of the prompt that other calls of the run begin with too."""
+    if call.prefix_uses < 2:
+        return 0.0
+    return rate * sum(len(message.text) for message in call.prompt.messages[: call.prompt.shared])
+
+
+def _cacheable(calls: Sequence[tuple[Call, float]], rate: float) -> float:
+    """Share of the tokens that stand in a prefix which an earlier one of the calls has sent already."""
+    sent: set[tuple[str, ...]] = set()
+    again = 0.0
+    for call, _ in calls:
+        prefix = tuple(message.text for message in call.prompt.messages[: call.prompt.shared])
+        again += _shared(call, rate) if prefix in sent else 0.0
+        sent.add(prefix)
+    return again / max(1.0, sum(tokens for _, tokens in calls))
 
 
 def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:
     track = workspace.track(suite)
     name = prompt_version(version, track)
     calls = []
-    for unit in plan_units(cases, version):
+    units = list(plan_units(cases, version))
+    uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
+    for unit in units:
         for turn in unit.turns:
             history = history_texts(track, unit.case, turn, None)
             call = Call(
@@ -90,7 +170,8 @@ def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Seque
                 prompt=track.prompt(unit.case, turn, history, name),
                 gold=TurnGold(track, turn),
                 task=TurnTask(track, unit.case, turn, history),
-                prefix_uses=version.samples_per_turn * len(unit.case.turns),
+                prefix_uses=uses[unit.case.id],
+                track=track.name,
                 complexity=track.gold_complexity(turn),
             )
             calls.append(call)

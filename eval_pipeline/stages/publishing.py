@@ -3,21 +3,28 @@
 from contextlib import suppress
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.generate import note_later_run
 from eval_pipeline.stages.lineage import combined_hash
-from eval_pipeline.stages.runs import COMPLETE, FAILED, now, record_run
+from eval_pipeline.stages.progress import SILENT, busy, label_of
+from eval_pipeline.stages.runs import FAILED, now, record_run
+from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.stages.tables import track_tables
-from eval_pipeline.stages.workspace import StageResult, Workspace
-from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.stages.whole import why_not_whole
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
+from eval_pipeline.store.listing import Refusal
+from eval_pipeline.store.publish import Published, publish, publish_full
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, RUNS, TURN_RESULTS, all_tables
 
 
-def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -> StageResult:
+def publish_partition(
+    workspace: Workspace, partition: Partition, run_id: str, progress: Progress = SILENT
+) -> StageResult:
     """Closes the run's row in `runs` and publishes whatever the store does not hold yet.
 
-    The row is published with the rest, so it says `complete` before that is so; where it fails, it says that.
+    The row is published with the rest, so it says `complete` (or `incomplete`) before that is so; where it fails, it
+    says that.
     """
     record, key = workspace.record, RecordKey.of(partition)
     cost = record.read(COST_PER_CORRECT_ANSWER, key, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
@@ -25,18 +32,21 @@ def publish_partition(workspace: Workspace, partition: Partition, run_id: str) -
     # The scored turns are not needed any more, and DuckDB wants the memory.
     workspace.forget()
     note_later_run(workspace, partition, run_id)
-    record_run(workspace, partition, run_id, status=COMPLETE, finished_at=now(), **totals)
+    status = ended_as(workspace, partition)
+    record_run(workspace, partition, run_id, status=status, finished_at=now(), **totals)
     # Only what this run made: others may be writing their partitions just now.
-    keys = [key, RecordKey(suite=partition.suite), RecordKey(model_version=partition.model_version)]
+    keys = [key, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
     try:
-        published = publish(record, workspace.home.store, track_tables(), keys)
+        with busy(progress, label_of(partition, "publishing")):
+            published = publish(record, workspace.home.store, track_tables(), keys, _gate(workspace))
     except BaseException:
         with suppress(EvalError):  # why it could not be published is what has to be told
             record_run(workspace, partition, run_id, status=FAILED)
         raise
     header = record.header(TURN_RESULTS, key)
     assert header is not None
-    facts = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
+    facts: dict[str, Json] = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
+    facts |= {"left_out": _sentences(published)} if published.left_out else {}
     return StageResult(header.rows, _published_hash(workspace, partition), False, facts)
 
 
@@ -48,8 +58,35 @@ def _published_hash(workspace: Workspace, partition: Partition) -> str:
     return combined_hash(record, partition, held)
 
 
-def publish_all(workspace: Workspace, *, full: bool) -> StageResult:
-    """Publishes everything that differs from the record, or builds the store anew."""
-    do = publish_full if full else publish
-    published = do(workspace.record, workspace.home.store, track_tables())
-    return StageResult(published.rows, "", False, {"partitions_replaced": published.partitions_replaced})
+def publish_all(workspace: Workspace, *, full: bool, progress: Progress = SILENT) -> StageResult:
+    """Publishes everything that differs from the record, or builds the store anew.
+
+    A partition that is not whole stays as the store has it, and is left out of a store built anew; the fact `left_out`
+    has a sentence for each.
+    """
+    record, store, gate = workspace.record, workspace.home.store, _gate(workspace)
+    with busy(progress, "publishing"):
+        if full:
+            published = publish_full(record, store, track_tables(), gate)
+        else:
+            published = publish(record, store, track_tables(), None, gate)
+    facts = {"partitions_replaced": published.partitions_replaced, "left_out": _sentences(published)}
+    return StageResult(published.rows, "", False, facts)
+
+
+def _gate(workspace: Workspace) -> Refusal:
+    """Why a partition must not be published; None where it may."""
+
+    def refuse(key: RecordKey) -> str | None:
+        assert key.suite and key.model_version and key.eval_date
+        return why_not_whole(workspace, Partition(key.suite, key.model_version, key.eval_date))
+
+    return refuse
+
+
+def _sentences(published: Published) -> list[str]:
+    """What was not published, and why."""
+    return [
+        f"{key.suite} · {key.model_version} · {key.eval_date} {why}; it is not published until a run has completed it"
+        for key, why in published.left_out
+    ]

@@ -1,30 +1,32 @@
 """Recovery attempts: another try at what did not run, with the error shown (spec/recovery.md)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
-from eval_pipeline.core.model import Attempt, Case, Failed, Partition, Ran, Turn
+from eval_pipeline.core.model import Attempt, CallErrorKind, Case, Failed, Partition, Ran, Turn
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Provider
-from eval_pipeline.providers.calls import Counters
-from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, recovery_prompt
+from eval_pipeline.providers.calls import Caller, Counters
+from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, prefix_uses, recovery_prompt
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts, load_attempts
 from eval_pipeline.stages.generate import (
     closing_failed,
     note_later_run,
     prompt_version,
-    recorded_epoch,
     unanswered,
 )
 from eval_pipeline.stages.lineage import content_hashes
-from eval_pipeline.stages.model_calls import open_caller, provider_for, run_together
+from eval_pipeline.stages.model_calls import asking_facts, open_caller, provider_for, run_together, worker_count
+from eval_pipeline.stages.planned import recorded_epoch
 from eval_pipeline.stages.runs import RUNNING, RunContext, partition_lock, record_run
+from eval_pipeline.stages.spending import REFUSED
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
+from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
 TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
@@ -64,22 +66,28 @@ def _recover_partition(workspace: Workspace, partition: Partition, run: RunConte
             broken = [] if provider.recorded else _broken_turns(workspace, partition, version)
             label = f"{partition.suite} · {partition.model_version} · recovery"
             progress.start(label, len(broken))
+            results: list[list[Asked]] = [[] for _ in broken]
+            if broken:
+                opening = open_caller(workspace, partition, run, provider, counts, progress)
+                advance = partial(progress.advance, label)
+                asyncio.run(_recover_all(opening, partition.suite, version, track, broken, results, advance))
+            if counts.refused:  # so that the file is not current, and the next run makes what the budget did not allow
+                made_from = {**made_from, REFUSED: str(counts.refused)}
             with ExitStack() as stack:
                 writers = [stack.enter_context(record.writer(table, key, made_from)) for table in TABLES]
                 sink = AttemptSink(track, version, provider.simulated, *writers)
-                if broken:
-                    asking = _recover_all(
-                        workspace, partition, run.epoch, version, provider, broken, sink, counts, progress, label
-                    )
-                    asyncio.run(asking)
+                for item, asked in zip(broken, results, strict=True):
+                    for result in asked:
+                        sink.add(item.case, item.turn, result)
                 sink.flush()
             keep_attempts(workspace, partition, RECOVERY_ATTEMPTS, sink.made)
             progress.finish(label)
         record_run(workspace, partition, run.run_id, counts, status=RUNNING, finished_at=None)
     header = record.header(RECOVERY_ATTEMPTS, key)
     assert header is not None
-    facts = {"attempts": header.rows, "calls": counts.calls, "journal_hits": counts.journal_hits}
-    return StageResult(header.rows, header.content_hash, reused, facts)
+    return StageResult(
+        header.rows, header.content_hash, reused, {"attempts": header.rows} | asking_facts(version, counts)
+    )
 
 
 def is_current(workspace: Workspace, partition: Partition, epoch: str) -> bool:
@@ -122,33 +130,25 @@ def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVers
 
 
 async def _recover_all(
-    workspace: Workspace,
-    partition: Partition,
-    epoch: str,
+    opening: AbstractAsyncContextManager[Caller],
+    suite: str,
     version: ModelVersion,
-    provider: Provider,
+    track: Track,
     broken: Sequence[Broken],
-    sink: AttemptSink,
-    counts: Counters,
-    progress: Progress,
-    label: str,
+    results: list[list[Asked]],
+    advance: Callable[[int], None],
 ) -> None:
-    track = workspace.track(partition.suite)
-    results: list[list[Asked]] = [[] for _ in broken]
-    async with open_caller(workspace, version, provider, epoch) as caller, track.executor() as executor:
-        caller.counters = counts  # the run's own, which also an exception leaves behind
-        asker = Asker(track, partition.suite, caller, executor, version.samples_per_turn, provider.recorded)
+    async with opening as caller, track.executor() as executor:
+        uses = prefix_uses(track, ((item.case, 1) for item in broken))
+        asker = Asker(track, suite, caller, executor, uses, recorded=False)
         waiting = iter(enumerate(broken))
 
         async def worker() -> None:
             for place, item in waiting:
                 results[place] = await _recover(asker, version, item)
-                progress.advance(label)
+                advance(1)
 
-        await run_together([worker() for _ in range(min(version.concurrency, len(broken)))])
-    for item, asked in zip(broken, results, strict=True):
-        for result in asked:
-            sink.add(item.case, item.turn, result)
+        await run_together([worker() for _ in range(worker_count(version, len(broken)))])
 
 
 async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[Asked]:
@@ -160,8 +160,10 @@ async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[
         assert isinstance(last.outcome, Failed) and last.response is not None
         prompt = recovery_prompt(original, last.response.text, last.outcome.message)
         result = await asker.attempt(case, turn, last.sample, prompt, history, before=last)
-        asked.append(result)
         last = result.attempt
+        if last.call_failure is not None and last.call_failure.kind is CallErrorKind.BUDGET:
+            break  # an attempt that is not made
+        asked.append(result)
         if last.call_failure is not None or isinstance(last.outcome, Ran):
             break
     return asked

@@ -17,7 +17,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
     Raises:
         UsageError: the name was used with other settings that can change a response or a recovery.
     """
-    key, record = RecordKey(model_version=version.name), workspace.record
+    key, record = RecordKey.of_model_version(version.name), workspace.record
     settings = version.model_dump(mode="json", exclude={"predictions"})
     made_from = {"settings": json_hash(settings)}
     if record.is_current(MODEL_VERSIONS, key, made_from):

@@ -10,9 +10,11 @@ from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.paths import WORKBOOK, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.reports.registry import write_reports
+from eval_pipeline.stages.progress import SILENT, busy, label_of
 from eval_pipeline.stages.tables import turns_table
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.registry import load_place
 
 REPORT_VERSION = "1"
 
@@ -25,7 +27,7 @@ MEAN_NAMES: Mapping[str, str] = {
 """Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
 
 
-def report(workspace: Workspace, partition: Partition) -> StageResult:
+def report(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
     """Writes the report's folder of a partition where it is not current.
 
     Raises:
@@ -35,7 +37,8 @@ def report(workspace: Workspace, partition: Partition) -> StageResult:
     evaluation = Evaluation(workspace.record, partition, profile(workspace.track(partition.suite)))
     folder = report_folder(workspace.home.reports, partition)
     made_from = evaluation.made_from() | {"report": REPORT_VERSION}
-    written = write_reports(evaluation, folder, REPORT_VERSION)
+    with busy(progress, label_of(partition, "report")):
+        written = write_reports(evaluation, folder, REPORT_VERSION)
     facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK}
     return StageResult(evaluation.turns, json_hash(made_from), not written, facts)
 
@@ -56,4 +59,6 @@ def profile(track: Track) -> Profile:
         ),
         tuple(column.name for column in track.feature_columns),
         turns_table(track),
+        track.turn_tables,
+        tuple(load_place(place) for place in track.sheets),
     )

@@ -1,13 +1,16 @@
 """Running metrics: one runner records failures, metrics never swallow them."""
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat, starmap
 from math import isfinite
-from typing import Any
+from typing import Any, NoReturn
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.base import Metric, Plain
+
+Value = bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +18,12 @@ class MetricFailure:
     """A metric that raised.
 
     Attributes:
+        turn: which of the turns it was run on, from 0.
         inputs: the values it was given.
         stack_trace: of the exception, as text.
     """
 
+    turn: int
     metric: str
     inputs: Mapping[str, Any]
     message: str
@@ -27,15 +32,16 @@ class MetricFailure:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the metrics said of one turn.
+    """What the metrics said of some turns.
 
     Attributes:
-        plain: the value of every metric (a number, a label or None), in the order of the track.
-        results: what a metric said beyond its plain value (reason, details, error), for those that did.
+        plain: the values of every metric (numbers, labels or None), one a turn; metrics in the order of the track.
+        results: what a metric said beyond its plain value (reason, details, error), by metric and turn, where it did.
+        failures: of one turn after the other.
     """
 
-    plain: dict[str, bool | int | float | str | None]
-    results: dict[str, MetricResult]
+    plain: dict[str, list[Value]]
+    results: dict[str, dict[int, MetricResult]]
     failures: list[MetricFailure]
 
 
@@ -45,31 +51,86 @@ class MetricRunner:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = [(metric, metric.function, metric.inputs()) for metric in metrics]
 
-    def run(self, values: Mapping[str, Any]) -> Scored:
-        """Runs every metric on the named values of a turn.
+    def run(self, turns: Sequence[Mapping[str, Any]]) -> Scored:
+        """Runs every metric on the named values of each turn; all turns have the same names.
 
-        A metric that raises has value 0.0 with its error set (spec/store.md); the others are not touched by it.
+        One metric after the other over all turns: that costs half of what one turn after the other does. A metric that
+        raises has value 0.0 with its error set (spec/store.md); the others, and other turns, are not touched by it.
         """
-        known = dict(values)
+        known: dict[str, list[Any]] = {name: [values[name] for values in turns] for name in turns[0]} if turns else {}
         scored = Scored({}, {}, [])
         for metric, function, inputs in self._metrics:
-            try:
-                said = function(*[known[name] for name in inputs])
-                _refuse_non_finite(said)
-            except Exception as error:
-                given = {name: known.get(name) for name in inputs}
-                scored.failures.append(MetricFailure(metric.name, given, str(error), traceback.format_exc()))
-                said = MetricResult(0.0, error=f"{type(error).__name__}: {error}")
-            if isinstance(said, MetricResult):
-                scored.results[metric.name] = said
-                said = _plain(metric, said)
+            absent = next((name for name in inputs if name not in known), None)
+            columns = {name: known.get(name, [None] * len(turns)) for name in inputs}
+            failures = _Failures(metric.name, columns)
+            said = _said(function if absent is None else _lacking(absent), columns, len(turns), failures)
+            results = {turn: one for turn, one in enumerate(said) if isinstance(one, MetricResult)}
+            failures.note_told(results)
+            scored.failures.extend(failures.found)
+            for turn, result in results.items():
+                said[turn] = _plain(metric, result)
+            if results:
+                scored.results[metric.name] = results
             known[metric.name] = scored.plain[metric.name] = said
+        scored.failures.sort(key=lambda failure: failure.turn)
         return scored
 
 
-def _refuse_non_finite(said: Plain) -> None:
+class _Failures:
+    """Notes what a metric raised, and on what."""
+
+    def __init__(self, metric: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        self._metric, self._columns = metric, columns
+        self.found: list[MetricFailure] = []
+
+    def note(self, turn: int, error: Exception) -> MetricResult:
+        """Keeps the exception being handled; returns what stands for the metric's value."""
+        given = {name: values[turn] for name, values in self._columns.items()}
+        self.found.append(MetricFailure(turn, self._metric, given, str(error), traceback.format_exc()))
+        return MetricResult(0.0, error=f"{type(error).__name__}: {error}")
+
+    def note_told(self, results: Mapping[int, MetricResult]) -> None:
+        """Keeps the errors that the metric tells itself, such as a judge's time-out; `details` may have its trace."""
+        noted = {failure.turn for failure in self.found}
+        for turn, result in results.items():
+            if result.error is not None and turn not in noted:
+                given = {name: values[turn] for name, values in self._columns.items()}
+                trace = str((result.details or {}).get("trace") or "")
+                self.found.append(MetricFailure(turn, self._metric, given, result.error, trace))
+
+
+def _said(
+    function: Callable[..., Plain], columns: Mapping[str, Sequence[Any]], count: int, failures: _Failures
+) -> list[Any]:
+    """What a metric says of each of `count` turns."""
+    calls = starmap(function, zip(*columns.values(), strict=True) if columns else repeat((), count))
+    said: list[Any] = []
+    while len(said) < count:
+        try:
+            said.extend(calls)  # up to the first that raises; what it has taken stays taken
+        except Exception as error:
+            said.append(failures.note(len(said), error))
+    for turn, one in enumerate(said):
+        if isinstance(one, (float, MetricResult)):
+            try:
+                _refuse_non_finite(one)
+            except ValueError as error:
+                said[turn] = failures.note(turn, error)
+    return said
+
+
+def _lacking(name: str) -> Callable[..., NoReturn]:
+    """Stands for a metric that takes a value which nobody gives."""
+
+    def lacks(*_: Any) -> NoReturn:
+        raise KeyError(name)
+
+    return lacks
+
+
+def _refuse_non_finite(said: float | MetricResult) -> None:
     number = said.value if isinstance(said, MetricResult) else said
-    if isinstance(number, float) and not isfinite(number):
+    if number is not None and not isfinite(number):
         raise ValueError(f"the metric gave {number}; a number the data cannot carry is None")
 
 

@@ -1,14 +1,14 @@
 """The `runs` table: what was run when, over which scope, and what it took; and the lock that runs take turns by."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.calls import Counters
 from eval_pipeline.stages.workspace import Progress, Workspace
@@ -16,7 +16,7 @@ from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import RUNS
 
-COMPLETE, FAILED, RUNNING = "complete", "failed", "running"
+COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes a row; it takes a moment."""
 
@@ -48,11 +48,43 @@ def record_run(
             rows.append(row)
         row.update(changes)
         if counts is not None:
-            made = {"calls": counts.calls, "journal_hits": counts.journal_hits, "call_errors": counts.failures}
+            made = {"calls": counts.calls, "responses": counts.responses}
+            made |= {"journal_hits": counts.journal_hits, "call_errors": counts.failures}
+            made |= {"calls_refused": counts.refused, "tokens_spent": counts.tokens}
             row.update({name: (row[name] or 0) + count for name, count in made.items()})
+            if counts.usd is not None:
+                row["usd_spent"] = (row["usd_spent"] or 0.0) + counts.usd
         columns = {column.name: [row[column.name] for row in rows] for column in RUNS.columns}
         with workspace.record.writer(RUNS, key, {"runs": str(len(rows))}) as writer:
             writer.write(columns)
+
+
+def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
+    """Notes how a run ended; nothing where it has no row in the partition's `runs`, or one that says so already."""
+    rows = run_rows(workspace, partition, ["run_id", "status"])
+    if any(row["run_id"] == run_id and row["status"] not in {status, FAILED} for row in rows):
+        record_run(workspace, partition, run_id, status=status, finished_at=now())
+
+
+@contextmanager
+def ending_failed(workspace: Workspace, partition: Partition, run_id: str) -> Iterator[None]:
+    """Notes that the run failed where the block ends with an exception."""
+    try:
+        yield
+    except BaseException:
+        with suppress(EvalError):  # what ended the run is what has to be told
+            end_run(workspace, partition, run_id, FAILED)
+        raise
+
+
+def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> None:
+    """Marks runs as failed whose process is gone. When it ended is not known, so `finished_at` stays NULL."""
+    for key in workspace.record.partitions(RUNS) if run_ids else ():
+        assert key.suite and key.model_version and key.eval_date
+        partition = Partition(key.suite, key.model_version, key.eval_date)
+        for row in run_rows(workspace, partition, ["run_id", "status"]):
+            if row["run_id"] in run_ids and row["status"] == RUNNING:
+                record_run(workspace, partition, row["run_id"], status=FAILED)
 
 
 def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:

@@ -1,27 +1,30 @@
 """Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from itertools import islice
 
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import ColumnBlocks, Columns
+from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.gather_evidence import load_evidence
+from eval_pipeline.stages.judge import load_judgements
 from eval_pipeline.stages.lineage import combined_hash, content_hashes
+from eval_pipeline.stages.progress import SILENT, counted, label_of
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.stages.runs import now
 from eval_pipeline.stages.tables import turns_table
 from eval_pipeline.stages.turn_rows import (
-    ScoredTurn,
-    error_row,
+    AttemptedTurn,
+    ScoredTurns,
+    error_rows,
     metric_columns,
-    plain_inputs,
-    result_row,
+    metric_error_rows,
+    result_columns,
     spent_on,
-    wide_row,
+    wide_columns,
 )
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -29,6 +32,7 @@ from eval_pipeline.store.tables import (
     ERRORS,
     EVIDENCE,
     GENERATIONS,
+    JUDGEMENTS,
     METRIC_ERRORS,
     METRICS,
     RECOVERY_ATTEMPTS,
@@ -37,11 +41,13 @@ from eval_pipeline.store.tables import (
 from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
-METRIC_GROUP = 20_000
-"""Rows of a row group of the long table, which are short."""
+BLOCK = 1000
+"""Turns scored and written together: small enough to bound memory, large enough to be fast."""
+
+EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
 
 
-def score(workspace: Workspace, partition: Partition) -> StageResult:
+def score(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
     """Scores every turn of the partition into `metrics`, the per-turn tables, `errors` and `metric_errors`."""
     track, record = workspace.track(partition.suite), workspace.record
     key = RecordKey.of(partition)
@@ -50,18 +56,18 @@ def score(workspace: Workspace, partition: Partition) -> StageResult:
     if not reused:
         with ExitStack() as stack:
             opened = [stack.enter_context(record.writer(table, key, made_from)) for table in tables]
-            metrics = ColumnBlocks(opened[0], METRIC_GROUP)
-            wide, errors, metric_errors, results = (Columns(writer) for writer in opened[1:])
+            metrics, wide, errors, metric_errors, results = opened[:5]
+            further = [Columns(writer) for writer in opened[5:]]
+            failed_turns, failed_metrics = Columns(errors), Columns(metric_errors)
             versions = {metric.name: str(metric.version) for metric in track.metrics}
-            for item in _scored_turns(workspace, partition, track):
-                metrics.extend(metric_columns(item, versions))
-                wide.add(wide_values := wide_row(item))
-                results.add(result_row(item))
-                if not item.correct:
-                    errors.add(error_row(item, partition.model_version, wide_values))
-                for failure_row in _metric_error_rows(item):
-                    metric_errors.add(failure_row)
-            for rows in (metrics, wide, errors, metric_errors, results):
+            for block in _scored_blocks(workspace, partition, track, progress):
+                metrics.write(metric_columns(block, versions))
+                wide.write(wide_columns(block))
+                results.write(result_columns(block))
+                failed_turns.extend(error_rows(block, partition.model_version))
+                failed_metrics.extend(metric_error_rows(block, now()))
+                _add_further_rows(further, block, load_evidence(workspace, partition))
+            for rows in (failed_turns, failed_metrics, *further):
                 rows.flush()
     header, failed = record.header(TURN_RESULTS, key), record.header(METRIC_ERRORS, key)
     assert header is not None and failed is not None
@@ -77,12 +83,14 @@ def is_current(workspace: Workspace, partition: Partition) -> bool:
 
 
 def _tables(track: Track) -> tuple[Table, ...]:
-    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS)
+    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS, *track.turn_tables)
 
 
 def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
     track = workspace.track(partition.suite)
-    made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE))
+    judged = (JUDGEMENTS,) if track.has_judge else ()
+    sources = (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE, *judged)
+    made_from = content_hashes(workspace.record, partition, sources)
     return made_from | {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
 
 
@@ -97,28 +105,33 @@ def accuracy(record: Record, key: RecordKey) -> float | None:
     return sum(correct) / len(correct) if correct else None
 
 
-def _scored_turns(workspace: Workspace, partition: Partition, track: Track) -> Iterator[ScoredTurn]:
-    evidence = load_evidence(workspace, partition)
+def _scored_blocks(
+    workspace: Workspace, partition: Partition, track: Track, progress: Progress
+) -> Iterator[ScoredTurns]:
+    evidence, judgements = load_evidence(workspace, partition), load_judgements(workspace, partition)
     made_turns = list(attempted_turns(workspace, partition))
     priced = any(row["usd"] is not None for *_, made in made_turns for row, _ in made)
     runner = MetricRunner(track.metrics)
-    for case, turn, sample, made in made_turns:
-        attempts = [attempt for _, attempt in made]
-        values = track.values(case, turn, attempts, evidence.get((turn.id, sample), ()))
-        rows = [row for row, _ in made]
-        yield ScoredTurn(
-            track, case, turn, attempts, runner.run(values), spent_on(rows, priced=priced), bool(rows[0]["simulated"])
-        )
+    waiting = iter(counted(progress, label_of(partition, "scoring"), made_turns, len(made_turns)))
+    while block := list(islice(waiting, BLOCK)):
+        turns, values = [], []
+        for case, turn, sample, made in block:
+            attempts, rows = [attempt for _, attempt in made], [row for row, _ in made]
+            spent = spent_on(rows, priced=priced)
+            turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
+            found = (*evidence.get((turn.id, sample), ()), *judgements.get((turn.id, sample), ()))
+            values.append(track.values(case, turn, attempts, found))
+        yield ScoredTurns(track, turns, runner.run(values))
 
 
-def _metric_error_rows(item: ScoredTurn) -> Iterator[dict[str, Any]]:
-    for failure in item.scored.failures:
-        yield {
-            "turn_id": item.turn.id,
-            "sample": item.final.sample,
-            "metric": failure.metric,
-            "inputs": plain_inputs(failure.inputs),
-            "message": failure.message,
-            "stack_trace": failure.stack_trace,
-            "at": now(),
-        }
+def _add_further_rows(further: Sequence[Columns], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
+    """Rows of the track's further tables, in the order of `turn_tables`."""
+    if not further:
+        return
+    for item in block.turns:
+        place = {"turn_id": item.turn.id, "case_id": item.case.id, "turn_index": item.turn.index}
+        place["sample"] = item.final.sample
+        found = evidence.get((item.turn.id, item.final.sample), ())
+        rows = block.track.table_rows(item.case, item.turn, item.attempts, found)
+        for table, columns in zip(block.track.turn_tables, further, strict=True):
+            columns.extend(place | dict(row) for row in rows[table.name])

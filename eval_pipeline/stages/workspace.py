@@ -95,7 +95,7 @@ class Workspace:
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """The cases of a suite as the record has them. Raises UsageError where there are none yet."""
-        key = RecordKey(suite=suite)
+        key = RecordKey.of_suite(suite)
         header = self.record.header(CASES, key)
         if header is None:
             raise UsageError(f"the cases of '{suite}' are not in the record yet; materialise {suite}/cases first")
@@ -103,10 +103,17 @@ class Workspace:
 
     def _read_cases(self, suite: str, key: RecordKey) -> tuple[Case, ...]:
         rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()
-        track = self.track(suite)
+        track, shared = self.track(suite), self._load_shared(suite, key)
         return tuple(
-            track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"]) for row in rows
+            track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"], shared)
+            for row in rows
         )
+
+    def _load_shared(self, suite: str, key: RecordKey) -> Any:
+        """What the cases of a suite share, as the record has it."""
+        track, source = self.track(suite), self.suite(suite)
+        tables = {table.name: self.record.read(table, key) for table in track.suite_tables}
+        return track.load_shared(tables, source.require().options, source.folder)
 
     def forget(self) -> None:
         """Lets go of everything remembered, and gives the memory back: what comes next wants it outside Python."""

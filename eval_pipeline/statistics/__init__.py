@@ -3,6 +3,8 @@
 A number the data cannot carry is None with a reason, never 0, NaN or infinity.
 """
 
+from eval_pipeline.statistics.agreement import Agreement, cohens_kappa
+from eval_pipeline.statistics.calibration import BrierParts, Calibration, LevelCalibration, calibrate
 from eval_pipeline.statistics.ceiling import (
     Ceiling,
     FittedLevel,
@@ -19,10 +21,14 @@ from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantil
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
 
 __all__ = [
+    "Agreement",
+    "BrierParts",
+    "Calibration",
     "Ceiling",
     "Estimate",
     "FittedLevel",
     "LatencyQuantiles",
+    "LevelCalibration",
     "LevelEstimate",
     "LogisticFit",
     "Method",
@@ -30,8 +36,10 @@ __all__ = [
     "Verdict",
     "accuracy_by_level",
     "antitonic",
+    "calibrate",
     "clustered_logistic",
     "clustered_se",
+    "cohens_kappa",
     "complexity_ceiling",
     "cost_per_success",
     "estimate_mean",

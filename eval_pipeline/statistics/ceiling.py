@@ -218,20 +218,17 @@ def _bootstrap_held(table: NDArray[np.float64], threshold: float, draws: int, se
     Returns:
         Shape (draws,), in 0 (below the lowest level) .. L (beyond the highest).
     """
-    clusters, size = len(table), table.shape[1] // 2
-    # In an order of their own, the clusters give the same draws whatever their labels and the order of the turns.
-    table = table[np.lexsort(table.T)]
+    size = table.shape[1] // 2
+    # Many clusters are alike. How often each kind is drawn is multinomial, so that no cluster need be drawn by itself;
+    # and the kinds being sorted, the draws are the same whatever the labels and the order of the turns.
+    kinds, counts = np.unique(table, axis=0, return_counts=True)
     generator = np.random.default_rng(seed)
     held = np.empty(draws, dtype=np.int64)
-    chunk = max(1, _CELLS // clusters)
+    chunk = max(1, _CELLS // len(kinds))
     for start in range(0, draws, chunk):
         stop = min(start + chunk, draws)
-        # Counting picks gives the multinomial weights at a fifth of what Generator.multinomial takes.
-        picks = generator.integers(0, clusters, size=(stop - start, clusters), dtype=np.int32)
-        weights = np.empty(picks.shape)
-        for row, pick in zip(weights, picks, strict=True):
-            row[:] = np.bincount(pick, minlength=clusters)
-        sums = weights @ table
+        weights = generator.multinomial(len(table), counts / len(table), size=stop - start)
+        sums = weights @ kinds
         curves = antitonic_from_sums(sums[:, size:], sums[:, :size])
         held[start:stop] = np.count_nonzero(curves >= threshold, axis=1)
     return held

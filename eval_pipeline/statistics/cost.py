@@ -42,7 +42,9 @@ class RatioEstimate:
     reason: str | None
 
 
-def cost_per_success(costs: ArrayLike, successes: ArrayLike, missing: str = _NO_PRICE) -> RatioEstimate:
+def cost_per_success(
+    costs: ArrayLike, successes: ArrayLike, missing: str = _NO_PRICE, nothing: str = _NO_SUCCESS
+) -> RatioEstimate:
     """Cost of one success with an interval on the log of the ratio (statistics.md, "cost_per_correct_answer").
 
     With t_c and y_c what cluster c cost and how often it succeeded, T and S their sums, R = T / S, the linearised error
@@ -55,6 +57,7 @@ def cost_per_success(costs: ArrayLike, successes: ArrayLike, missing: str = _NO_
         successes: Shape (C,), how many successes each cluster holds: whole numbers, or booleans for one conversation a
             cluster. The same function serves cost per correct turn, with turns counted.
         missing: the reason where a cost is NaN.
+        nothing: the reason where there is no success.
 
     Returns:
         The ratio; null with a reason without a success (the total is kept), without a price, and without clusters. One
@@ -78,7 +81,7 @@ def cost_per_success(costs: ArrayLike, successes: ArrayLike, missing: str = _NO_
         return RatioEstimate(None, hits, n, None, None, None, missing)
     total = float(spent.sum())
     if hits == 0:
-        return RatioEstimate(total, 0, n, None, None, None, _NO_SUCCESS)
+        return RatioEstimate(total, 0, n, None, None, None, nothing)
     ratio = total / hits
     if n == 1:
         return RatioEstimate(total, hits, n, ratio, None, None, ONE_CLUSTER)

@@ -30,4 +30,3 @@ ATTEMPT_COUNT = Column(
     "attempts", "BIGINT", "Attempts made, the generation included, from 1; NULL: no attempt was made."
 )
 TAGS = Column("tags", "JSON", "List of the case's tags; an empty list for none.")
-SIMULATED = Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL.")

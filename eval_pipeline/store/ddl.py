@@ -68,10 +68,10 @@ def schema_hash(schema: str) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    columns = ", ".join(_column(column) for column in table.all_columns)
+    columns = ", ".join(_column(column) for column in table.published_columns)
     yield f"CREATE TABLE {quoted(table.name)} ({columns});"
     yield f"COMMENT ON TABLE {quoted(table.name)} IS {text(table.comment)};"
-    for column in table.all_columns:
+    for column in table.published_columns:
         yield f"COMMENT ON COLUMN {quoted(table.name)}.{quoted(column.name)} IS {text(column.comment)};"
 
 

@@ -1,6 +1,6 @@
 """Which files of the record belong to the published store, and which of them it does not hold yet."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,36 @@ from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.snapshot import Change, SourceFile
 from eval_pipeline.store.tables import all_tables, arrow_schema
+
+Refusal = Callable[[RecordKey], str | None]
+"""Why a partition must not be published, as the rest of a sentence about it; None where it may."""
+
+
+class Gate:
+    """Which partitions may be published; what was found is kept, so that each is looked at once.
+
+    Args:
+        refuse: says why not; by default everything may.
+        trusted: keys that need no looking at.
+    """
+
+    def __init__(self, refuse: Refusal | None = None, trusted: Collection[RecordKey] = ()) -> None:
+        self._refuse = refuse
+        self._trusted = trusted
+        self._answers: dict[RecordKey, str | None] = {}
+
+    def shut(self, key: RecordKey) -> bool:
+        """Whether what the record has of the partition must not be published; never of tables without a date."""
+        if self._refuse is None or key.eval_date is None or key in self._trusted:
+            return False
+        if key not in self._answers:
+            self._answers[key] = self._refuse(key)
+        return self._answers[key] is not None
+
+    @property
+    def left_out(self) -> tuple[tuple[RecordKey, str], ...]:
+        """Partitions that were not let in, with the reasons."""
+        return tuple((key, why) for key, why in self._answers.items() if why is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +65,19 @@ class Found:
 class Listing:
     """The record's files as they are now.
 
-    With `changed`, of these keys only, those that are gone included; the others are taken to be as published.
+    With `changed`, of these keys only, those that are gone included; the others are taken to be as published, and so
+    are partitions for which the gate is shut.
     """
 
     def __init__(
-        self, record: Record, track_tables: Sequence[Table], changed: Collection[RecordKey] | None = None
+        self,
+        record: Record,
+        track_tables: Sequence[Table],
+        gate: Gate,
+        changed: Collection[RecordKey] | None = None,
     ) -> None:
         self._record = record
+        self._gate = gate
         self._tables = all_tables(track_tables)
         self._sources = {source.name: (table, source) for table in self._tables for source in table.record_tables()}
         self.complete = changed is None
@@ -54,6 +90,8 @@ class Listing:
         fresh = {}
         for name, found in self.files.items():
             if found.status is not None and (name not in memo or memo[name].status != found.status):
+                if self._gate.shut(found.key):
+                    continue
                 header = self._record.verify(found.source, found.key)
                 fresh[name] = KnownFile(found.status, header.content_hash, found.key)
                 self._headers[name] = header
@@ -62,7 +100,10 @@ class Listing:
     def gone(self, memo: Mapping[str, KnownFile]) -> set[str]:
         """Paths that the memo knows and that are not there any more."""
         present = {name for name, found in self.files.items() if found.status is not None}
-        return {name for name in memo if name not in present and (self.complete or name in self.files)}
+        gone = {name for name in memo if name not in present and (self.complete or name in self.files)}
+        # Of a partition that is there in part, all of it or nothing is published.
+        partly = {self.files[name].key for name in present}
+        return {name for name in gone if memo[name].key not in partly or not self._gate.shut(memo[name].key)}
 
     def changes(self, before: Mapping[str, KnownFile], now: Mapping[str, KnownFile], workspace: Path) -> list[Change]:
         """What makes a store of the files `before` one of the files `now`.

@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.ddl import schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.listing import Listing
+from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import KnownFile, Memo, store_status
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
@@ -46,6 +46,7 @@ class Published:
         compacted: free blocks were given back.
         seconds: wall time, waiting for another publisher included.
         note: why the store was built anew unasked; empty otherwise.
+        left_out: partitions that were refused, with the reasons: the store has of them what it had, or nothing.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Published:
     compacted: bool = False
     seconds: float = 0.0
     note: str = ""
+    left_out: tuple[tuple[RecordKey, str], ...] = ()
 
 
 def publish(
@@ -64,6 +66,7 @@ def publish(
     out: Path,
     track_tables: Sequence[Table],
     changed: Collection[RecordKey] | None = None,
+    refuse: Refusal | None = None,
     *,
     lock_seconds: float = _LOCK_SECONDS,
 ) -> Published:
@@ -77,25 +80,33 @@ def publish(
         track_tables: the tables of the tracks, as `track_turns_table` makes them.
         changed: look at these keys only (also where their files are gone), so that what other runs are just writing
             is left for them to publish; by default, at everything.
+        refuse: says of a partition that is new or has changed, and is not in `changed`, why it must not be published.
         lock_seconds: how long to wait for another publisher.
 
     Raises:
         StoreError: a file of the record is damaged, there is no room, or the lock was not to be had. The store is
             then as it was.
     """
-    return _Publisher(record, out, track_tables).run(changed, full=False, lock_seconds=lock_seconds)
+    gate = Gate(refuse, changed or ())
+    return _Publisher(record, out, track_tables, gate).run(changed, full=False, lock_seconds=lock_seconds)
 
 
 def publish_full(
-    record: Record, out: Path, track_tables: Sequence[Table], *, lock_seconds: float = _LOCK_SECONDS
+    record: Record,
+    out: Path,
+    track_tables: Sequence[Table],
+    refuse: Refusal | None = None,
+    *,
+    lock_seconds: float = _LOCK_SECONDS,
 ) -> Published:
     """Builds the published store anew from the record alone. Arguments and errors are those of `publish`."""
-    return _Publisher(record, out, track_tables).run(None, full=True, lock_seconds=lock_seconds)
+    return _Publisher(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
 
 
 class _Publisher:
-    def __init__(self, record: Record, out: Path, track_tables: Sequence[Table]) -> None:
+    def __init__(self, record: Record, out: Path, track_tables: Sequence[Table], gate: Gate) -> None:
         self._record = record
+        self._gate = gate
         self._out = out
         self._new = out.with_name(f"{out.name}.new")
         self._compact = out.with_name(f"{out.name}.new.compact")
@@ -111,7 +122,7 @@ class _Publisher:
                 published = self._publish(lock, changed, full=full)
             except OSError as error:
                 raise write_error(self._out, error) from error
-        return replace(published, seconds=time.monotonic() - started)
+        return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         memo = Memo.load(lock)
@@ -125,7 +136,7 @@ class _Publisher:
         return self._update(lock, memo, changed)
 
     def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> Published:
-        listing = Listing(self._record, self._track_tables, changed)
+        listing = Listing(self._record, self._track_tables, self._gate, changed)
         fresh, gone = listing.fresh(memo.files), listing.gone(memo.files)
         if not fresh and not gone:
             return Published(self._out)
@@ -145,7 +156,7 @@ class _Publisher:
         return result
 
     def _rebuild(self, lock: int, note: str) -> Published:
-        listing = Listing(self._record, self._track_tables)
+        listing = Listing(self._record, self._track_tables, self._gate)
         now = listing.fresh({})
         self._clear()
         try:

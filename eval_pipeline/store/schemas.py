@@ -24,6 +24,7 @@ class Column:
     long: bool = False
 
 
+SIMULATED = Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL.")
 SUITE = Column("suite", "VARCHAR", "Suite the row belongs to; never NULL.")
 MODEL_VERSION = Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL.")
 EVAL_DATE = Column("eval_date", "DATE", "Logical date of the evaluation; never NULL.")
@@ -67,6 +68,13 @@ class Table:
     def all_columns(self) -> tuple[Column, ...]:
         """Key columns, then the others."""
         return self.key_columns + self.columns
+
+    @property
+    def published_columns(self) -> tuple[Column, ...]:
+        """The columns in the published store: there every table of evaluations says whether they are simulated."""
+        if self.key != "partition" or SIMULATED.name in (column.name for column in self.columns):
+            return self.all_columns
+        return (*self.key_columns, SIMULATED, *self.columns)
 
     def record_tables(self) -> tuple["Table", ...]:
         """The tables of the record that this one is published from; itself where it has no sources."""

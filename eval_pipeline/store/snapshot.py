@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.schemas import SIMULATED, Table
 from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class Snapshot:
 
     def create(self, schema: str, schema_hash: str) -> None:
         """Makes the tables, views and macros of an empty store."""
-        self._connection.execute(schema)
+        # In one transaction: one for each of the hundreds of statements would take half as long again.
+        self._connection.execute(f"BEGIN; {schema}; COMMIT")
         self.execute("INSERT INTO meta.store VALUES (?)", [schema_hash])
 
     def apply(self, changes: Sequence[Change], tables: Sequence[Table]) -> int:
@@ -125,12 +126,15 @@ class Snapshot:
         return self._insert(table, files)
 
     def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
-        rows = 0
+        rows, columns, known = 0, _columns(table), list[object]()
+        if table.published_columns != table.all_columns:
+            # The record need not say it of each row: it follows from the model version.
+            columns += f", map(?::VARCHAR[], ?::BOOLEAN[])[model_version] AS {SIMULATED.name}"
+            known += self.execute("SELECT list(model_version), list(simulated) FROM model_versions")[0]
         for start in range(0, len(files), _FILES_A_STATEMENT):
             places = [str(file.place) for file in files[start : start + _FILES_A_STATEMENT]]
-            rows += self._add(
-                f"SELECT {_columns(table)} FROM read_parquet(?, hive_partitioning = false)", [places], table, files
-            )
+            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false)"
+            rows += self._add(select, [*known, places], table, files)
         return rows
 
     def _add(self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile]) -> int:

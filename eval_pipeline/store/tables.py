@@ -8,16 +8,19 @@ from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables_aggregates import (
     ACCURACY_BY_COMPLEXITY,
     AGGREGATE_TABLES,
+    CALIBRATION,
     COMPLEXITY_CEILING,
     COST_PER_CORRECT_ANSWER,
     ERROR_ANALYSIS,
+    JUDGE_AGREEMENT,
     STATISTICS,
 )
-from eval_pipeline.store.tables_suites import CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
+from eval_pipeline.store.tables_suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables_turns import (
     ATTEMPTS,
     ERRORS,
     EVIDENCE,
+    JUDGEMENTS,
     METRIC_ERRORS,
     METRICS,
     PROMPTS,
@@ -30,7 +33,9 @@ from eval_pipeline.store.tables_turns import (
 __all__ = [
     "ACCURACY_BY_COMPLEXITY",
     "ATTEMPTS",
+    "CALIBRATION",
     "CASES",
+    "CASE_PROBLEMS",
     "COMPLEXITY_CEILING",
     "COST_PER_CORRECT_ANSWER",
     "ERRORS",
@@ -38,6 +43,8 @@ __all__ = [
     "EVIDENCE",
     "GENERATIONS",
     "GENERATION_PROMPTS",
+    "JUDGEMENTS",
+    "JUDGE_AGREEMENT",
     "METRICS",
     "METRIC_ERRORS",
     "MODEL_VERSIONS",

@@ -70,8 +70,8 @@ COST_PER_CORRECT_ANSWER = Table(
         Column("turns", "BIGINT", "Turns evaluated, from 0; never NULL."),
         *_interval("tokens_per_correct_turn", "Tokens a correct turn", "no correct turn"),
         *_interval("usd_per_correct_turn", "US dollars a correct turn", "see `usd_reason`"),
-        _REASON,
-        Column("usd_reason", "VARCHAR", "Why figures in dollars are NULL; NULL: they are known."),
+        Column("reason", "VARCHAR", "Why figures in tokens are NULL, a reason each; NULL: they are known."),
+        Column("usd_reason", "VARCHAR", "Why figures in dollars are NULL, a reason each; NULL: they are known."),
     ),
 )
 
@@ -110,10 +110,66 @@ ERROR_ANALYSIS = Table(
     ),
 )
 
+_NO_SCORE = "see `reason`, or a row of a level"
+
+CALIBRATION = Table(
+    "calibration",
+    "Whether the words for confidence say how often answers are right: a row `all` with the scores, then one a level.",
+    (
+        Column("level", "VARCHAR", "`all`, `high`, `medium` or `low`, of those that occur; never NULL."),
+        Column("nominal", "DOUBLE", "Accuracy that the level promises, 0..1; NULL for `all`."),
+        Column("n", "BIGINT", "Answers with a level, from 0; never NULL."),
+        _CLUSTERS,
+        Column("accuracy", "DOUBLE", "Share of them that is right, 0..1; NULL: there are none."),
+        Column("se", "DOUBLE", f"Standard error of the accuracy, clustered; {_UNCERTAIN}."),
+        Column("low", "DOUBLE", f"Lower end of the 95% interval of the accuracy; {_UNCERTAIN}."),
+        Column("high", "DOUBLE", f"Upper end of the 95% interval of the accuracy; {_UNCERTAIN}."),
+        Column("reliability", "DOUBLE", f"1 - mean distance of accuracy and promise, 0..1; NULL: {_NO_SCORE}."),
+        Column("resolution", "DOUBLE", f"Rise of accuracy by level over the promised, 0..1; NULL: {_NO_SCORE}."),
+        Column("calibration_score", "DOUBLE", f"Reliability times resolution, 0..1; NULL: {_NO_SCORE}."),
+        Column("ece", "DOUBLE", f"Expected calibration error, 0..1: 1 - reliability; NULL: {_NO_SCORE}."),
+        Column("brier", "DOUBLE", "Brier score of the promises, 0..1, 0 is best; NULL: no answers, or a level's row."),
+        Column("brier_reliability", "DOUBLE", "Its part that calibration could save, 0..1; NULL as brier."),
+        Column("brier_resolution", "DOUBLE", "Its part that telling answers apart earns, 0..0.25; NULL as brier."),
+        Column("brier_uncertainty", "DOUBLE", "Its part that the questions bring, 0..0.25; NULL as brier."),
+        Column("verdict", "VARCHAR", "What the score means, in words; NULL as the score."),
+        Column("warning", "VARCHAR", "That high confidence is not reliable; NULL: it is, or nobody claimed it."),
+        Column("mapping_version", "VARCHAR", "Version of the levels' promises; NULL in rows of a level."),
+        _REASON,
+    ),
+)
+
+_BOTH = "pairs, from 0; never NULL"
+JUDGE_AGREEMENT = Table(
+    "judge_agreement",
+    "One row a partition: how far the LLM judge agrees with the evidence, where both have spoken.",
+    (
+        Column("n", "BIGINT", "Pairs that the judge was asked about and the evidence decided, from 0; never NULL."),
+        _CLUSTERS,
+        Column("judge_same_evidence_same", "BIGINT", f"Judge 1, evidence equivalent or agreed: {_BOTH}."),
+        Column("judge_same_evidence_different", "BIGINT", f"Judge 1, evidence different: {_BOTH}."),
+        Column("judge_partly_evidence_same", "BIGINT", f"Judge 0.5, evidence equivalent or agreed: {_BOTH}."),
+        Column("judge_partly_evidence_different", "BIGINT", f"Judge 0.5, evidence different: {_BOTH}."),
+        Column("judge_different_evidence_same", "BIGINT", f"Judge 0, evidence equivalent or agreed: {_BOTH}."),
+        Column("judge_different_evidence_different", "BIGINT", f"Judge 0, evidence different: {_BOTH}."),
+        *_interval("agreement", "Share of pairs with one opinion, partly counted as different, 0..1", "no such pairs"),
+        *_interval("kappa", "Cohen's kappa of same against not the same, at most 1", "see `reason`"),
+        Column("kappa_se", "DOUBLE", "Its standard error, jackknife over conversations; NULL: see `reason`."),
+        Column("judged", "BIGINT", "Pairs that a judge was asked about, its cache included, from 0; never NULL."),
+        Column("judge_calls", "BIGINT", "Of these, calls of a model, from 0; never NULL."),
+        Column("judge_failures", "BIGINT", "Of these, calls without a judgement, from 0; never NULL."),
+        Column("calls_saved", "BIGINT", "Pairs that the evidence decided and nobody was asked about; never NULL."),
+        Column("calls_avoidable", "BIGINT", "Pairs that the evidence decided and the judge saw too; never NULL."),
+        _REASON,
+    ),
+)
+
 AGGREGATE_TABLES = (
     STATISTICS,
     ACCURACY_BY_COMPLEXITY,
     COST_PER_CORRECT_ANSWER,
     COMPLEXITY_CEILING,
     ERROR_ANALYSIS,
+    CALIBRATION,
+    JUDGE_AGREEMENT,
 )

@@ -5,12 +5,11 @@ from eval_pipeline.store.columns import (
     COMPLEXITY,
     EXPECTED,
     QUESTION,
-    SIMULATED,
     TAGS,
     TURN_ID,
     TURN_INDEX,
 )
-from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.store.schemas import SIMULATED, Column, Table
 
 SUITES = Table(
     "suites",
@@ -40,6 +39,19 @@ CASES = Table(
         Column("source_line", "BIGINT", "Line in that file, from 1; never NULL."),
         Column("source_hash", "VARCHAR", "SHA-256 of that file, 32 hexadecimal digits; never NULL."),
         Column("content", "JSON", "The case in the suite's file format; never NULL.", long=True),
+        Column("shared_hash", "VARCHAR", "Hash of what the suite's cases share (a catalogue); NULL: nothing."),
+    ),
+    key="suite",
+)
+
+CASE_PROBLEMS = Table(
+    "case_problems",
+    "One row a thing that is wrong in the files of a suite whose good cases are evaluated all the same.",
+    (
+        Column("file", "VARCHAR", "File with the case that was left out, relative to the suite; never NULL."),
+        Column("line", "BIGINT", "Line in that file, from 1; NULL: the file could not be read at all."),
+        Column("field", "VARCHAR", "Dotted path of the field; empty for the whole entry; never NULL."),
+        Column("message", "VARCHAR", "What was found and what was expected; never NULL."),
     ),
     key="suite",
 )
@@ -86,17 +98,28 @@ RUNS = Table(
         Column("scope", "VARCHAR", "`full`, or which part of the suite was asked for; never NULL."),
         Column("turns_planned", "BIGINT", "Turns in that scope, from 0; never NULL."),
         Column("cases_planned", "BIGINT", "Cases in that scope, from 0; never NULL."),
-        Column("status", "VARCHAR", "`running` (or killed), `complete` or `failed`; never NULL."),
+        Column(
+            "status",
+            "VARCHAR",
+            "`running`, `complete`, `incomplete` (its budget was reached) or `failed` (killed ones too, once noticed); "
+            "never NULL.",
+        ),
         Column("epoch", "VARCHAR", "Part of the journal's key: a new one asks everything anew; NULL: the first."),
         Column("started_at", "TIMESTAMP", "UTC; never NULL."),
         Column("finished_at", "TIMESTAMP", "UTC; NULL: it was cut off."),
         Column("calls", "BIGINT", "Model calls made, recovery attempts among them, from 0; never NULL."),
+        Column(
+            "responses", "BIGINT", "Responses that these calls gave, so what was paid for, from 0; NULL: an older run."
+        ),
         Column("journal_hits", "BIGINT", "Responses taken from the journal instead of calling, from 0; never NULL."),
         Column("call_errors", "BIGINT", "Calls that gave no response after all retries, from 0; never NULL."),
+        Column("calls_refused", "BIGINT", "Calls that the budget did not allow, from 0; NULL: an older run."),
+        Column("tokens_spent", "BIGINT", "Tokens of the calls that this run made, from 0; NULL: an older run."),
+        Column("usd_spent", "DOUBLE", "US dollars of the calls that this run made; NULL: none, or no price known."),
         Column("tokens", "BIGINT", "Tokens of all attempts of the partition, whenever asked; NULL: not told."),
         Column("usd", "DOUBLE", "US dollars of all attempts of the partition, whenever asked; NULL: no price."),
         Column("software", "JSON", "Versions of this package and of what it runs on; never NULL."),
     ),
 )
 
-SUITE_TABLES = (SUITES, CASES, TURNS, MODEL_VERSIONS, RUNS)
+SUITE_TABLES = (SUITES, CASES, CASE_PROBLEMS, TURNS, MODEL_VERSIONS, RUNS)

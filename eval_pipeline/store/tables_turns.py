@@ -15,13 +15,12 @@ from eval_pipeline.store.columns import (
     OUTPUT_TOKENS,
     QUESTION,
     SAMPLE,
-    SIMULATED,
     TAGS,
     TURN_ID,
     TURN_INDEX,
     USD,
 )
-from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.store.schemas import SIMULATED, Column, Table
 
 ATTEMPTS = Table(
     "attempts",
@@ -151,6 +150,31 @@ EVIDENCE = Table(
     ),
 )
 
+JUDGEMENTS = Table(
+    "judgements",
+    "One row a turn and sample whose final answer was to be compared with the gold by an LLM judge.",
+    (
+        TURN_ID,
+        CASE_ID,
+        TURN_INDEX,
+        SAMPLE,
+        Column("generated", "VARCHAR", "What the model wrote; empty where it wrote nothing."),
+        Column("expected", "VARCHAR", "The accepted answer that it was compared with; never NULL."),
+        Column("value", "DOUBLE", "1 same meaning, 0.5 partly, 0 wrong, and 0 with `error`; NULL: not judged."),
+        Column("choice", "VARCHAR", "The judge's own word; NULL: it was not asked, or gave none."),
+        Column("reason", "VARCHAR", "The judge's reasoning, or why it was not asked; NULL: it failed."),
+        Column("error", "VARCHAR", "Why the judge failed, e.g. `LLM judge timeout`; NULL: it did not."),
+        Column("trace", "VARCHAR", "Stack trace of that failure; NULL: none."),
+        Column("model", "VARCHAR", "Who judged, `provider/model`; NULL: nobody was asked."),
+        Column("prompt_version", "VARCHAR", "Version of the question to the judge; NULL: nobody was asked."),
+        Column("asked", "BOOLEAN", "The judge was asked, or its cache answered; never NULL."),
+        Column("cached", "BOOLEAN", "A judgement made before was used, or one call served equal pairs; never NULL."),
+        Column("input_tokens", "BIGINT", "Tokens sent to the judge, not part of the model's; NULL: none, or not told."),
+        Column("output_tokens", "BIGINT", "Tokens that the judge wrote; NULL: none, or not told."),
+        Column("latency_ms", "DOUBLE", "Milliseconds until the judgement was there; NULL: nobody was asked."),
+    ),
+)
+
 ERRORS = Table(
     "errors",
     "One row a turn that is not correct, with the context that a person needs to see why.",
@@ -212,11 +236,11 @@ def track_turns_table(
     shared = (TURN_ID, CASE_ID, TURN_INDEX, SAMPLE, QUESTION, EXPECTED, ANSWER, CORRECT)
     columns = (*shared, *feature_columns, *turn_columns, *metric_columns, *cost)
     table = Table(f"{track}_turns", f"One row a turn and sample of the {track} track, with every metric.", columns)
-    names = [column.name.casefold() for column in table.all_columns]
+    names = [column.name.casefold() for column in (*table.all_columns, SIMULATED)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{table.name} would have more than one column named {', '.join(twice)}")
     return table
 
 
-TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, ERRORS, METRIC_ERRORS)
+TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, JUDGEMENTS, ERRORS, METRIC_ERRORS)

@@ -1,17 +1,19 @@
 """The Track protocol: how the stages deal with any kind of task without knowing it, and the registry of tracks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Json, MetricResult, Outcome, Prompt, Turn
-from eval_pipeline.store.schemas import Column
+from eval_pipeline.core.values import value
+from eval_pipeline.store.schemas import Column, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MetricKind = Literal["boolean", "score", "count", "label"]
 Plain = bool | int | float | str | None | MetricResult
@@ -24,6 +26,18 @@ class ArtefactError(Exception):
         super().__init__(message)
         self.error_class = error_class
         self.message = message
+
+
+class CaseError(ValueError):
+    """A case that has the right form but does not fit what its suite shares (an unknown code, a missing table).
+
+    Attributes:
+        problems: the place of each in the case, as keys and indices from its top, and a sentence.
+    """
+
+    def __init__(self, problems: Sequence[tuple[tuple[int | str, ...], str]]) -> None:
+        super().__init__("; ".join(message for _, message in problems))
+        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Metric:
         return tuple(signature(self.function).parameters)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ValidationRow:
     """What the track's validator said of an artefact before it ran.
 
@@ -62,6 +76,36 @@ class ValidationRow:
     verdict: Literal["valid", "suspicious", "invalid"]
     checks: Mapping[str, Json]
     errors: tuple[str, ...]
+
+
+@value
+class ToJudge:
+    """A pair of texts that an LLM judge is to compare.
+
+    Attributes:
+        schema: what both are about, as the judge is shown it.
+        settled: value and reason where they are known without asking; the value None where nobody is to be asked.
+    """
+
+    generated: str
+    expected: str
+    schema: str
+    settled: tuple[float | None, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that each of some conversations has, for a row of `statistics`.
+
+    Attributes:
+        metric, split, split_value: as in the table.
+        values: the number, by (case id, sample).
+    """
+
+    metric: str
+    split: str
+    split_value: str
+    values: Mapping[tuple[str, int], float]
 
 
 class Executor(Protocol):
@@ -80,6 +124,16 @@ class Track(Protocol):
     """Case and turn features with a column of their own in `<track>_turns`; results are split by the boolean ones."""
     turn_columns: tuple[Column, ...]
     """Further columns of `<track>_turns`, filled by `turn_row`."""
+    suite_tables: tuple[Table, ...]
+    """Tables, with a file a suite, of what its cases share (a catalogue, a schema); `load_shared` reads them back."""
+    turn_tables: tuple[Table, ...]
+    """Further tables with rows of a turn, filled by `table_rows`."""
+    sheets: tuple[str, ...]
+    """Where the writers of its own sheets of the workbook are, functions of a `Book` and an `Evaluation`."""
+    keeps_good_cases: bool
+    """Whether the other cases of a suite are evaluated where some cannot be read; else the suite's `cases` fails."""
+    has_judge: bool
+    """Whether an LLM judge compares answers with the gold; see `to_judge`."""
     prompt_versions: tuple[str, ...]
     """Newest last."""
     versions: Mapping[str, str]
@@ -91,8 +145,29 @@ class Track(Protocol):
     complexity_columns: Mapping[str, str]
     """Column of `<track>_turns` or `turn_results` that holds each axis's level."""
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case:
-        """A case from the suite's file format. Raises pydantic.ValidationError, or ValueError with one sentence."""
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Any:
+        """What all cases of a suite share, from the suite's own files; None for nothing.
+
+        Raises:
+            InputError: with every problem in these files.
+        """
+        ...
+
+    def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """What the cases share as columns of `suite_tables`, by table."""
+        ...
+
+    def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:
+        """What `read_shared` gave, from the tables of the record; `folder` is the suite's."""
+        ...
+
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+        """A case from the suite's file format; `shared` is what the suite's cases share.
+
+        Raises:
+            pydantic.ValidationError, CaseError: naming each field that is wrong.
+            ValueError: with one sentence.
+        """
         ...
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
@@ -111,6 +186,10 @@ class Track(Protocol):
 
     def gold_complexity(self, turn: Turn) -> int:
         """The first of `complexity_axes`."""
+        ...
+
+    def prefix_key(self, case: Case) -> str:
+        """Cases with equal keys begin with the same shared messages of their prompts."""
         ...
 
     def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
@@ -141,6 +220,13 @@ class Track(Protocol):
         """What comparing the last attempt with the gold shows."""
         ...
 
+    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+        """The pair that the judge compares; None where there is nothing to compare.
+
+        What it said comes back to `values` as evidence of the kind `judgement`.
+        """
+        ...
+
     def values(
         self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
@@ -153,6 +239,19 @@ class Track(Protocol):
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Values of `feature_columns` and `turn_columns`."""
+        ...
+
+    def table_rows(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
+        ...
+
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+        """Figures that are means over conversations and not over turns, from the tables of an evaluation.
+
+        Given are `turn_results`, `<track>_turns` and the `turn_tables`.
+        """
         ...
 
     def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
@@ -168,34 +267,41 @@ class Track(Protocol):
         ...
 
 
-Importer = Callable[[Path, int | None], Iterator[dict[str, Json]]]
-"""Reads a foreign data set: (source, limit) → cases in the suite's file format."""
+class PlainTrack:
+    """What a track says that has no shared data, no tables and no sheets of its own: a base class for such tracks."""
 
-TRACKS: Mapping[str, str] = {
-    "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
-}
-IMPORTERS: Mapping[str, tuple[str, str]] = {
-    "convfinqa": ("finqa", "eval_pipeline.tracks.finqa.importers.convfinqa:read_convfinqa"),
-}
-"""Name → (track, where the importer is)."""
+    suite_tables: tuple[Table, ...] = ()
+    turn_tables: tuple[Table, ...] = ()
+    sheets: tuple[str, ...] = ()
+    keeps_good_cases: bool = False
+    has_judge: bool = False
 
+    def prefix_key(self, case: Case) -> str:
+        """Its own: no other case has the same context."""
+        return case.id
 
-def load_track(name: str) -> Track:
-    """The track of that name. Raises UsageError for an unknown one."""
-    if name not in TRACKS:
-        raise UsageError(f"unknown track '{name}'; known: {', '.join(TRACKS)}")
-    track: Track = _load(TRACKS[name])
-    return track
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Any:
+        """Nothing."""
+        return None
 
+    def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """None."""
+        return {}
 
-def load_importer(name: str) -> tuple[str, Importer]:
-    """The track and the reader of a foreign format. Raises UsageError for an unknown one."""
-    if name not in IMPORTERS:
-        raise UsageError(f"unknown data set format '{name}'; known: {', '.join(IMPORTERS)}")
-    track, place = IMPORTERS[name]
-    return track, _load(place)
+    def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:
+        """Nothing."""
+        return None
 
+    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+        """Nothing."""
+        return None
 
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    def table_rows(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        """None."""
+        return {}
+
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+        """None."""
+        return ()

@@ -2,11 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.core.model import Attempt, ErrorClass, Failed, Json, MetricResult
+from eval_pipeline.core.model import CALL_ERROR, Attempt, ErrorClass, Failed, Json, MetricResult
 from eval_pipeline.tracks.base import Metric
-
-CALL_ERROR = "call_error"
-"""Stands for the error class where the call itself failed; such an attempt is neither executed nor recovered."""
 
 OutcomeFact = tuple[str | None, str | None]
 """Error class and message of one attempt; both None where it ran."""

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from datetime import date
 
 import pyarrow.parquet as pq
@@ -10,13 +11,13 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.stages.scope import Scope
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case, python
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
 
 
-def cells(text: str, name: str) -> list[str]:
-    """The cells of the row of a drawn table that has the name."""
-    (line,) = [line for line in text.splitlines() if name in line and "│" in line]
-    return [cell.strip() for cell in line.strip("│ ").split("│")]
+def planned(text: str) -> list[str]:
+    """Turns, journalled ones and calls of the only plan in a text."""
+    (line,) = re.findall(r"(?m)^  turns +(.*)$", text)
+    return re.findall(r"[\d,]*\d", line)
 
 
 def test_a_plan_counts_what_the_journal_answers_and_asks_nothing(lab: Lab, puppet: type[Puppet]) -> None:
@@ -24,32 +25,32 @@ def test_a_plan_counts_what_the_journal_answers_and_asks_nothing(lab: Lab, puppe
     lab.versions({"name": "puppet", "provider": "puppet", "max_tokens": 50, "price": {"input": 0, "output": 1000}})
     said = lab.cli("plan")
     assert said.code == 0, said.text
-    suite, version, turns, journalled, calls, _, output, usd = cells(said.out, "puppet")
-    assert (suite, version, turns, journalled, calls, output) == ("small", "puppet", "3", "0", "3", "150")
-    assert float(usd) == pytest.approx(0.15)
+    assert said.out.startswith("small · puppet\n")
+    assert planned(said.out) == ["3", "0", "3"]
+    assert "output    at most 150 tokens\n  cost      at most $0.1500" in said.out
     lab.evaluate(scope=Scope(cases=("alpha",)))
     puppet.reset()
-    assert cells(lab.cli("plan").out, "puppet")[2:5] == ["3", "2", "1"]
-    assert cells(lab.cli("plan", "--case", "alpha").out, "puppet")[2:5] == ["2", "2", "0"]
-    assert cells(lab.cli("plan", "--tag", "hard").out, "puppet")[2:5] == ["1", "0", "1"]
-    assert cells(lab.cli("plan", "--fresh").out, "puppet")[2:5] == ["3", "0", "3"]
-    assert len(cells(lab.cli("plan", "--sample-size", "1").out, "puppet")) == 8
+    assert planned(lab.cli("plan").out) == ["3", "2", "1"]
+    assert planned(lab.cli("plan", "--case", "alpha").out) == ["2", "2", "0"]
+    assert planned(lab.cli("plan", "--tag", "hard").out) == ["1", "0", "1"]
+    assert planned(lab.cli("plan", "--fresh").out) == ["3", "0", "3"]
+    assert len(planned(lab.cli("plan", "--sample-size", "1").out)) == 3
     assert not puppet.asked
 
 
 def test_a_plan_counts_the_responses_that_the_date_holds(small: Lab) -> None:
     """A plain run after a fresh one of the same date keeps its responses; on another date it asks."""
     small.evaluate(epoch="tonight")
-    assert cells(small.cli("plan", "--eval-date", DAY.isoformat()).out, "puppet")[2:5] == ["3", "3", "0"]
-    assert cells(small.cli("plan", "--eval-date", "2026-03-02").out, "puppet")[2:5] == ["3", "0", "3"]
-    assert cells(small.cli("plan", "--eval-date", DAY.isoformat(), "--fresh").out, "puppet")[2:5] == ["3", "0", "3"]
-    assert cells(small.cli("plan").out, "puppet")[2:5] == ["3", "0", "3"]
+    assert planned(small.cli("plan", "--eval-date", DAY.isoformat()).out) == ["3", "3", "0"]
+    assert planned(small.cli("plan", "--eval-date", "2026-03-02").out) == ["3", "0", "3"]
+    assert planned(small.cli("plan", "--eval-date", DAY.isoformat(), "--fresh").out) == ["3", "0", "3"]
+    assert planned(small.cli("plan").out) == ["3", "0", "3"]
     small.evaluate(day=date.today(), epoch="tonight")
-    assert cells(small.cli("plan").out, "puppet")[2:5] == ["3", "3", "0"]
+    assert planned(small.cli("plan").out) == ["3", "3", "0"]
 
 
 def test_a_plan_of_a_model_without_a_price_has_no_dollars(small: Lab) -> None:
-    assert cells(small.cli("plan").out, "puppet")[-1] == "–"
+    assert "cost      unknown: the model has no price" in small.cli("plan").out
 
 
 def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
@@ -67,6 +68,52 @@ def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
     assert lab.cli("validate", "--suite", "fine").code == 0
 
 
+def test_validate_reads_the_model_versions_too(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "claude", "provider": "anthropic", "model": "m", "sampling": {"temperature": 0}})
+    said = lab.cli("validate")
+    assert said.code == 2
+    assert "sampling.temperature: unknown field" in said.err
+    assert "gold answers score 1.0" in said.out
+
+
+def test_validate_exits_with_2_for_files_that_cannot_be_read(lab: Lab) -> None:
+    lab.suite("wrong", [case("one", ("50", 99.0))])
+    folder = lab.suite("broken")
+    (folder / "cases" / "beta.yaml").write_text("id: beta\n")
+    said = lab.cli("validate")
+    assert said.code == 2
+    assert "broken/cases/beta.yaml:1: turns: Field required" in said.err
+    assert "wrong/one#0: " in said.err
+    assert lab.cli("validate", "--suite", "wrong").code == 1
+    lab.suite("misnamed", track="chess")
+    assert lab.cli("validate", "--suite", "misnamed").code == 2
+
+
+def test_a_plan_of_what_failed_before(small: Lab, puppet: type[Puppet]) -> None:
+    puppet.answer = staticmethod(lambda call: number(-1) if call.case_id == "beta" else call.gold.oracle())
+    assert "needs an earlier evaluation" in small.cli("plan", "--failed").err
+    small.evaluate()
+    assert planned(small.cli("plan", "--failed", "--fresh").out)[0] == "1"
+    assert planned(small.cli("plan", "--fresh").out)[0] == "3"
+
+
+def test_an_edited_file_of_predictions_is_told_at_the_run(lab: Lab) -> None:
+    lab.suite()
+    file = lab.home.root / "answers.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"case_id": "alpha", "turn_index": 0, "answer": "50"}) + "\n")
+    assert lab.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "mine").code == 0
+    run = ("run", "--no-report", "--model-version", "mine")
+    assert lab.cli(*run).code == 0
+    (imported,) = lab.home.predictions.rglob("*.jsonl")
+    imported.write_text(imported.read_text().replace("50", "51"))
+    said = lab.cli(*run)
+    assert said.code == 1
+    assert f"{imported}: was changed since it was imported" in said.err
+    assert "import the changed file under another name" in said.err
+
+
 def test_publish_report_and_query(small: Lab) -> None:
     small.evaluate()
     said = small.cli("query", "SELECT 1")
@@ -76,8 +123,8 @@ def test_publish_report_and_query(small: Lab) -> None:
     assert said.code == 0
     assert str(small.home.store) in said.out
     contents = small.store_contents()
-    assert "0 partitions replaced" in small.cli("publish").out
-    assert "0 partitions" not in small.cli("publish", "--full").out
+    assert ": 0 partitions replaced" in small.cli("publish").out
+    assert ": 0 partitions" not in small.cli("publish", "--full").out
     assert small.store_contents() == contents
 
     sql = "SELECT turn_id, correct, tokens, usd FROM turn_results ORDER BY turn_id LIMIT 2"
@@ -96,7 +143,8 @@ def test_publish_report_and_query(small: Lab) -> None:
     assert table.to_pydict()["tokens"] == [110, 110]
     drawn = small.cli("query", sql)
     assert drawn.code == 0
-    assert cells(drawn.out, "small/alpha#1") == ["small/alpha#1", "True", "110", "NULL"]
+    (line,) = [line for line in drawn.out.splitlines() if "small/alpha#1" in line]
+    assert [cell.strip() for cell in line.strip("│ ").split("│")] == ["small/alpha#1", "True", "110", "NULL"]
     for sql, sentence in (
         ("SELECT nothing FROM turn_results", "nothing"),
         ("SELEC 1", "syntax error"),

@@ -15,6 +15,7 @@ from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Silent
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline_tests.support import Lab, python
+from eval_pipeline_tests.tracks.sql.helpers import shop_lab
 
 AGGREGATES = {"statistics", "accuracy_by_complexity", "cost_per_correct_answer", "complexity_ceiling", "error_analysis"}
 READS = {
@@ -24,7 +25,8 @@ READS = {
     "recovery_attempts": {"cases", "generations"},
     "evidence": {"cases", "generations", "recovery_attempts"},
     "turn_metrics": {"cases", "generations", "recovery_attempts", "evidence"},
-    **{name: {"turn_metrics"} for name in AGGREGATES},
+    **{name: {"raw_dataset", "turn_metrics"} for name in AGGREGATES},
+    "error_analysis": {"raw_dataset", "generations", "turn_metrics"},
     "report": {"published"},
 }
 
@@ -64,11 +66,27 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
             assert all(column.description and column.type for column in columns)
     checks = {(key.asset_key.path[-1], key.name) for key in found.asset_check_keys}
     assert checks == {
+        ("cases", "every_case_read"),
         ("cases", "gold_holds"),
         ("cases", "oracle_and_null"),
         ("turn_metrics", "every_turn_scored_once"),
         ("turn_metrics", "no_metric_errors"),
+        ("turn_metrics", "budget_kept"),
     }
+
+
+def test_a_track_with_a_judge_has_judgements_and_what_is_made_of_them(small: Lab) -> None:
+    shop_lab(small)
+    found = graph(small, "shop")
+    reads = {
+        key.path[-1]: {parent.path[-1] for parent in found.get(key).parent_keys} for key in found.get_all_asset_keys()
+    }
+    assert set(reads) - set(READS) == {"published", "judgements", "calibration", "judge_agreement"}
+    assert reads["judgements"] == {"raw_dataset", "cases", "generations", "recovery_attempts", "evidence"}
+    assert reads["turn_metrics"] == READS["turn_metrics"] | {"judgements"}
+    assert reads["judge_agreement"] == {"raw_dataset", "judgements", "turn_metrics"}
+    blocking = {key.name for key in found.asset_check_keys if found.get(key).blocking}
+    assert blocking == {"oracle_and_null", "every_turn_scored_once", "unsafe_caught"}
 
 
 def test_a_suite_that_cannot_be_read_has_the_same_chain(lab: Lab) -> None:

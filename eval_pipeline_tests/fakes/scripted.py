@@ -128,6 +128,7 @@ def make_call(
     number: int = 0,
     text: str = "What is six times seven?",
     gold: PlainGold | None = None,
+    track: str = "",
     complexity: int = 0,
     schema: Mapping[str, Json] | None = None,
 ) -> Call:
@@ -143,5 +144,6 @@ def make_call(
         prompt=prompt,
         gold=gold or PlainGold(),
         task=PlainTask(text),
+        track=track,
         complexity=complexity,
     )

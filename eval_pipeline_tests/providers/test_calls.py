@@ -14,6 +14,7 @@ from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.providers.calls import Answered, Caller, Counters
 from eval_pipeline.providers.codec import decode_response, encode_response
 from eval_pipeline.providers.journal import Journal
+from eval_pipeline.providers.limits import AdaptiveLimit
 from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow, make_call
 
@@ -29,7 +30,8 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def make_caller(provider: ScriptedProvider, journal: Journal, epoch: str = "", **settings: Any) -> Caller:
-    version = ModelVersion(name="v", provider="scripted", model="m", concurrency=settings.pop("concurrency", 8))
+    own = {name: settings.pop(name) for name in ("concurrency", "deadline_s") if name in settings}
+    version = ModelVersion(name="v", provider="scripted", model="m", **own)
     return Caller(provider, journal, version, epoch, **{"retries": QUICK, **settings})
 
 
@@ -44,7 +46,7 @@ def test_an_answer_is_journalled_and_not_asked_for_again(journal: Journal) -> No
     second = make_caller(provider, journal, today=lambda: date(2026, 12, 24))
     assert asyncio.run(second.ask(make_call())) == Answered(expected, from_journal=True)
     assert len(provider.asked) == 1
-    assert first.counters == Counters(calls=1, answered=1)
+    assert first.counters == Counters(calls=1, answered=1, responses=1, tokens=12)
     assert second.counters == Counters(journal_hits=1)
 
 
@@ -88,7 +90,7 @@ def test_failures_that_pass_are_retried_and_counted(journal: Journal) -> None:
     answer = asyncio.run(caller.ask(make_call()))
     assert isinstance(answer, Answered)
     assert (answer.response.text, answer.response.retries) == ("at last", 2)
-    assert caller.counters == Counters(calls=3, retries=2, answered=1)
+    assert caller.counters == Counters(calls=3, retries=2, answered=1, responses=1)
 
 
 def test_a_call_that_keeps_failing_is_told_and_not_journalled(journal: Journal) -> None:
@@ -154,16 +156,30 @@ def test_calls_in_flight_are_bounded(journal: Journal) -> None:
     assert provider.most_in_flight == 3
 
 
-def test_slots_may_be_shared_by_callers(journal: Journal) -> None:
+def test_a_limit_may_be_shared_by_callers(journal: Journal) -> None:
     provider = ScriptedProvider(default=Slow(0.005))
 
     async def ask() -> None:
-        slots = asyncio.Semaphore(2)
-        callers = [make_caller(provider, journal, str(number), slots=slots) for number in range(3)]
+        limit = AdaptiveLimit("endpoint", 2)
+        callers = [make_caller(provider, journal, str(number), limit=limit) for number in range(3)]
         await asyncio.gather(*(caller.ask(make_call(turn)) for caller in callers for turn in range(4)))
 
     asyncio.run(ask())
     assert provider.most_in_flight == 2
+
+
+def test_an_endpoint_that_pushes_back_lowers_the_limit_and_answers_raise_it(journal: Journal) -> None:
+    limit = AdaptiveLimit("endpoint", 8)
+    provider = ScriptedProvider(script={TURN: [BUSY, BUSY, "ok"]})
+    caller = make_caller(provider, journal, limit=limit)
+    asyncio.run(caller.ask(make_call()))
+    assert limit.lowest == 2
+
+    async def ask() -> None:
+        await asyncio.gather(*(caller.ask(make_call(turn)) for turn in range(1, 60)))
+
+    asyncio.run(ask())
+    assert limit.limit == 8
 
 
 def test_equal_calls_at_once_share_one(journal: Journal) -> None:
@@ -177,7 +193,7 @@ def test_equal_calls_at_once_share_one(journal: Journal) -> None:
     assert len(provider.asked) == 1
     assert len({answer.response.text for answer in answers}) == 1
     assert sorted(answer.from_journal for answer in answers) == [False, True, True, True, True]
-    assert caller.counters == Counters(calls=1, answered=1, journal_hits=4)
+    assert caller.counters == Counters(calls=1, answered=1, responses=1, journal_hits=4)
 
 
 @pytest.mark.parametrize("error", [BUSY, FatalCallError("no"), StoreError("full")])

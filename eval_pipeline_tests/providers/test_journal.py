@@ -42,6 +42,16 @@ def test_the_first_body_of_a_key_stays(tmp_path: Path) -> None:
         assert journal.get("a") == b"first"
 
 
+def test_keys_recorded_before_do_not_keep_out_the_others_of_their_group(tmp_path: Path) -> None:
+    old = {f"k{number}": b"old" for number in range(0, 340, 40)}
+    new = {f"k{number}": b"new" for number in range(340)}
+    with Journal(tmp_path / "j.sqlite") as journal:
+        asyncio.run(append_all(journal, old))
+        told = asyncio.run(append_all(journal, new))
+        assert told == [key not in old for key in new]
+        assert {key: journal.get(key) for key in new} == new | old
+
+
 def test_appends_of_one_turn_of_the_loop_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     commit = Journal._commit

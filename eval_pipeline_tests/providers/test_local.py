@@ -14,7 +14,7 @@ import pytest
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers import local
+from eval_pipeline.providers import local, local_process
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.calls import Answered, Caller
 from eval_pipeline.providers.journal import Journal
@@ -26,7 +26,7 @@ WHY_NOT = local_available()
 needs_model = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 SCHEMA = {
     "type": "object",
-    "properties": {"answer": {"type": "integer"}, "unit": {"enum": ["raw", "percent"]}},
+    "properties": {"answer": {"type": "integer"}, "unit": {"type": "string", "enum": ["raw", "percent"]}},
     "required": ["answer", "unit"],
     "additionalProperties": False,
 }
@@ -73,6 +73,7 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
     assert again == Answered(response, from_journal=True)
     assert set(json.loads(response.text)) == {"answer", "unit"}
     assert response.stop_reason == "stop"
+    assert response.call_error is None
     assert response.usage.input_tokens is not None
     assert 10 < response.usage.input_tokens < 60
     assert 5 < (response.usage.output_tokens or 0) <= 40
@@ -83,6 +84,7 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
     assert response.metadata["sdk"].startswith("openai ")
     assert response.metadata["server"].startswith("xllamacpp ")
     assert response.metadata["model_file"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
+    assert "model" not in response.metadata  # a path on this machine
 
 
 @needs_model
@@ -91,6 +93,7 @@ def test_errors_limits_and_a_server_that_died() -> None:
         async with make_provider(max_tokens=6, options={"context": 512}, sampling={"top_k": 5}) as provider:
             cut = await provider.generate(make_call(text="Tell me a story."))
             assert cut.stop_reason == "length"
+            assert cut.call_error == CallErrorKind.MAX_TOKENS
             assert cut.usage.output_tokens == 6
 
             with pytest.raises(CallError) as too_long:
@@ -126,7 +129,7 @@ async def main():
     await provider.generate(make_call(text="Hi"))
     if sys.argv[1] == "fork" and os.fork() == 0:
         time.sleep(30)
-    print(provider._server._process.pid, flush=True)
+    print(provider._server.pid, flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
 """
@@ -225,4 +228,4 @@ def test_lost_weights_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_server_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    assert "secret" not in local._environment().values()
+    assert "secret" not in local_process.child_environment().values()

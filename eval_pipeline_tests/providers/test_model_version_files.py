@@ -94,7 +94,8 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
     ]  # fmt: skip
     messages = [message for _, _, message in told]
     assert messages[0] == (
-        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, local (model version 'one')"
+        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, local, anthropic, openai, http (model "
+        "version 'one')"
     )
     assert messages[1].startswith("unknown field; allowed: name, provider, model, ")
     assert messages[2] == "input should be greater than or equal to 0, not -2 (model version 'two')"
@@ -226,3 +227,27 @@ def test_imports_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     children = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "abc"]
     assert [child.wait(30) for child in children] == [0, 0, 0]
     assert len(load_model_versions([path])) == 15
+
+
+def test_batches_need_a_provider_that_has_them_and_dollar_limits_a_price(tmp_path: Path) -> None:
+    told = problems(
+        tmp_path,
+        """model_versions:
+  - {name: one, provider: oracle, batch: true}
+  - name: two
+    provider: anthropic
+    model: claude-that-nobody-knows
+    max_cost_usd: 3
+  - {name: three, provider: anthropic, model: claude-sonnet-4-5, max_cost_usd: 3, batch: true}
+  - {name: four, provider: oracle, max_tokens_total: 3}
+""",
+    )
+    assert told == [
+        (2, "batch", "the provider 'oracle' has no batches; leave it out (model version 'one')"),
+        (
+            6,
+            "max_cost_usd",
+            "the price of claude-that-nobody-knows is not known; give `price`, or leave it out and set "
+            "max_tokens_total (model version 'two')",
+        ),
+    ]

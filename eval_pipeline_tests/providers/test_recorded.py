@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.ids import file_hash, text_hash
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
@@ -22,7 +23,12 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 
 def make_provider(folder: Path, **predictions: str) -> RecordedProvider:
-    files = {suite: {"file": file, "content_hash": ""} for suite, file in predictions.items()}
+    """Files of predictions as they are, or with the one row `ROW` where they are not there yet."""
+
+    def hash_of(file: str) -> str:
+        return file_hash(folder / file) if (folder / file).exists() else text_hash(json.dumps(ROW) + "\n")
+
+    files = {suite: {"file": file, "content_hash": hash_of(file)} for suite, file in predictions.items()}
     version = ModelVersion.model_validate({"name": "r", "provider": "recorded", "predictions": files})
     return RecordedProvider(version, Environment(str(folder)))
 
@@ -100,3 +106,11 @@ def test_wrong_settings_are_refused(fields: dict[str, Any]) -> None:
     version = ModelVersion.model_validate({"name": "r", "provider": "recorded", **fields})
     with pytest.raises(SettingsError, match=r"model version 'r': (predictions: is missing|options: means nothing)"):
         RecordedProvider(version, Environment())
+
+
+def test_a_file_edited_since_its_import_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "p.jsonl", ROW)
+    provider = make_provider(tmp_path, suite="p.jsonl")
+    write(tmp_path / "p.jsonl", {**ROW, "text": "43"})
+    with pytest.raises(InputError, match=r"p\.jsonl: was changed since it was imported.* under another name"):
+        provider.request(make_call())

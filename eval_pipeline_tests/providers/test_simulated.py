@@ -125,6 +125,16 @@ def test_an_unknown_mode_ends_the_run_with_the_allowed_ones() -> None:
         respond(provider, make_call(gold=GOLD))
 
 
+def test_a_track_may_have_rates_of_its_own_and_the_others_keep_theirs() -> None:
+    provider = make_provider(tracks={"sdmx": {"rates": {"execution_error": 1.0}}})
+    (own, other) = (make_call(gold=GOLD, track=track) for track in ("sdmx", "finqa"))
+    assert set(modes(provider, 50, track="sdmx")) == {"execution_error"}
+    assert modes(provider, 500, track="finqa") == modes(make_provider(), 500)
+    # What a track is asked again for follows from its own settings alone.
+    assert provider.request(other) == make_provider().request(other)
+    assert provider.request(own) != make_provider().request(own)
+
+
 def test_tokens_and_latency() -> None:
     provider = make_provider(rates={}, latency_ms=1000, latency_sigma=0.5)
     gold = PlainGold(answer="y" * 400)
@@ -158,7 +168,7 @@ def test_the_request_holds_what_decides_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"sede": 1}, "options.sede: unknown field; allowed: seed, rates"),
+        ({"sede": 1}, "options.sede: unknown field; allowed: rates, slope, seed"),
         ({"rates": {"sign_error": 1.5}}, "options.rates: the rate of 'sign_error' must be in 0..1"),
         ({"rates": {"a": 0.6, "b": 0.6}}, "the rates add up to 1.2, more than 1"),
         ({"rates": {"a": "often"}}, "options.rates.a: input should be a valid number"),

@@ -11,7 +11,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.stages import gather_evidence, generate, ingest, recover, score
-from eval_pipeline.stages.aggregates import AGGREGATES, aggregate
+from eval_pipeline.stages.aggregates import aggregate, aggregates_of
 from eval_pipeline.stages.model_calls import provider_for
 from eval_pipeline.stages.registration import register_model_version
 from eval_pipeline.stages.reporting import profile
@@ -77,7 +77,7 @@ def evaluate(home: Home, model_version: str, scope: Scope | None = None, day: da
     recover.recover(workspace, partition, run, Silent())
     gather_evidence.gather_evidence(workspace, partition)
     score.score(workspace, partition)
-    for name in AGGREGATES:
+    for name in aggregates_of(workspace.track(SUITE)):
         aggregate(workspace, partition, name)
     return Made(workspace, partition)
 

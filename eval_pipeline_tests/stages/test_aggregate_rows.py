@@ -76,8 +76,18 @@ def test_without_a_right_conversation_the_cost_is_null_with_the_reason(small: La
         "FROM cost_per_correct_answer"
     )
     assert (tokens, per_success, high) == (330, None, None)
-    assert reason
-    assert usd_reason
+    assert reason == "no successful conversation; no correct turn"
+    assert usd_reason == "no price for this model"
+
+
+def test_each_missing_cost_has_its_own_reason(small: Lab, puppet: type[Puppet]) -> None:
+    """One turn of two is right in one conversation, no conversation is."""
+    wrong = {"small/alpha#0", "small/beta#0"}
+    puppet.answer = staticmethod(lambda call: number(-1) if call.turn_id in wrong else call.gold.oracle())
+    small.evaluate()
+    assert small.sql("SELECT tokens_per_success, tokens_per_correct_turn, reason FROM cost_per_correct_answer") == [
+        (None, 330.0, "no successful conversation")
+    ]
 
 
 def test_splits_have_the_turns_of_their_group(lab: Lab, puppet: type[Puppet]) -> None:

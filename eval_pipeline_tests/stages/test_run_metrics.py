@@ -27,26 +27,44 @@ def test_a_failing_metric_is_zero_with_its_error_and_the_others_run() -> None:
         boolean("dependant", lambda fails, x: not fails and x > 0),
         boolean("after", lambda before: before),
     ]
-    scored = MetricRunner(metrics).run({"x": 7})
-    assert scored.plain == {"before": True, "fails": False, "dependant": True, "after": True}
-    assert scored.results["fails"] == MetricResult(0.0, error="LookupError: no 7")
+    scored = MetricRunner(metrics).run([{"x": 7}])
+    assert scored.plain == {"before": [True], "fails": [False], "dependant": [True], "after": [True]}
+    assert scored.results["fails"] == {0: MetricResult(0.0, error="LookupError: no 7")}
     (failure,) = scored.failures
     assert (failure.metric, failure.inputs, failure.message) == ("fails", {"x": 7}, "no 7")
     assert "in fails" in failure.stack_trace
 
 
+def test_a_metric_that_fails_on_a_turn_is_run_once_on_each_of_the_others() -> None:
+    seen: list[int] = []
+
+    def picky(x: int) -> int:
+        seen.append(x)
+        if x in {1, 3}:
+            raise LookupError(f"no {x}")
+        return 10 * x
+
+    metrics = [Metric("picky", picky, "count", ""), Metric("halved", lambda picky, x: 1 / (x - 3), "score", "")]
+    scored = MetricRunner(metrics).run([{"x": x} for x in range(5)])
+    assert seen == [0, 1, 2, 3, 4]
+    assert scored.plain["picky"] == [0, 0.0, 20, 0.0, 40]
+    assert sorted(scored.results["picky"]) == [1, 3]
+    failed = [(failure.turn, failure.metric) for failure in scored.failures]
+    assert failed == [(1, "picky"), (3, "picky"), (3, "halved")]
+
+
 def test_a_value_that_the_track_does_not_give_is_a_failure_of_the_metric() -> None:
-    scored = MetricRunner([Metric("wants", lambda absent: 1.0, "score", "")]).run({"x": 1})
-    assert scored.plain == {"wants": 0.0}
+    scored = MetricRunner([Metric("wants", lambda absent: 1.0, "score", "")]).run([{"x": 1}])
+    assert scored.plain == {"wants": [0.0]}
     assert scored.failures[0].inputs == {"absent": None}
-    assert scored.results["wants"].error == "KeyError: 'absent'"
+    assert scored.results["wants"][0].error == "KeyError: 'absent'"
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), MetricResult(float("-inf"))])
 def test_what_is_no_number_is_a_failure_of_the_metric(number: Any) -> None:
-    scored = MetricRunner([Metric("odd", lambda: number, "score", "")]).run({})
-    assert scored.plain == {"odd": 0.0}
-    assert "a number the data cannot carry is None" in (scored.results["odd"].error or "")
+    scored = MetricRunner([Metric("odd", lambda: number, "score", "")]).run([{}])
+    assert scored.plain == {"odd": [0.0]}
+    assert "a number the data cannot carry is None" in (scored.results["odd"][0].error or "")
 
 
 @pytest.mark.parametrize(
@@ -60,10 +78,11 @@ def test_what_is_no_number_is_a_failure_of_the_metric(number: Any) -> None:
     ],
 )
 def test_what_a_metric_says_beyond_its_value_is_kept_beside_it(kind: Any, said: MetricResult, plain: Any) -> None:
-    scored = MetricRunner([Metric("m", lambda: said, kind, ""), Metric("next", lambda m: str(m), "label", "")]).run({})
-    assert scored.plain == {"m": plain, "next": str(plain)}
-    assert type(scored.plain["m"]) is type(plain)
-    assert scored.results == {"m": said}
+    metrics = [Metric("m", lambda: said, kind, ""), Metric("next", lambda m: str(m), "label", "")]
+    scored = MetricRunner(metrics).run([{}, {}])
+    assert scored.plain == {"m": [plain, plain], "next": [str(plain), str(plain)]}
+    assert {type(value) for value in scored.plain["m"]} == {type(plain)}
+    assert scored.results == {"m": {0: said, 1: said}}
 
 
 def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(

@@ -13,7 +13,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.baseline import newest_partition
-from eval_pipeline.stages.columns import ColumnBlocks, Columns
+from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.turn_rows import plain_inputs, spent_on
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
 
@@ -126,18 +126,14 @@ class Written:
 
 @given(count=st.integers(0, 25), group=st.integers(1, 10))
 def test_rows_are_written_in_order_in_groups(count: int, group: int) -> None:
-    by_row, by_block = Written(), Written()
-    rows, blocks = Columns(by_row, group), ColumnBlocks(by_block, group)  # type: ignore[arg-type]
-    for index in range(count):
-        rows.add({"a": index, "b": str(index)})
-        blocks.extend({"a": [index, -index], "b": ["x", "y"]})
+    written = Written()
+    rows = Columns(written, group)  # type: ignore[arg-type]
+    rows.extend({"a": index, "b": str(index)} for index in range(count))
     rows.flush()
-    blocks.flush()
-    assert [value for found in by_row.groups for value in found["a"]] == list(range(count))
-    assert [value for found in by_row.groups for value in found["b"]] == [str(index) for index in range(count)]
-    assert all(len(found["a"]) == group for found in by_row.groups[:-1])
-    assert [v for found in by_block.groups for v in found["a"]] == [v for i in range(count) for v in (i, -i)]
-    assert all(found["a"] for found in by_row.groups + by_block.groups)
+    assert [value for found in written.groups for value in found["a"]] == list(range(count))
+    assert [value for found in written.groups for value in found["b"]] == [str(index) for index in range(count)]
+    assert all(len(found["a"]) == group for found in written.groups[:-1])
+    assert all(found["a"] for found in written.groups)
 
 
 def test_inputs_that_json_cannot_hold_are_shown_as_text() -> None:

@@ -1,4 +1,4 @@
-"""Importing the package is cheap, and scipy.stats never comes in."""
+"""Importing the package is cheap, and scipy never comes in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ assert not others, others
 x, c = [1, 1, 2, 2, 3, 3] * 20, list(range(60)) * 2
 y = [1, 0, 1, 0, 1, 0] * 20
 assert stats.complexity_ceiling(x, y, c).p_value is not None
-assert "scipy.special" in sys.modules and "scipy.stats" not in sys.modules
+assert "scipy" not in sys.modules
 """
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import duckdb
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.store.publish import publish_full
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
+    CASE_PROBLEMS,
     CASES,
     GENERATION_PROMPTS,
     GENERATIONS,
@@ -35,6 +37,7 @@ FINQA = track_turns_table(
     [Column("numerical_match", "DOUBLE", "0 or 1; NULL: never run.")],
 )
 TRACKS = (FINQA,)
+RECORD_TABLES = [source for table in all_tables(TRACKS) for source in table.record_tables()]
 DAY = dt.date(2026, 1, 5)
 
 _SAMPLES: dict[str, Any] = {
@@ -110,6 +113,7 @@ def put_partition(
 def put_suite(record: Record, suite: str = "finqa", turns: int = 3) -> None:
     key = RecordKey.of_suite(suite)
     put(record, SUITES, key)
+    put(record, CASE_PROBLEMS, key)
     cases = sorted({f"c{index // 2}" for index in range(turns)})
     put(record, CASES, key, len(cases), case_id=cases)
     ids = [f"{suite}/c{index // 2}#{index % 2}" for index in range(turns)]
@@ -144,3 +148,22 @@ def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
     finally:
         connection.close()
+
+
+def remove_partition(record: Record, key: RecordKey) -> None:
+    """Removes every file of a partition."""
+    for table in RECORD_TABLES:
+        if key.fits(table):
+            record.remove(table, key)
+
+
+def full_contents(record: Record, tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What a store built anew from the record holds."""
+    other = tmp_path / "other" / "eval.duckdb"
+    publish_full(record, other, TRACKS)
+    return contents(other)
+
+
+def beside(out: Path) -> set[str]:
+    """Names of the store's file and of what lies beside it under its name."""
+    return {path.name for path in out.parent.iterdir() if path.name.startswith(out.name)}

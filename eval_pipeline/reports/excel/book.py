@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 _END = b"</sheetData>"
+OTHER_TITLES = {"Overview": "Evaluation", "Statistics": "All statistics"}
+"""What a sheet is called where a track has one of its own under its title."""
 
 
 class Book:
@@ -27,8 +29,9 @@ class Book:
         self._rows: dict[str, LongRows] = {}
 
     def sheet(self, title: str) -> "Worksheet":
-        """A further sheet."""
-        sheet: Worksheet = self._workbook.create_sheet(title)
+        """A further sheet; of two with one title the second gets the other of `OTHER_TITLES`."""
+        taken = title in self._workbook.sheetnames
+        sheet: Worksheet = self._workbook.create_sheet(OTHER_TITLES[title] if taken else title)
         return sheet
 
     def long_rows(self, sheet: "Worksheet") -> LongRows:

@@ -72,6 +72,7 @@ def write_long_sheet(
     rows: Iterable[Record],
     frozen: int,
     most_rows: int = MOST_ROWS,
+    most_lines: int = 8,
 ) -> None:
     """Writes the rows; where a sheet cannot hold them, they go on in `<title> 2` and so on.
 
@@ -82,12 +83,13 @@ def write_long_sheet(
         rows: values by name of the field.
         frozen: columns that stay in view, beside the header.
         most_rows: that a sheet takes, the header among them.
+        most_lines: that a row is tall.
     """
     waiting = iter(rows)
     number = 1
     while True:
         part = islice(waiting, most_rows - 1)
-        _write_part(book, title if number == 1 else f"{title} {number}", fields, part, frozen)
+        _write_part(book, title if number == 1 else f"{title} {number}", fields, part, frozen, most_lines)
         following = next(waiting, None)
         if following is None:
             return
@@ -95,7 +97,9 @@ def write_long_sheet(
         number += 1
 
 
-def _write_part(book: Book, title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int) -> None:
+def _write_part(
+    book: Book, title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int, most_lines: int
+) -> None:
     from openpyxl.utils import get_column_letter
 
     sheet = book.sheet(title)
@@ -107,7 +111,7 @@ def _write_part(book: Book, title: str, fields: Sequence[Field], rows: Iterable[
     wrapped = [(field.name, field.width) for field in fields if field.wrap]
     links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
     for row in rows:
-        tall = height([(row[name], width) for name, width in wrapped if row[name]])
+        tall = height([(row[name], width) for name, width in wrapped if row[name]], most_lines)
         written.append(((row[name], look) for name, look in columns), tall)
         if written.last_row <= _MOST_LINKS:
             for place, link in links:

@@ -118,8 +118,10 @@ class CellMaker:
         return cell
 
 
-def height(texts: Iterable[tuple[str, float]]) -> float | None:
+def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) -> float | None:
     """Height in points of a row with these texts wrapped in columns of these widths; None for a row of one line.
+
+    Longer texts show `most_lines`; Excel allows 409 points.
 
     Neither Excel nor LibreOffice makes rows of a written file taller by itself.
     """
@@ -128,7 +130,7 @@ def height(texts: Iterable[tuple[str, float]]) -> float | None:
         width = column * _CHARACTERS
         if len(text) > width or "\n" in text:
             lines = max(lines, sum(max(1, ceil(len(part) / width)) for part in text.split("\n")))
-    return None if lines == 1 else min(lines, _MOST_LINES) * _POINTS
+    return None if lines == 1 else min(lines, most_lines) * _POINTS
 
 
 def fit_to_width(sheet: "Worksheet") -> None:

@@ -4,24 +4,38 @@ from collections.abc import Mapping
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.aggregates import base
+from eval_pipeline.stages.aggregates.agreement import JUDGE_AGREEMENT
 from eval_pipeline.stages.aggregates.base import Aggregate, make
+from eval_pipeline.stages.aggregates.calibration import CALIBRATION
 from eval_pipeline.stages.aggregates.complexity import ACCURACY, CEILING
 from eval_pipeline.stages.aggregates.cost import COST
 from eval_pipeline.stages.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.stages.aggregates.statistics import STATISTICS
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.progress import SILENT, busy, label_of
+from eval_pipeline.stages.tables import turns_table
+from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
+from eval_pipeline.tracks.base import Track
 
 AGGREGATES: Mapping[str, Aggregate] = {
-    aggregate.table.name: aggregate for aggregate in (STATISTICS, ACCURACY, COST, CEILING, ERROR_ANALYSIS)
+    aggregate.table.name: aggregate
+    for aggregate in (STATISTICS, ACCURACY, COST, CEILING, ERROR_ANALYSIS, CALIBRATION, JUDGE_AGREEMENT)
 }
 """Every aggregate by the name of its table; adding one takes a file here and a place in this tuple."""
 
 
-def aggregate(workspace: Workspace, partition: Partition, name: str) -> StageResult:
+def aggregates_of(track: Track | None) -> Mapping[str, Aggregate]:
+    """The aggregates that a track has; of a suite that cannot be read, those that all have."""
+    tables = (turns_table(track),) if track else ()
+    return {name: found for name, found in AGGREGATES.items() if found.fits(tables)}
+
+
+def aggregate(workspace: Workspace, partition: Partition, name: str, progress: Progress = SILENT) -> StageResult:
     """Makes one aggregate table of the partition."""
-    return make(workspace, partition, AGGREGATES[name])
+    with busy(progress, label_of(partition, name.replace("_", " "))):
+        return make(workspace, partition, AGGREGATES[name])
 
 
 def aggregates_current(workspace: Workspace, partition: Partition) -> bool:
     """Whether the record holds every aggregate of the partition as it would be made now."""
-    return all(base.is_current(workspace, partition, found) for found in AGGREGATES.values())
+    found = aggregates_of(workspace.track(partition.suite)).values()
+    return all(base.is_current(workspace, partition, one) for one in found)

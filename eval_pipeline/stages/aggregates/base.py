@@ -13,6 +13,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.lineage import content_hashes
+from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.stages.tables import turns_table
 from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
@@ -32,28 +33,54 @@ class Aggregate:
     Attributes:
         rows: from the partition's turns; an empty partition gives rows whose numbers are null, with the reason.
         headline: the numbers that people see first, from those rows.
+        reads: tables of the record that it reads beyond those of scored turns.
         version: bumped when the meaning of a column changes.
+        needs: columns of `<track>_turns` without which a track has no such aggregate.
     """
 
     table: Table
     rows: Callable[["Turns"], list[Row]]
     headline: Callable[[Sequence[Row]], Mapping[str, Any]]
     version: int = 1
+    reads: tuple[Table, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    def fits(self, tables: Sequence[Table]) -> bool:
+        """Whether there is such an aggregate of turns with these tables."""
+        return set(self.needs) <= {column.name for table in tables for column in table.columns}
 
 
 class Turns:
-    """The turns of a partition as columns and arrays."""
+    """The turns of a partition as columns and arrays, each read when first asked for. Nobody may write to them."""
 
     def __init__(self, workspace: Workspace, partition: Partition) -> None:
         self.workspace, self.partition = workspace, partition
         self.track: Track = workspace.track(partition.suite)
         self.options = workspace.suite(partition.suite).require().options
-        key = RecordKey.of(partition)
-        self.results: pa.Table = workspace.record.read(TURN_RESULTS, key)
-        self.wide: pa.Table = workspace.record.read(turns_table(self.track), key)
+        self.wide_name = turns_table(self.track).name
+        self._floats: dict[str, Floats] = {}
 
     def __len__(self) -> int:
         return int(self.results.num_rows)
+
+    def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows of one of the partition's tables."""
+        return self.workspace.record.read(table, RecordKey.of(self.partition), columns)
+
+    @cached_property
+    def results(self) -> pa.Table:
+        """`turn_results`."""
+        return self.read(TURN_RESULTS)
+
+    @cached_property
+    def wide(self) -> pa.Table:
+        """`<track>_turns`."""
+        return self.read(turns_table(self.track))
+
+    @cached_property
+    def further(self) -> dict[str, pa.Table]:
+        """The track's further tables by name."""
+        return {table.name: self.read(table) for table in self.track.turn_tables}
 
     @cached_property
     def clusters(self) -> Codes:
@@ -67,25 +94,29 @@ class Turns:
         conversations: Codes = cases * (int(samples.max(initial=0)) + 1) + samples
         return conversations
 
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """Whether each turn's conversation was asked to its end: not where the budget of the run cut it short."""
+        cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self.workspace, self.partition)}
+        if not cut:
+            return np.ones(len(self), dtype=bool)
+        places = zip(self.results["turn_id"].to_pylist(), self.results["sample"].to_pylist(), strict=True)
+        return np.array([(turn.rpartition("#")[0], sample) not in cut for turn, sample in places], dtype=bool)
+
     def floats(self, column: str) -> Floats:
         """A column as floats, NULL as NaN; from the shared columns or the track's own."""
-        table = self.results if column in self.results.column_names else self.wide
-        return floats(table[column])
+        if column not in self._floats:
+            table = self.results if column in self.results.column_names else self.wide
+            self._floats[column] = floats(table[column])
+        return self._floats[column]
 
     @cached_property
     def metric_failures(self) -> Mapping[str, set[tuple[str, int]]]:
         """The turns and samples on which a metric failed, by metric."""
         failed: dict[str, set[tuple[str, int]]] = {}
-        table = self.workspace.record.read(METRIC_ERRORS, RecordKey.of(self.partition), ["metric", "turn_id", "sample"])
-        for row in table.to_pylist():
+        for row in self.read(METRIC_ERRORS, ["metric", "turn_id", "sample"]).to_pylist():
             failed.setdefault(row["metric"], set()).add((row["turn_id"], row["sample"]))
         return failed
-
-    @cached_property
-    def errors(self) -> list[Row]:
-        """Rows of the `errors` table."""
-        rows: list[Row] = self.workspace.record.read(ERRORS, RecordKey.of(self.partition)).to_pylist()
-        return rows
 
 
 def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> StageResult:
@@ -96,8 +127,7 @@ def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> St
     if not reused:
         with record.writer(aggregate.table, key, made_from) as writer:
             columns = Columns(writer)
-            for row in aggregate.rows(Turns(workspace, partition)):
-                columns.add(row)
+            columns.extend(aggregate.rows(_turns(workspace, partition)))
             columns.flush()
     header = record.header(aggregate.table, key)
     assert header is not None
@@ -111,11 +141,22 @@ def is_current(workspace: Workspace, partition: Partition, aggregate: Aggregate)
     return workspace.record.is_current(aggregate.table, RecordKey.of(partition), made_from)
 
 
+def _turns(workspace: Workspace, partition: Partition) -> Turns:
+    """The partition's turns, which the aggregates of one process share."""
+    place = {"partition": str(partition)}  # partitions without turns have equal hashes
+    return workspace.remembered("turns", place | _sources(workspace, partition), lambda: Turns(workspace, partition))
+
+
+def _sources(workspace: Workspace, partition: Partition) -> dict[str, str]:
+    track = workspace.track(partition.suite)
+    tables = (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)
+    return content_hashes(workspace.record, partition, tables)
+
+
 def _made_from(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> dict[str, str]:
-    source = workspace.suite(partition.suite)
-    tables = (TURN_RESULTS, turns_table(source.track()), ERRORS, METRIC_ERRORS)
-    made_from = content_hashes(workspace.record, partition, tables)
-    return made_from | {"version": str(aggregate.version), "options": json_hash(source.require().options)}
+    options = json_hash(workspace.suite(partition.suite).require().options)
+    made_from = _sources(workspace, partition) | content_hashes(workspace.record, partition, aggregate.reads)
+    return made_from | {"version": str(aggregate.version), "options": options}
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

@@ -5,14 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pyarrow.compute as pc
+
 from eval_pipeline.stages.aggregates.base import Aggregate, Row, Turns
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
-from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.store.tables import ERRORS, GENERATIONS
 
 MOST_SHAPES = 50
 """Message shapes kept, the most frequent first."""
 
+_COLUMNS = ("turn_id", "error_class", "error_message", "failure_mode", "complexity")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?")
 
@@ -25,7 +27,7 @@ def message_shape(message: str) -> str:
 
 def error_rows(turns: Turns) -> list[Row]:
     """Failed turns counted by error class, failure mode, complexity, recovery, and shape of the message."""
-    failed = turns.errors
+    failed = turns.read(ERRORS, _COLUMNS).to_pylist()
     rows = _counted("error_class", failed, lambda row: row["error_class"], by_class=False)
     rows += _counted("failure_mode", failed, lambda row: row["failure_mode"], by_class=False)
     rows += _counted("complexity", failed, lambda row: row["complexity"])
@@ -35,15 +37,14 @@ def error_rows(turns: Turns) -> list[Row]:
 
 def _first_failures(turns: Turns) -> list[Row]:
     """Turns whose first attempt did not run, by the class of that error and whether a later attempt did."""
-    key = RecordKey.of(turns.partition)
     columns = ["turn_id", "sample", "outcome", "error_class", "error_message"]
-    generations = turns.workspace.record.read(GENERATIONS, key, columns).to_pylist()
-    final = turns.results.select(["turn_id", "sample", "outcome"]).to_pylist()
-    outcomes = {(row["turn_id"], row["sample"]): row["outcome"] for row in final}
+    generations = turns.read(GENERATIONS, columns)
+    final = turns.results.select(["turn_id", "sample", "outcome"])
+    ran = final.filter(pc.equal(final["outcome"], "ran"))
+    recovered = set(zip(ran["turn_id"].to_pylist(), ran["sample"].to_pylist(), strict=True))
     return [
-        row | {"recovered": "recovered" if outcomes[row["turn_id"], row["sample"]] == "ran" else "not recovered"}
-        for row in generations
-        if row["outcome"] == "failed"
+        row | {"recovered": "recovered" if (row["turn_id"], row["sample"]) in recovered else "not recovered"}
+        for row in generations.filter(pc.equal(generations["outcome"], "failed")).to_pylist()
     ]
 
 
@@ -72,4 +73,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return {row["value"]: row["turns"] for row in rows if row["grouping"] == "error_class"}
 
 
-ERROR_ANALYSIS = Aggregate(TABLE, error_rows, _headline)
+ERROR_ANALYSIS = Aggregate(TABLE, error_rows, _headline, reads=(GENERATIONS,))

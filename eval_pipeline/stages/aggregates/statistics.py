@@ -43,12 +43,11 @@ class Measure:
 def statistics_rows(turns: Turns) -> list[Row]:
     """A row per metric and split, then the rates of conversations, latency quantiles and repeated sampling."""
     measures = list(_measures(turns))
-    rows = [
-        _row(measure, split, value, measure.values[mask], turns.clusters[mask], mask)
-        for split, value, mask in _splits(turns)
-        for measure in measures
-    ]
-    return rows + _conversation_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
+    rows = []
+    for split, value, mask in _splits(turns):
+        clusters = turns.clusters[mask]
+        rows += [_row(measure, split, value, measure.values[mask], clusters, mask) for measure in measures]
+    return rows + _conversation_rows(turns) + _track_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
 
 
 def _measures(turns: Turns) -> Iterator[Measure]:
@@ -71,9 +70,10 @@ def _measures(turns: Turns) -> Iterator[Measure]:
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
     """Every part of the turns that has figures of its own."""
     yield ALL, ALL, np.ones(len(turns), dtype=bool)
-    tags = [set(json.loads(text)) for text in turns.results["tags"].to_pylist()]
-    for tag in sorted(set().union(*tags)):
-        yield "tag", tag, np.array([tag in held for held in tags], dtype=bool)
+    tags = turns.results["tags"].to_pylist()
+    held = {text: set(json.loads(text)) for text in set(tags)}
+    for tag in sorted(set().union(*held.values())):
+        yield "tag", tag, np.array([tag in held[text] for text in tags], dtype=bool)
     for feature in turns.track.feature_columns:
         if feature.type == "BOOLEAN":
             values = turns.floats(feature.name)
@@ -122,10 +122,28 @@ def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row
 
 
 def _conversation_rows(turns: Turns) -> list[Row]:
-    """Share of conversations all of whose turns are right."""
+    """Share of conversations all of whose turns are right; those that the budget cut short are left out."""
     _, first = np.unique(turns.conversations, return_index=True)
+    first = first[turns.whole[first]]
     success = successful_turns(turns)[first]
     return [estimate_row("conversation_success", ALL, ALL, estimate_rate(success, turns.clusters[first]))]
+
+
+def _track_rows(turns: Turns) -> list[Row]:
+    """What the track itself takes the mean of over conversations."""
+    figures = turns.track.conversation_figures(
+        {"turn_results": turns.results, turns.wide_name: turns.wide, **turns.further}
+    )
+    if not figures:
+        return []
+    cases, samples = turns.results["case_id"].to_pylist(), turns.results["sample"].to_pylist()
+    cluster = dict(zip(zip(cases, samples, strict=True), turns.clusters.tolist(), strict=True))
+    rows = []
+    for figure in figures:
+        values = np.array(list(figure.values.values()), dtype=np.float64)
+        clusters = np.array([cluster[place] for place in figure.values], dtype=np.int64)
+        rows.append(estimate_row(figure.metric, figure.split, figure.split_value, estimate_mean(values, clusters)))
+    return rows
 
 
 def _latency_rows(turns: Turns) -> list[Row]:

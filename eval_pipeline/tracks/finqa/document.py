@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from eval_pipeline.core.numbers import Number, number_text, parse_number
+from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import Program
 
 Cell = str | float
@@ -13,6 +15,8 @@ Rows = tuple[tuple[Cell, ...], ...]
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _FRACTION = re.compile(r"\.\d+")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_BLANKED = bytes(byte if byte in b"0123456789." else ord(" ") for byte in range(256))
 _SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
 _ALWAYS = frozenset(float(n) for n in (*range(13), 100, 1000, 1_000_000))
 
@@ -34,12 +38,7 @@ class Document:
     @cached_property
     def numbers(self) -> frozenset[float]:
         """Sizes of all numbers in text, table and answers; percentages as printed, `has` knows their scale."""
-        text = "\n".join((self.pre_text, self.post_text, *_texts(self.table))).replace(",", "")
-        found = set(map(float, _NUMBER.findall(text)))
-        for match in _FRACTION.finditer(text):
-            start = match.start()
-            if start == 0 or not text[start - 1].isdigit():  # .3 by itself, not the end of 12.3
-                found.add(float(match[0]))
+        found = numbers_in("\n".join((self.pre_text, self.post_text, *_texts(self.table))))
         found.update(abs(cell) for row in self.table for cell in row if not isinstance(cell, str))
         found.update(_rounded(abs(answer.value)) for answer in self.answers)
         return frozenset(found)
@@ -57,6 +56,23 @@ class Document:
         return size in _ALWAYS or size in numbers or any(_rounded(size * scale) in numbers for scale in _SCALES)
 
 
+def numbers_in(text: str) -> set[float]:
+    """The numbers in a text, as runs of digits without commas; of `.3` both 0.3 and 3, of `1.2.3` both 1.2 and 3."""
+    if text.isascii() or _OTHER_DIGIT.search(text) is None:
+        # Everything else blanked out and split: six times as fast as searching a page for digits.
+        blanked = f" {text} ".encode(errors="surrogatepass").translate(_BLANKED, b",").replace(b". ", b"  ")
+        if b" ." not in blanked:
+            with suppress(ValueError):  # 1.2.3
+                return set(map(float, blanked.split()))
+    text = text.replace(",", "")
+    found = set(map(float, _NUMBER.findall(text)))
+    for match in _FRACTION.finditer(text):
+        start = match.start()
+        if start == 0 or not text[start - 1].isdigit():  # .3 by itself, not the end of 12.3
+            found.add(float(match[0]))
+    return found
+
+
 def _texts(table: Rows) -> Iterable[str]:
     return (cell for row in table for cell in row if isinstance(cell, str))
 
@@ -66,7 +82,7 @@ def _rounded(size: float) -> float:
     return float(f"{size:.10g}")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Gold:
     """What is right for a turn.
 

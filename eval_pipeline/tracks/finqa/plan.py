@@ -1,10 +1,10 @@
 """The track's artefact: a plan, and how it is kept as JSON."""
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import Number
+from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     TABLE_OPERATIONS,
@@ -21,7 +21,7 @@ from eval_pipeline.tracks.finqa.program import (
 Form = OneOf["plan", "calculation", "recorded"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plan:
     """What a response says to do.
 

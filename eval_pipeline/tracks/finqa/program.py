@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 from eval_pipeline.core.numbers import Number, parse_number
+from eval_pipeline.core.values import value
 
 MAX_STEPS = 200
 MAX_ARGUMENTS = 1000
@@ -35,14 +35,14 @@ _EXPANSIONS: dict[str, tuple[str, ...]] = {
 _FOLDED = {"sum": "add", "add": "add", "average": "add", "product": "multiply", "multiply": "multiply"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reference:
     """The result of an earlier step, written `#k`."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Literal:
     """A number out of the document; `percent` where it was written with a percent mark."""
 
@@ -50,7 +50,7 @@ class Literal:
     percent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Constant:
     """One of FinQA's named constants, such as `const_100`."""
 
@@ -58,7 +58,7 @@ class Constant:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Label:
     """A text: the row of a table operation, or an extracted yes or no."""
 
@@ -68,7 +68,7 @@ class Label:
 Argument = Reference | Literal | Constant | Label
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Step:
     """One step; the operation of an extract step is `extract`, with the value as its one argument.
 
@@ -81,7 +81,7 @@ class Step:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Program:
     """Steps in the order they run; the value of the last one is the answer."""
 

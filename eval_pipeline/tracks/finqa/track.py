@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
-from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
 from eval_pipeline.tracks.finqa import case_file, damage
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, Gold
@@ -59,7 +59,7 @@ def _finite(number: float) -> float | None:
     return number if isfinite(number) else None
 
 
-class FinqaTrack:
+class FinqaTrack(PlainTrack):
     """Implements `tracks.base.Track`."""
 
     name = "finqa"
@@ -79,7 +79,7 @@ class FinqaTrack:
         "plan_operations": "operations_per_turn",
     }
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case:
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> Case:
         """See `case_file.read_case`."""
         return case_file.read_case(raw, suite, file, line)
 

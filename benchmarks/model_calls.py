@@ -1,0 +1,107 @@
+"""Throughput of calls to a model behind an API: `python -m benchmarks.model_calls [--turns 640] [--concurrency 64]`.
+
+A fake Anthropic server with a latency of one second runs in a process of its own; `eval-pipeline run` asks it with the
+real SDK. Reported: the time from the first request to the last answer over the ideal one (turns · latency / calls in
+flight), CPU a call beyond what importing the SDK and the same evaluation with every answer in the journal take, and the
+largest resident set. The server takes CPU too: with one core for both, the ratio tells of the machine.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.synthetic import write_suite
+
+ANSWER = '{"plan": [{"tool": "extract", "value": 50, "source": "text"}]}'
+COMMAND = "from eval_pipeline.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class Cost:
+    cpu_s: float
+    wall_s: float
+    peak_mib: float
+
+
+@contextmanager
+def fake_server(latency_s: float) -> Iterator[dict[str, str]]:
+    command = [sys.executable, "-m", "eval_pipeline_tests.fakes.anthropic_process"]
+    command += ["--latency", str(latency_s), "--answer", ANSWER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdin is not None
+        try:
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.stdin.close()
+
+
+def write_home(place: Path, turns: int, concurrency: int, url: str) -> None:
+    write_suite(place / "data" / "suites" / "bench", turns)
+    entry = {"name": "remote", "provider": "anthropic", "model": "claude-fake-1", "concurrency": concurrency}
+    entry |= {"max_tokens": 200, "options": {"base_url": url}, "price": {"input": 1, "output": 5}}
+    (place / "data" / "model_versions.yaml").write_text(json.dumps({"model_versions": [entry]}))
+
+
+def evaluate(place: Path, key: str, day: str) -> Cost:
+    environment = os.environ | {"EVAL_HOME": f"{place}/home", "EVAL_DATA": f"{place}/data", "ANTHROPIC_API_KEY": key}
+    arguments = ["run", "--suite", "bench", "--model-version", "remote", "--no-report", "--eval-date", day]
+    started = perf_counter()
+    usage = run_python(COMMAND, *arguments, environment=environment)
+    return Cost(usage.ru_utime + usage.ru_stime, perf_counter() - started, usage.ru_maxrss / 1024)
+
+
+def cpu_of(code: str) -> float:
+    usage = run_python(code, environment=dict(os.environ))
+    return usage.ru_utime + usage.ru_stime
+
+
+def run_python(code: str, *arguments: str, environment: dict[str, str]) -> Any:
+    with tempfile.TemporaryFile() as said:
+        command = [sys.executable, "-c", code, *arguments]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            said.seek(0)
+            raise SystemExit(f"it failed: {said.read().decode()}")
+    return usage
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=640)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=1.0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, fake_server(arguments.latency) as server:
+        place = Path(folder)
+        write_home(place, arguments.turns, arguments.concurrency, server["url"])
+        asked = evaluate(place, server["key"], "2026-01-01")
+        with urllib.request.urlopen(f"{server['url']}/_log") as reply:
+            log: dict[str, Any] = json.load(reply)
+        journalled = evaluate(place, server["key"], "2026-01-02")
+    calls = [entry for entry in log["requests"] if entry["operation"] == "messages"]
+    if len(calls) != arguments.turns or set(log["charged"].values()) != {1}:
+        raise SystemExit(f"{len(calls)} calls for {arguments.turns} turns")
+    took = max(entry["at"] + entry["took"] for entry in calls) - min(entry["at"] for entry in calls)
+    ideal = arguments.turns * arguments.latency / arguments.concurrency
+    sdk = cpu_of("import anthropic") - cpu_of("import httpx2, pydantic")
+    a_call = 1000 * (asked.cpu_s - journalled.cpu_s - sdk) / arguments.turns
+    print(f"{arguments.turns} turns, {arguments.concurrency} in flight, latency {arguments.latency:g} s")
+    print(f"asking: {took:.2f} s, {took / ideal:.3f} times the ideal; most in flight: {log['most_in_flight']}")
+    print(f"whole run: {asked.wall_s:.2f} s, {asked.cpu_s:.2f} CPU s, peak {asked.peak_mib:.0f} MiB")
+    print(f"answered by the journal: {journalled.cpu_s:.2f} CPU s; importing the SDK: {sdk:.2f} CPU s")
+    print(f"so a call takes {a_call:.2f} ms CPU")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""The LLM judge: whether two queries mean the same, in a model's opinion (AutoEvals is imported here only).
+
+async with open_judge(version, cache_file) as judge:
+    judgement = await judge.judge(generated, expected, schema.ddl())
+"""
+
+from eval_pipeline.judge.cache import JudgementCache
+from eval_pipeline.judge.judge import DEFAULT_JUDGE, LLMJudge, open_judge, why_no_judge
+from eval_pipeline.judge.judgement import NO_JUDGE, TIMEOUT, Judge, Judgement, NoJudge
+from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
+
+__all__ = [
+    "DEFAULT_JUDGE",
+    "NO_JUDGE",
+    "SQL_MEANING",
+    "TIMEOUT",
+    "Judge",
+    "JudgePrompt",
+    "Judgement",
+    "JudgementCache",
+    "LLMJudge",
+    "NoJudge",
+    "open_judge",
+    "why_no_judge",
+]

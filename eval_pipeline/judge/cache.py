@@ -1,0 +1,131 @@
+"""Judgements by key: in memory while a run lasts, on disk across runs for as long as they are fresh."""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic_core import from_json, to_json
+
+from eval_pipeline.judge.judgement import Judgement
+
+LIFE_S = 24 * 3600.0
+"""How long a judgement is used by later runs."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS judgements(
+    key TEXT PRIMARY KEY NOT NULL,
+    body TEXT NOT NULL,
+    written_at REAL NOT NULL  -- seconds since 1970
+)"""
+_log = logging.getLogger(__name__)
+
+
+class JudgementCache:
+    """Judgements in a SQLite file, and in memory.
+
+    A file that cannot be used is no reason to stop an evaluation: the log says so once, and the memory remains.
+    """
+
+    def __init__(self, path: Path | None, *, life_s: float = LIFE_S, clock: Callable[[], float] = time.time) -> None:
+        """Opens the file, making it if need be, and drops what is too old.
+
+        Args:
+            path: None keeps judgements in memory only.
+            life_s: seconds for which the file answers.
+            clock: seconds since 1970; for tests.
+        """
+        self.path = path
+        self._life_s = life_s
+        self._clock = clock
+        self._memory: dict[str, Judgement] = {}
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        if path is not None:
+            self._open(path)
+
+    def get(self, key: str) -> Judgement | None:
+        """The judgement under the key, marked as cached, or None."""
+        found = self._memory.get(key)
+        if found is None:
+            row = self._execute("SELECT body FROM judgements WHERE key = ? AND written_at > ?", (key, self._oldest()))
+            found = _decode(row[0]) if row else None
+            if found is not None:
+                self._memory[key] = found
+        return found
+
+    def put(self, key: str, judgement: Judgement) -> None:
+        """Keeps a judgement."""
+        kept = _as_cached(judgement)
+        self._memory[key] = kept
+        self._execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?)", (key, _encode(kept), self._clock()))
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _oldest(self) -> float:
+        return self._clock() - self._life_s
+
+    def _open(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+            return
+        self._execute("PRAGMA journal_mode=WAL")
+        self._execute("PRAGMA synchronous=NORMAL")  # what a power failure takes is asked again
+        self._execute(_SCHEMA)
+        self._execute("DELETE FROM judgements WHERE written_at <= ?", (self._oldest(),))
+
+    def _execute(self, statement: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:
+        """The first row of a statement; None without one and without a file."""
+        with self._lock:
+            if self._connection is None:
+                return None
+            try:
+                row: tuple[str, ...] | None = self._connection.execute(statement, parameters).fetchone()
+                return row
+            except sqlite3.Error as error:
+                self._connection.close()
+                self._give_up(error)
+                return None
+
+    def _give_up(self, error: Exception) -> None:
+        self._connection = None
+        _log.warning(
+            "the cache of judgements %s cannot be used (%s); equal questions of this run still share one call. "
+            "The file holds nothing else and may be deleted",
+            self.path,
+            error,
+        )
+
+
+def _as_cached(judgement: Judgement) -> Judgement:
+    return Judgement(
+        judgement.value,
+        judgement.choice,
+        judgement.reason,
+        model=judgement.model,
+        prompt_version=judgement.prompt_version,
+        cached=True,
+    )
+
+
+def _encode(judgement: Judgement) -> str:
+    said = (judgement.value, judgement.choice, judgement.reason, judgement.model, judgement.prompt_version)
+    return to_json(said).decode()
+
+
+def _decode(body: str) -> Judgement | None:
+    """What `_encode` wrote; None for anything else: the question is asked again."""
+    try:
+        value, choice, reason, model, prompt_version = from_json(body)
+    except (ValueError, TypeError):
+        return None
+    return Judgement(value, choice, reason, model=model, prompt_version=prompt_version, cached=True)

@@ -1,0 +1,151 @@
+"""AutoEvals' classifier over a provider of the project: it has the prompt and the choices, the provider has the model.
+
+AutoEvals speaks OpenAI's chat completions with a forced tool. The client object it is handed makes of that a prompt
+with an answer schema, which the provider sends as its API wants it (Anthropic's messages with `output_config.format`).
+AutoEvals itself has no time-out, and repeats rate-limited calls a hundred times: retries are made here instead.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from eval_pipeline.core.ids import text_hash
+from eval_pipeline.core.model import Json, Message, Prompt, Response
+from eval_pipeline.judge.prompt import JudgePrompt
+from eval_pipeline.providers.base import Call, CallError, Provider
+from eval_pipeline.providers.limits import AdaptiveLimit
+from eval_pipeline.providers.retries import RetryPolicy
+
+
+class AskedModel:
+    """The judge's model for one question: asks the provider, again where that may help, and keeps the response.
+
+    Attributes:
+        response: the last one.
+        deadline: by the clock of the event loop: no retry is made that could not begin before.
+    """
+
+    def __init__(self, provider: Provider, retries: RetryPolicy, limit: AdaptiveLimit, longest_reason: int) -> None:
+        self.response: Response | None = None
+        self.deadline = math.inf
+        self._provider = provider
+        self._retries = retries
+        self._limit = limit
+        self._longest_reason = longest_reason
+        self._rng = Random()  # for the jitter only
+
+    async def complete(self, **asked: Any) -> dict[str, Any]:
+        """A chat completion, its answer dressed as the call of the tool that AutoEvals forces.
+
+        Raises:
+            CallError: there is no answer, or one that was refused or cut off.
+            FatalCallError: no call can succeed.
+        """
+        function = asked["tools"][0]["function"]
+        messages = tuple(Message(message["role"], message["content"]) for message in asked["messages"])
+        schema = _bounded(function["parameters"], self._longest_reason)
+        response = self.response = await self._ask(_call(Prompt(messages, answer_schema=schema)))
+        if response.call_error is not None:
+            raise CallError(response.call_error, f"the judge's answer ended with {response.stop_reason}")
+        tool_call = {"type": "function", "function": {"name": function["name"], "arguments": response.text}}
+        return {"choices": [{"message": {"role": "assistant", "tool_calls": [tool_call]}}]}
+
+    async def _ask(self, call: Call) -> Response:
+        retries = 0
+        while True:
+            began = self._limit.began()
+            try:
+                response = await self._provider.generate(call)
+            except CallError as error:
+                self._limit.failed(error.kind, began)
+                pause = self._retries.pause(error, retries, self._rng)
+                if pause is None or asyncio.get_running_loop().time() + pause >= self.deadline:
+                    raise
+            else:
+                self._limit.succeeded()
+                return response
+            await asyncio.sleep(pause)
+            retries += 1
+
+
+async def classify(
+    model: AskedModel, name: str, prompt: JudgePrompt, generated: str, expected: str, schema: str
+) -> tuple[float, str, str]:
+    """Value, choice and reasoning of the judge.
+
+    Raises:
+        CallError, FatalCallError: as the model does.
+        ValueError, KeyError, TypeError, AttributeError: it answered something else than a choice.
+    """
+    from autoevals import LLMClassifier
+
+    # Model and client are always given: AutoEvals would else look for keys and addresses of its own in the environment.
+    classifier = LLMClassifier(
+        "judge", prompt.template, dict(prompt.choices), model=name, use_cot=True, client=_client_class()(model)
+    )
+    score = await classifier.eval_async(output=generated, expected=expected, schema=schema)
+    return float(score.score), str(score.metadata["choice"]), str(score.metadata["rationale"])
+
+
+@lru_cache(maxsize=1)
+def _client_class() -> Any:
+    """AutoEvals' own kind of client, without what it does to OpenAI's: tracing, routes by the model's name."""
+    from autoevals.oai import LLMClient
+
+    class Client(LLMClient):  # type: ignore[misc]
+        def __init__(self, model: AskedModel) -> None:
+            super().__init__(openai=None, complete=model.complete, RateLimitError=_NeverRaisedError, is_async=True)
+
+        def __post_init__(self) -> None:
+            """Nothing to find out."""
+
+    return Client
+
+
+class _NeverRaisedError(Exception):
+    """What AutoEvals waits for to repeat a call."""
+
+
+def _bounded(schema: Mapping[str, Json], longest_reason: int) -> dict[str, Json]:
+    """AutoEvals' schema of a choice, closed and with a limit to the reasoning."""
+    fields = dict(schema["properties"])
+    fields["reasons"] = {**fields["reasons"], "maxLength": longest_reason}
+    return {**schema, "properties": fields, "additionalProperties": False}
+
+
+def _call(prompt: Prompt) -> Call:
+    """The question as providers take it; nothing in it belongs to a turn."""
+    place = f"judge/{text_hash(prompt.text())}"
+    return Call(
+        suite="judge",
+        case_id=place,
+        turn_id=place,
+        turn_index=0,
+        sample=0,
+        number=0,
+        prompt=prompt,
+        gold=_NothingKnown(),
+        task=_NothingKnown(),
+    )
+
+
+class _NothingKnown:
+    """Stands for gold and task: a judge has neither, so stand-ins for a model cannot serve as one."""
+
+    def fingerprint(self) -> str:
+        return ""
+
+    def oracle(self) -> str:
+        return ""
+
+    def failure_modes(self) -> tuple[str, ...]:
+        return ()
+
+    def damage(self, mode: str, rng: Random) -> str | None:
+        return None
+
+    def as_json(self) -> Json:
+        return None

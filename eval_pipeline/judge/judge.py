@@ -1,0 +1,206 @@
+"""The judge at work: no pair is judged twice, no question takes longer than it may, and no failure stops a run."""
+
+import asyncio
+import os
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.judge.cache import LIFE_S, JudgementCache
+from eval_pipeline.judge.classifier import AskedModel, classify
+from eval_pipeline.judge.judgement import TIMEOUT, Judge, Judgement, NoJudge
+from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
+from eval_pipeline.providers.base import CallError, Environment, Provider
+from eval_pipeline.providers.deadline import DeadlineError, within
+from eval_pipeline.providers.limits import AdaptiveLimit
+from eval_pipeline.providers.registry import NOT_A_MODEL, create, missing_packages
+from eval_pipeline.providers.retries import RetryPolicy
+
+LIMIT_S = 30.0
+"""Seconds for one question, retries among them."""
+DEFAULT_JUDGE = ModelVersion(
+    name="judge", provider="anthropic", model="claude-sonnet-5-5", max_tokens=2048, concurrency=8, active=False
+)
+"""Who judges where nobody else is named."""
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_CANNOT_JUDGE = (NOT_A_MODEL - {"local"}) | {"recorded", "http"}
+
+
+class LLMJudge:
+    """A model that judges; belongs to one event loop while it is open.
+
+    Attributes:
+        calls: questions put to the model so far.
+        hits: questions that the cache, or an equal question under way, answered.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        version: ModelVersion,
+        cache: JudgementCache,
+        *,
+        prompt: JudgePrompt = SQL_MEANING,
+        limit_s: float = LIMIT_S,
+        retries: RetryPolicy | None = None,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            provider: what is asked; opened and closed with the judge.
+            version: the model version behind it.
+            cache: closed with the judge.
+            prompt: what is asked.
+            limit_s: seconds for one question, from when the endpoint may be asked.
+            retries: the policy of retries within that time.
+        """
+        self.calls = 0
+        self.hits = 0
+        self._provider = provider
+        self._version = version
+        self._cache = cache
+        self._prompt = prompt
+        self._limit_s = limit_s
+        self._retries = retries or RetryPolicy()
+        self._limit = AdaptiveLimit(version.name, version.concurrency)
+        self._under_way: dict[str, asyncio.Future[Judgement | Exception | None]] = {}
+
+    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
+        """Whether both queries mean the same. Equal questions that are under way at once share one call.
+
+        Args:
+            generated: what a model wrote.
+            expected: what is right.
+            schema: DDL of the database, None where it is not known.
+
+        Returns:
+            The judgement. A judge that fails, or takes too long, says so in `error` with the value 0.0.
+
+        Raises:
+            FatalCallError: no question can be answered (a wrong key, an unknown model).
+        """
+        asked = perf_counter()
+        key = self._key(generated, expected, schema)
+        while (shared := self._under_way.get(key)) is not None:
+            told = await asyncio.shield(shared)
+            if isinstance(told, Exception):
+                raise told
+            if told is not None:
+                self.hits += 1
+                return replace(told, usage=Usage(), cached=True, seconds=perf_counter() - asked)
+            # The task that was asking has been cancelled: this one looks again, and asks itself.
+        known = self._cache.get(key)
+        if known is not None:
+            self.hits += 1
+            return replace(known, seconds=perf_counter() - asked)
+        told = None
+        self._under_way[key] = shared = asyncio.get_running_loop().create_future()
+        try:
+            judgement = told = await self._ask(generated, expected, schema or "", asked)
+            if judgement.error is None:
+                self._cache.put(key, judgement)
+            return judgement
+        except Exception as error:
+            told = error
+            raise
+        finally:
+            del self._under_way[key]
+            shared.set_result(told)
+
+    async def __aenter__(self) -> Self:
+        await self._provider.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cache.close()
+        await self._provider.__aexit__(kind, error, trace)
+
+    def _key(self, generated: str, expected: str, schema: str | None) -> str:
+        version = self._version
+        settings = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
+        return json_hash([generated, expected, schema, settings, self._prompt.version])
+
+    async def _ask(self, generated: str, expected: str, schema: str, asked: float) -> Judgement:
+        self.calls += 1
+        # At two characters a token there is room left for the choice.
+        longest_reason = min(self._prompt.longest_reason, 2 * self._version.max_tokens)
+        model = AskedModel(self._provider, self._retries, self._limit, longest_reason)
+
+        def told(value: float, *, choice: str = "", reason: str = "", error: str | None = None) -> Judgement:
+            return Judgement(
+                value,
+                choice,
+                reason,
+                error,
+                trace=traceback.format_exc() if error is not None else None,
+                model=f"{self._version.provider}/{self._version.model or self._version.name}",
+                prompt_version=self._prompt.version,
+                usage=model.response.usage if model.response is not None else Usage(),
+                seconds=perf_counter() - asked,
+            )
+
+        async with self._limit:
+            deadline = model.deadline = asyncio.get_running_loop().time() + self._limit_s
+            question = classify(model, self._version.model, self._prompt, generated, expected, schema)
+            try:
+                value, choice, reason = await within(deadline, question)
+            except DeadlineError:
+                return told(0.0, error=TIMEOUT)
+            except CallError as failure:
+                return told(0.0, error=f"LLM judge failed ({failure.kind}): {failure.message}")
+            except (ValueError, KeyError, TypeError, AttributeError) as nonsense:
+                what = f"{type(nonsense).__name__}: {nonsense}"
+                return told(0.0, error=f"LLM judge gave no choice ({what}): {_excerpt(model)}")
+        return told(value, choice=choice, reason=reason)
+
+
+def open_judge(
+    version: ModelVersion | None,
+    cache_file: Path | None,
+    *,
+    life_s: float = LIFE_S,
+    limit_s: float = LIMIT_S,
+    prompt: JudgePrompt = SQL_MEANING,
+) -> Judge:
+    """The judge that a model version makes, or one that says that there is none.
+
+    Args:
+        version: who judges; None: nobody. `DEFAULT_JUDGE` is a Claude model.
+        cache_file: where judgements are kept across runs; None keeps them for this run.
+        life_s: seconds for which they are.
+        limit_s: seconds for one question.
+        prompt: what is asked.
+
+    Raises:
+        UsageError: the provider is unknown, or refuses the settings.
+    """
+    why_not = "none is named" if version is None else why_no_judge(version)
+    if version is None or why_not:
+        return NoJudge(why_not)
+    provider = create(version, Environment())
+    return LLMJudge(provider, version, JudgementCache(cache_file, life_s=life_s), prompt=prompt, limit_s=limit_s)
+
+
+def why_no_judge(version: ModelVersion) -> str:
+    """What keeps a model version from judging; empty where nothing does."""
+    if version.provider in _CANNOT_JUDGE:
+        return f"'{version.name}' is no model that could judge"
+    variable = version.options.get("api_key_env", _KEYS.get(version.provider))
+    if isinstance(variable, str) and not os.environ.get(variable, "").strip():
+        return f"the environment variable {variable} is not set"
+    packages = missing_packages(version.provider)
+    return f"{', '.join(packages)} not installed" if packages else ""
+
+
+def _excerpt(model: AskedModel) -> str:
+    """The beginning of what the model answered, on one line."""
+    text = model.response.text if model.response is not None else ""
+    return " ".join(text.split())[:200] or "an empty answer"

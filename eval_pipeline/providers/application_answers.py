@@ -1,0 +1,145 @@
+"""What the answer of an application under test means: the answer in the track's form, tokens and dollars.
+
+Plain functions of the body's text; nothing here connects.
+"""
+
+import json
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+from pydantic_core import from_json
+
+from eval_pipeline.core.model import CallErrorKind, Json, Usage
+from eval_pipeline.providers.base import CallError
+
+
+def _compiles(path: str) -> str:
+    import jsonpath
+
+    try:
+        jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        raise ValueError(f"expected a JSONPath such as $.answer ({error.message})") from error
+    return path
+
+
+JsonPath = Annotated[str, AfterValidator(_compiles)]
+"""A JSONPath (RFC 9535)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What was found in an answer; None and unknown usage where it tells nothing."""
+
+    text: str
+    usage: Usage
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMapping:
+    """Where in an application's answer is what; each a JSONPath that finds one value.
+
+    Attributes:
+        answer_path: None: the whole body is the answer.
+        answer_field: wraps the answer: what was found becomes the value of this field of an object.
+        input_tokens_path, output_tokens_path, cost_path: None where the application does not tell; nothing there, or
+            null, means that it did not tell this time.
+    """
+
+    answer_path: str | None = None
+    answer_field: str | None = None
+    input_tokens_path: str | None = None
+    output_tokens_path: str | None = None
+    cost_path: str | None = None
+
+    def read(self, body: str) -> Mapped:
+        """Maps the body of an answer. Raises CallError where it is not of the form that the paths expect."""
+        paths = (self.answer_path, self.input_tokens_path, self.output_tokens_path, self.cost_path)
+        document = None if paths == (None,) * len(paths) else _decode(body)
+        answer = body if self.answer_path is None else _one(document, self.answer_path)
+        wrapped = answer if self.answer_field is None else {self.answer_field: answer}
+        return Mapped(
+            # A string is the answer itself, anything else is written as JSON.
+            wrapped if isinstance(wrapped, str) else json.dumps(wrapped, ensure_ascii=False),
+            Usage(_tokens(document, self.input_tokens_path), _tokens(document, self.output_tokens_path)),
+            _dollars(document, self.cost_path),
+        )
+
+
+def _decode(body: str) -> Json:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        if _broken_off(body, error):
+            raise CallError(
+                CallErrorKind.BAD_RESPONSE, f"the answer's JSON breaks off: {_shown(body[-60:])}", retryable=True
+            ) from error
+        raise _wrong_form(f"the answer is no JSON: {_shown(body)}") from error
+
+
+def _broken_off(body: str, error: Exception) -> bool:
+    """Whether the text is the beginning of some JSON."""
+    if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":  # which the partial reader passes over
+        return False
+    try:
+        from_json(body, allow_partial="trailing-strings")
+    except ValueError:
+        return False
+    return bool(body.strip())
+
+
+def _one(document: Json, path: str) -> Json:
+    found = _find(document, path)
+    if not found:
+        raise _wrong_form(f"the answer has nothing at {path}: {_shown(document)}")
+    return found[0]
+
+
+def _told(document: Json, path: str | None) -> Json:
+    found = [] if path is None else _find(document, path)
+    return found[0] if found else None
+
+
+def _find(document: Json, path: str) -> list[Any]:
+    import jsonpath
+
+    # A bare string would be taken for JSON to be read.
+    root = json.dumps(document) if isinstance(document, str) else document
+    try:
+        found = jsonpath.compile(path).findall(root)
+    except jsonpath.JSONPathError as error:
+        raise _wrong_form(f"{path} cannot be looked up in the answer: {error.message}") from error
+    if len(found) > 1:
+        raise _wrong_form(f"the answer has {len(found)} values at {path} where one is expected")
+    return found
+
+
+def _tokens(document: Json, path: str | None) -> int | None:
+    told = _told(document, path)
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, int | float) or told < 0 or told != told // 1:
+        raise _wrong_form(f"expected a number of tokens at {path}, not {_shown(told)}")
+    return int(told)
+
+
+def _dollars(document: Json, path: str | None) -> float | None:
+    told = _told(document, path)
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told) or told < 0:
+        raise _wrong_form(f"expected dollars at {path}, not {_shown(told)}")
+    return float(told)
+
+
+def _wrong_form(message: str) -> CallError:
+    return CallError(CallErrorKind.BAD_RESPONSE, message)
+
+
+def _shown(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else f"{text[:117]}..."

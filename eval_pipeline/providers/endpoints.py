@@ -1,0 +1,124 @@
+"""What providers that ask over HTTP share: addresses, secrets from the environment, the settings of their clients."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.validation import unshown
+
+_CONNECT_S = 10.0
+_SHORTEST_SECRET = 8
+_REDACTED = "[redacted]"
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]+")
+
+
+def _base_url(text: str) -> str:
+    if "@" in text or "?" in text or "#" in text:
+        raise unshown("expected an address without user, password, query and fragment; keys come from the environment")
+    parts = urlsplit(text)
+    # `port` raises ValueError where it is no number.
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("expected an address such as https://host/v1")
+    return text.rstrip("/")
+
+
+def _environment_name(text: str) -> str:
+    if not _ENVIRONMENT_NAME.fullmatch(text):
+        # Perhaps the secret itself: the complaint must not repeat it.
+        raise unshown("expected the name of an environment variable (letters, digits, _), not what is in it")
+    return text
+
+
+def _header_name(text: str) -> str:
+    if not _HEADER_NAME.fullmatch(text):
+        raise ValueError("expected the name of an HTTP header")
+    return text
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+"""An http or https address without anything secret in it, and without a slash at its end."""
+
+EnvironmentName = Annotated[str, AfterValidator(_environment_name)]
+"""The name of an environment variable."""
+
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+"""The name of an HTTP header."""
+
+
+class Secrets:
+    """Values that must not be seen: what is told of errors and what is kept of answers goes through here first."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        # Of `Bearer abc…` the second word alone is a secret too. What is very short (`none`, `EMPTY`) is a
+        # placeholder, and would be found in harmless texts.
+        parts = {part for value in values for part in (value, *value.split())}
+        self._values = sorted((part for part in parts if len(part) >= _SHORTEST_SECRET), key=len, reverse=True)
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets."""
+        for value in self._values:
+            text = text.replace(value, _REDACTED)
+        return text
+
+    def redact_error(self, error: CallError | FatalCallError) -> CallError | FatalCallError:
+        """The error with the secrets taken out of its message."""
+        if isinstance(error, FatalCallError):
+            return FatalCallError(self.redact(str(error)))
+        return CallError(
+            error.kind,
+            self.redact(error.message),
+            retryable=error.retryable,
+            retry_after=error.retry_after,
+            sent=error.sent,
+        )
+
+
+def read_secret(variable: str, version: ModelVersion) -> str:
+    """The secret in an environment variable. Raises FatalCallError where it is not there or cannot be a header."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise FatalCallError(f"model version '{version.name}': the environment variable {variable} is not set")
+    if not _HEADER_VALUE.fullmatch(value):
+        raise FatalCallError(
+            f"model version '{version.name}': the environment variable {variable} holds characters that no HTTP "
+            "header can carry"
+        )
+    return value
+
+
+def read_headers(headers_env: Mapping[str, str], version: ModelVersion) -> dict[str, str]:
+    """The headers whose values are in the environment. Raises FatalCallError."""
+    return {header: read_secret(variable, version) for header, variable in headers_env.items()}
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
+    """Arguments of an `httpx2.AsyncClient` that asks the address.
+
+    The deadline of a question is the caller's; here it only keeps a connection that nobody waits for from lasting.
+    """
+    import httpx2
+
+    return {
+        "trust_env": not is_loopback(url),  # proxies of the environment are for other machines
+        "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
+        # Calls in flight are bounded by the caller, not here.
+        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=version.concurrency),
+    }

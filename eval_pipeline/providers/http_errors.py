@@ -1,0 +1,116 @@
+"""What errors mean that an HTTP endpoint tells, by status or in place of an answer; plain values, nothing connects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from eval_pipeline.core.model import CallErrorKind, Json
+from eval_pipeline.providers.base import CallError, FatalCallError
+
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_FILTERED = "content_filter"
+_STATUS_OF = {
+    "authentication_error": 401,
+    "context_length_exceeded": 400,
+    "insufficient_quota": 429,
+    "invalid_api_key": 401,
+    "invalid_request_error": 400,
+    "model_not_found": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+_LONGEST_MESSAGE = 500
+
+
+def status_error(
+    status: int, body: Json, headers: Mapping[str, str], *, not_found_is_fatal: bool = True
+) -> CallError | FatalCallError:
+    """What an answer with an error status means.
+
+    Args:
+        status: the HTTP status.
+        body: the decoded body or the `error` object in it, if there was any.
+        headers: with names in lower case.
+        not_found_is_fatal: 404 is about the address or the model, not about what was asked.
+    """
+    if 300 <= status < 400 and "location" in headers:
+        # Not followed: keys are meant for the address that the model version names.
+        place = urlsplit(headers["location"])._replace(query="", fragment="").geturl()
+        return FatalCallError(f"the endpoint redirects to {place} (HTTP {status}); write that as its address")
+    told = _told(body)
+    text = f"HTTP {status}: {told.message}" if told.message else f"HTTP {status}"
+    if status == 404 and not not_found_is_fatal:
+        return CallError(CallErrorKind.BAD_REQUEST, text)
+    return _meaning(status, told, text, retry_after(headers, datetime.now(UTC)))
+
+
+def error_in_answer(body: Json) -> CallError | FatalCallError:
+    """What an error means that comes under status 200: in a stream, or from a gateway in place of an answer.
+
+    Args:
+        body: the `error` object; its `code` or `type` is a status or a known word. Else the endpoint is at fault.
+    """
+    told = _told(body)
+    numbers = (int(code) for code in told.codes if code.isdecimal() and len(code) == 3)
+    known = (_STATUS_OF[code] for code in told.codes if code in _STATUS_OF)
+    status = next((number for number in numbers if number >= 400), None) or next(known, 500)
+    return _meaning(status, told, f"an error in place of an answer: {told.message or 'without a message'}", None)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date), or None."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        if "retry-after" not in headers:
+            return None
+        told = headers["retry-after"]
+        try:
+            return max(0.0, float(told))
+        except ValueError:
+            return max(0.0, (parsedate_to_datetime(told) - now).total_seconds())
+    except (ValueError, TypeError):  # no number and no date: as if it were not there
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the body of an error says; `codes` are its `code` and its `type`."""
+
+    message: str
+    codes: tuple[str, ...] = ()
+
+
+def _meaning(status: int, told: _Told, text: str, wait: float | None) -> CallError | FatalCallError:
+    match status:
+        case 401 | 403:
+            return FatalCallError(f"the endpoint refuses the key ({text})")
+        case 404:
+            return FatalCallError(f"the endpoint or the model does not exist ({text})")
+        case 429 if _NO_CREDIT.intersection(told.codes):
+            return FatalCallError(f"the account has no credit left ({text})")
+        case 429:
+            return CallError(CallErrorKind.RATE_LIMITED, text, retryable=True, retry_after=wait)
+        case 408:
+            return CallError(CallErrorKind.TIMEOUT, text, retryable=True, retry_after=wait)
+        case 409:
+            return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
+        case _ if status >= 500:
+            return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
+        case _ if _FILTERED in told.codes:
+            return CallError(CallErrorKind.REFUSED, text)
+    return CallError(CallErrorKind.BAD_REQUEST, text)
+
+
+def _told(body: Json) -> _Told:
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(inner, Mapping):
+        return _Told(_short(inner))
+    codes = tuple(str(inner[name]) for name in ("code", "type") if inner.get(name))
+    return _Told(_short(inner.get("message") or inner.get("detail")), codes)
+
+
+def _short(message: Json) -> str:
+    return " ".join(str(message or "").split())[:_LONGEST_MESSAGE]

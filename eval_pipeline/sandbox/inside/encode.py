@@ -1,0 +1,129 @@
+"""A snippet's result as plain data: tagged JSON, never pickle.
+
+Runs inside the jail, in the process of the snippet: pandas is there, the project is not. `results.py` is the other end.
+
+    {"kind": "frame", "columns": [column, ...], "index": [column, ...], "rows": n}
+    {"kind": "series", "values": column, "index": [column, ...]}
+    {"kind": "array", "values": column, "shape": [n, ...]}
+    {"kind": "value", "value": cell}
+    column = {"name": cell, "dtype": "int64", "values": [cell, ...]}
+
+A cell is null (every kind of missing), a boolean, a number, a text, or {"t": type, "v": value} for what JSON lacks.
+"""
+
+import datetime
+import decimal
+import json
+import math
+
+import numpy as np
+import pandas as pd
+
+DEEPEST = 50
+LONGEST_TEXT = 1_000_000
+
+
+class ResultError(Exception):
+    """A result that cannot be told as plain data."""
+
+
+def encode(result: object) -> bytes:
+    """The result as JSON. Raises ResultError where it is nested too deeply or of a kind that has no plain form."""
+    if isinstance(result, pd.DataFrame):
+        columns = [_column(result.columns[place], result.iloc[:, place]) for place in range(result.shape[1])]
+        told = {"kind": "frame", "columns": columns, "index": _index(result.index), "rows": len(result)}
+    elif isinstance(result, pd.Series):
+        told = {"kind": "series", "values": _column(result.name, result), "index": _index(result.index)}
+    elif isinstance(result, pd.Index | pd.api.extensions.ExtensionArray):
+        values = pd.Series(result)
+        told = {"kind": "array", "values": _column(values.name, values), "shape": [len(values)]}
+    elif isinstance(result, np.ndarray):
+        values = pd.Series(result.ravel())
+        told = {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
+    else:
+        told = {"kind": "value", "value": _cell(result)}
+    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _index(index: pd.Index) -> list[dict[str, object]]:
+    return [
+        _column(name, pd.Series(index.get_level_values(level)))
+        for level, name in zip(range(index.nlevels), index.names, strict=True)
+    ]
+
+
+def _column(name: object, values: pd.Series) -> dict[str, object]:
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        cells = [_cell(value) for value in values.tolist()]
+    elif pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_integer_dtype(dtype):
+        cells = [None if value is pd.NA else value for value in values.tolist()]
+    elif pd.api.types.is_float_dtype(dtype):
+        cells = [_number(value) for value in values.tolist()]
+    else:
+        cells = [_cell(value) for value in values.tolist()]
+    return {"name": _cell(name), "dtype": str(dtype), "values": cells}
+
+
+def _number(value: object) -> object:
+    if value is pd.NA or value is None:
+        return None
+    number = float(value)  # type: ignore[arg-type]
+    if math.isnan(number):
+        return None
+    return number if math.isfinite(number) else {"t": "float", "v": "inf" if number > 0 else "-inf"}
+
+
+def _cell(value: object, depth: int = 0) -> object:
+    """One value; containers keep their type."""
+    if depth > DEEPEST:
+        raise ResultError(f"the result is nested more than {DEEPEST} deep")
+    match value:
+        case dict():
+            pairs = [[_cell(key, depth + 1), _cell(item, depth + 1)] for key, item in value.items()]
+            return {"t": "dict", "v": pairs}
+        case list() | tuple() | set() | frozenset():
+            items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+            return {"t": type(value).__name__, "v": [_cell(item, depth + 1) for item in items]}
+        case pd.DataFrame() | pd.Series() | pd.Index() | np.ndarray():
+            return {"t": "table", "v": json.loads(encode(value))}
+    return _plain(value) if isinstance(value, _PLAIN) or value is None or value is pd.NA else _tagged(value)
+
+
+_PLAIN = (bool, np.bool_, int, np.integer, float, np.floating, str, type(pd.NaT))
+
+
+def _plain(value: object) -> object:
+    """What JSON has itself."""
+    match value:
+        case bool() | np.bool_():
+            return bool(value)
+        case int() | np.integer():
+            return int(value)
+        case float() | np.floating():
+            return _number(value)
+        case str():
+            return value[:LONGEST_TEXT]
+    return None
+
+
+def _tagged(value: object) -> dict[str, object]:
+    """What JSON lacks, with the name of its type."""
+    match value:
+        case datetime.datetime() | np.datetime64():
+            return {"t": "datetime", "v": pd.Timestamp(value).isoformat()}
+        case datetime.date() | datetime.time():
+            return {"t": type(value).__name__, "v": value.isoformat()}
+        case datetime.timedelta() | np.timedelta64():
+            return {"t": "timedelta", "v": pd.Timedelta(value).isoformat()}
+        case decimal.Decimal():
+            return {"t": "decimal", "v": str(value)}
+        case complex() | np.complexfloating():
+            return {"t": "complex", "v": [_number(value.real), _number(value.imag)]}
+        case bytes():
+            return {"t": "bytes", "v": value[:LONGEST_TEXT].hex()}
+        case pd.Period() | pd.Interval():
+            return {"t": type(value).__name__.lower(), "v": str(value)}
+    raise ResultError(
+        f"a result of type {type(value).__name__} has no plain form; give a value, a Series or a DataFrame"
+    )

@@ -1,0 +1,80 @@
+"""What became of a snippet, and the class of an error by its exception."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.core.model import ErrorClass, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The snippet ran to its end and left a result.
+
+    Attributes:
+        result: tagged plain data as `inside/encode.py` writes it; `results.as_pandas` makes the pandas value of it.
+        stdout: what it printed.
+        seconds: CPU time of the snippet's process, measured from outside.
+        peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
+        tier: what held it, e.g. `bwrap`.
+    """
+
+    result: Json
+    stdout: str
+    seconds: float
+    peak_bytes: int
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The snippet raised, was stopped, or left no well-formed result.
+
+    Attributes:
+        exception: name of the exception's type; None where the snippet was stopped.
+        line: of the snippet, from 1, where it is known.
+    """
+
+    error_class: ErrorClass
+    message: str
+    stdout: str
+    seconds: float
+    tier: str
+    exception: str | None = None
+    line: int | None = None
+
+
+Outcome = Ran | Failed
+
+_BY_TYPE = (
+    (ErrorClass.SYNTAX, {"SyntaxError"}),
+    (ErrorClass.COLUMN, {"KeyError", "UndefinedVariableError", "ColumnNotFoundError"}),
+    (ErrorClass.TYPE, {"TypeError", "DTypePromotionError", "InvalidIndexError"}),
+    (ErrorClass.INDEX, {"IndexError"}),
+    (ErrorClass.ATTRIBUTE, {"AttributeError"}),
+    (ErrorClass.MEMORY, {"MemoryError", "ArrowMemoryError"}),
+    (ErrorClass.TIMEOUT, {"TimeoutError"}),
+    (ErrorClass.SANDBOX, {"PermissionError"}),
+    (ErrorClass.VALUE, {"ValueError", "ArithmeticError"}),
+)
+# What the more general exceptions say of themselves; first that fits.
+_BY_MESSAGE = (
+    (ErrorClass.SANDBOX, ("operation not permitted", "read-only file system", "permission denied")),
+    (ErrorClass.MEMORY, ("unable to allocate", "cannot allocate memory", "can't start new thread")),
+    (ErrorClass.COLUMN, ("not in index", "column not found", "unknown column", "no such column")),
+    (ErrorClass.TYPE, ("dtype", "unsupported operand type")),
+)
+
+
+def classify(types: Sequence[str], message: str) -> ErrorClass:
+    """The class of an exception (spec/recovery.md): by its type first, by its message second.
+
+    Args:
+        types: names of the exception's type and its bases, the most special first.
+        message: of the exception.
+    """
+    for name in types:
+        for error_class, names in _BY_TYPE:
+            if name in names:
+                return error_class
+    lower = message.lower()
+    return next((found for found, words in _BY_MESSAGE if any(word in lower for word in words)), ErrorClass.OTHER)

@@ -1,0 +1,150 @@
+"""A child process that runs SQL, as its parent sees it: tasks with a deadline that is kept by killing."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
+
+_START_S = 60.0
+_KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+class SqlProcess:
+    """One child. Not for several threads at once.
+
+    Attributes:
+        served: tasks done so far.
+    """
+
+    def __init__(self, limits: SqlLimits, preload: tuple[str, ...] = ()) -> None:
+        """Starts it and waits until it is ready.
+
+        Args:
+            limits: its memory; the other limits come with each task.
+            preload: modules to import before the memory is limited.
+
+        Raises:
+            RuntimeError: it does not start; with what it said.
+        """
+        self.served = 0
+        command = [sys.executable, "-m", "eval_pipeline.sandbox.sql.child", str(limits.memory_bytes), *preload]
+        kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        with tempfile.TemporaryFile() as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # Arenas a thread would each take a share of the address space.
+                env=kept | {"MALLOC_ARENA_MAX": "2", "TZ": "UTC"},
+            )
+            try:
+                self._receive(time.monotonic() + _START_S)
+            except (TimeoutError, EOFError) as error:
+                self.kill()
+                log.seek(0)
+                said = log.read().decode(errors="replace").strip().splitlines()
+                why = said[-1] if said else "it said nothing"
+                raise RuntimeError(f"the process for SQL did not start: {why}") from error
+
+    @property
+    def pid(self) -> int:
+        """Of the child."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take a task."""
+        return self._process.poll() is None
+
+    def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+        """What a task gives.
+
+        Args:
+            task: `module:function`.
+            arguments: of the function; plain values.
+            seconds: after which the child is killed.
+
+        Raises:
+            SqlError: the task's own; `timeout_error` where it was killed, `memory_error` where it died of it.
+            SqlFaultError: a fault in the task's code.
+        """
+        assert self._process.stdin is not None
+        deadline = time.monotonic() + seconds
+        try:
+            self._process.stdin.write(pack({"task": task, "arguments": arguments}))
+            self._process.stdin.flush()
+            answer = self._receive(deadline)
+        except TimeoutError as error:
+            self.kill()
+            raise SqlError(ErrorClass.TIMEOUT, f"stopped after {seconds:g} s") from error
+        except (EOFError, BrokenPipeError) as error:
+            raise self._died() from error
+        except ValueError as error:
+            self.kill()
+            raise SqlError(ErrorClass.SANDBOX, f"the process for SQL gave no well-formed answer: {error}") from error
+        except BaseException:  # interrupted: the answer would be taken for the next task's
+            self.kill()
+            raise
+        self.served += 1
+        return self._opened(answer)
+
+    def kill(self) -> None:
+        """Ends the child at once."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:  # what was still to be written is for nobody
+                    continue
+
+    def _opened(self, answer: Any) -> Any:
+        if isinstance(answer, dict) and "result" in answer:
+            return answer["result"]
+        if isinstance(answer, dict) and "error" in answer:
+            error_class, message = answer["error"]
+            if error_class == ErrorClass.MEMORY:  # what is left of the address space is in pieces
+                self.kill()
+            raise SqlError(ErrorClass(error_class), message)
+        fault = answer.get("fault") if isinstance(answer, dict) else answer
+        raise SqlFaultError(f"a fault while running SQL: {fault}")
+
+    def _died(self) -> SqlError:
+        self._process.wait()
+        code = self._process.returncode
+        self.kill()
+        if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
+            why = f"the query ended its process (signal {-code}), as happens without memory"
+            return SqlError(ErrorClass.MEMORY, why)
+        return SqlError(ErrorClass.OTHER, f"the query ended its process (exit code {code})")
+
+    def _receive(self, deadline: float) -> Any:
+        length = body_length(self._read(HEADER_BYTES, deadline))
+        return unpack(self._read(length, deadline))
+
+    def _read(self, length: int, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN | select.POLLHUP)
+        parts = bytearray()
+        while len(parts) < length:
+            left = deadline - time.monotonic()
+            if left <= 0 or not poll.poll(left * 1000):
+                raise TimeoutError
+            part = os.read(descriptor, min(length - len(parts), 1 << 20))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)

@@ -1,0 +1,101 @@
+"""SQLite, guarded: a read-only file, an authorizer, a deadline in the virtual machine, lengths limited."""
+
+import sqlite3
+import time
+from pathlib import Path
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.errors import SqlError, of_sqlite
+from eval_pipeline.sandbox.sql.limits import MIB, SqlLimits
+from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
+
+FUNCTIONS = frozenset(
+    # core
+    "abs changes char coalesce concat concat_ws format glob hex ifnull iif instr length like likelihood likely "
+    "lower ltrim max min nullif octet_length printf quote random randomblob replace round rtrim sign soundex "
+    "substr substring total_changes trim typeof unhex unicode unistr unistr_quote unlikely upper zeroblob if "
+    "subtype match regexp "
+    # dates
+    "date time datetime julianday unixepoch strftime timediff current_date current_time current_timestamp "
+    # aggregates and windows
+    "avg count group_concat string_agg sum total median percentile percentile_cont percentile_disc row_number "
+    "rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value "
+    # mathematics
+    "acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi "
+    "pow power radians sin sinh sqrt tan tanh trunc "
+    # JSON
+    "json jsonb json_array jsonb_array json_array_length json_error_position json_extract jsonb_extract "
+    "json_group_array jsonb_group_array json_group_object jsonb_group_object json_insert jsonb_insert "
+    "json_object jsonb_object json_patch jsonb_patch json_pretty json_quote json_remove jsonb_remove "
+    "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> ".split()
+)
+"""What a query may call; `load_extension`, `readfile`, `edit` and whatever a build adds are not among them."""
+
+_ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
+_STEPS = 2_000
+_LONGEST_VALUE = 32 * MIB
+_LONGEST_SQL = MIB
+
+
+class GuardedSqlite:
+    """A connection that only reads, unless its owner says otherwise.
+
+    Attributes:
+        trusted: set by the owner while it fills an in-memory database; never while a model's SQL is prepared.
+    """
+
+    def __init__(self, path: Path | None, limits: SqlLimits) -> None:
+        """Opens a file read-only, or a database in memory. Raises SqlError where there is none."""
+        self.limits = limits
+        self.trusted = False
+        self._deadline = float("inf")
+        try:
+            if path is None:
+                self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            else:
+                address = f"{path.resolve().as_uri()}?mode=ro"
+                self.connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise SqlError(ErrorClass.OTHER, f"the database {path} cannot be opened: {error}") from error
+        self.connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        self.connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_SQL)
+        self.connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        self.connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
+        self.connection.set_authorizer(self._authorize)
+        self.connection.set_progress_handler(self._late, _STEPS)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.connection.close()
+
+    def query(self, sql: str, seconds: float | None = None) -> SqlRows:
+        """Runs one SELECT. Raises SqlError.
+
+        Args:
+            sql: what a model wrote.
+            seconds: instead of the limit's.
+        """
+        self._deadline = time.monotonic() + (self.limits.seconds if seconds is None else seconds)
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            cursor = self.connection.execute(sql)
+            if cursor.description is None:
+                raise SqlError(ErrorClass.SYNTAX, "there is no SELECT statement")
+            rows = fetch_within(cursor.fetchmany, self.limits)
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
+            raise of_sqlite(error) from error
+        finally:
+            self._deadline = float("inf")
+        columns = tuple(column[0] for column in cursor.description)
+        return SqlRows(columns, rows, time.perf_counter() - wall, time.process_time() - cpu)
+
+    def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if self.trusted or action in _ALLOWED:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+    def _late(self) -> int:
+        return time.monotonic() > self._deadline

@@ -1,0 +1,41 @@
+"""What is asked independently of everything else, and in which order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+
+from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Turns asked one after the other: a single one, or a conversation that shows the model its own answers."""
+
+    case: Case
+    turns: tuple[Turn, ...]
+    sample: int
+
+
+def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
+    """What can be asked independently of everything else, in the suite's order."""
+    for case in cases:
+        for sample in range(version.samples_per_turn):
+            if version.history == "own":
+                yield Unit(case, case.turns, sample)
+            else:
+                yield from (Unit(case, (turn,), sample) for turn in case.turns)
+
+
+def turn_by_turn(units: Sequence[Unit], conversations: int) -> Iterator[tuple[int, Unit]]:
+    """The units with their places, in an order in which the turns of one conversation are not asked at once.
+
+    Of so many conversations or some more all first turns come first, then all second ones, and so on: when a later turn
+    is asked, the endpoint has the shared part of its prompt in a cache.
+    """
+    by_case = [list(placed) for _, placed in groupby(enumerate(units), key=lambda placed: placed[1].case.id)]
+    windows = max(1, len(by_case) // conversations)
+    for number in range(windows):
+        first, end = (len(by_case) * edge // windows for edge in (number, number + 1))
+        for round_ in zip_longest(*by_case[first:end]):
+            yield from filter(None, round_)

@@ -1,0 +1,88 @@
+"""Finding JSON in what a model wrote: alone, in a markdown fence, or with prose around it. For every track."""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import islice
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.tracks.base import ArtefactError
+
+MAX_CHARS = 200_000
+_MAX_SCANNED = 2 * MAX_CHARS
+"""Characters looked at over all starting points, so that a text full of brackets costs no more than a long one."""
+_MAX_STARTS = 2_000
+_MAX_BARE = 100
+_START = re.compile(r"[\[{]")
+_decoder = json.JSONDecoder()
+
+
+def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, most: int = MAX_CHARS) -> Json:
+    """The first balanced JSON value in a text that is wanted.
+
+    Args:
+        text: the response as it came.
+        wanted: whether a value has the answer form.
+        what: the wanted thing with its article, for messages: `a plan`.
+        forms: the answer forms, for messages.
+        most: characters of a response that is read at all.
+
+    Raises:
+        ArtefactError: `other_error` for an empty text, `syntax_error` where there is no JSON or it does not parse,
+            `value_error` where what was found is not wanted.
+    """
+    text = text.strip()
+    if not text:
+        raise ArtefactError(ErrorClass.OTHER, "the response is empty")
+    if len(text) > most:
+        message = f"the response has {len(text)} characters, at most {most} are read"
+        raise ArtefactError(ErrorClass.VALUE, message)
+    if text[0] in "{[":
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            pass  # the search finds it after all, or says what is wrong
+        else:
+            if wanted(value):
+                return value
+    return _search(text, wanted, what, forms)
+
+
+def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) -> Json:
+    problem: str | None = None
+    some_json = False
+    scanned = 0
+    for start in islice(_START.finditer(text), _MAX_STARTS):
+        position = start.start()
+        try:
+            value, end = _decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            problem = problem or f"the JSON does not parse: {error.msg} at character {error.pos}"
+            end = error.pos
+        except RecursionError:
+            raise ArtefactError(ErrorClass.SYNTAX, "the JSON is nested too deeply") from None
+        except ValueError:  # an integer of thousands of digits
+            raise ArtefactError(ErrorClass.VALUE, "the JSON holds a number with too many digits") from None
+        else:
+            if wanted(value):
+                return value
+            some_json = True
+        scanned += end - position
+        if scanned > _MAX_SCANNED:
+            break
+    # a broken value at the very start was meant to be the answer, whatever parses inside it
+    meant_broken = problem is not None and text[0] in "{["
+    if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
+        raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
+    raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
+
+
+def _is_bare_json(text: str) -> bool:
+    """Whether the whole text is a JSON number, string or word: JSON, but no answer."""
+    if len(text) > _MAX_BARE:
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""The tracks and the importers of foreign data sets, by name. Add one with a line here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.base import Track
+
+Importer = Callable[..., Iterator[dict[str, Json]]]
+"""Reads a foreign data set: (source, limit) → cases in the suite's file format.
+
+One whose `ForeignForm` has `further` takes (source, limit, further files, folder of the suite) and may write files
+there that belong to the suite.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignForm:
+    """A foreign data set's form.
+
+    Attributes:
+        track: of the suite that is made.
+        place: where its importer is.
+        further: option of `eval-pipeline import <form>` that takes further files, e.g. `structures`; empty for none.
+        further_help: what those are.
+    """
+
+    track: str
+    place: str
+    further: str = ""
+    further_help: str = ""
+
+
+TRACKS: Mapping[str, str] = {
+    "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
+    "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",
+    "sql": "eval_pipeline.tracks.sql.track:TRACK",
+}
+IMPORTERS: Mapping[str, ForeignForm] = {
+    "convfinqa": ForeignForm("finqa", "eval_pipeline.tracks.finqa.importers.convfinqa:read_convfinqa"),
+    "statgpt": ForeignForm(
+        "sdmx",
+        "eval_pipeline.tracks.sdmx.importers.statgpt:read_statgpt",
+        "structures",
+        "SDMX structure message, or a CSV list of terms (may be given again).",
+    ),
+    **{
+        form: ForeignForm(
+            "sql",
+            f"eval_pipeline.tracks.sql.importers.{form}:read_{form}",
+            "databases",
+            "SQLite database, or folder of such; schemas and descriptions that the form knows (may be given again).",
+        )
+        for form in ("spider", "bird", "defog", "querycraft")
+    },
+}
+
+
+def load_track(name: str) -> Track:
+    """The track of that name. Raises UsageError for an unknown one."""
+    if name not in TRACKS:
+        raise UsageError(f"unknown track '{name}'; known: {', '.join(TRACKS)}")
+    track: Track = load_place(TRACKS[name])
+    return track
+
+
+def load_importer(name: str) -> tuple[ForeignForm, Importer]:
+    """A foreign form and its reader. Raises UsageError for an unknown one."""
+    if name not in IMPORTERS:
+        raise UsageError(f"unknown data set format '{name}'; known: {', '.join(IMPORTERS)}")
+    form = IMPORTERS[name]
+    return form, load_place(form.place)
+
+
+def load_place(place: str) -> Any:
+    """What `module:attribute` names."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

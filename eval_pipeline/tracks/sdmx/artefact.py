@@ -1,0 +1,74 @@
+"""Reading a response into a selection."""
+
+from collections.abc import Iterator
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.json_response import find_json
+from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, merged
+
+FORM = '{"indicator_selection": [{"dataset_id": "...", "dimensions": [{"dimension_name": "...", "values": [...]}]}]}'
+KEY = "indicator_selection"
+MAX_TERMS = 20_000
+_MAX_CHARS = 3_000_000
+
+
+def parse_selection(text: str) -> Selection:
+    """Finds the selection in a response: JSON alone, in a fence, or with prose around it.
+
+    A term without a name, or one that is no more than an id, gets its name from the catalogue when it is executed.
+
+    Raises:
+        ArtefactError: with the class that spec/recovery.md gives.
+    """
+    value = find_json(text, lambda found: isinstance(found, dict) and KEY in found, "a selection", FORM, _MAX_CHARS)
+    selection = merged(_entries(value[KEY]))
+    if selection.terms > MAX_TERMS:
+        raise _invalid(f"the selection has {selection.terms} terms, at most {MAX_TERMS} are read")
+    return selection
+
+
+def _entries(value: Json) -> Iterator[tuple[Place, list[Pair]]]:
+    for index, entry in enumerate(_items(value, f"'{KEY}'")):
+        at = f"entry {index} of '{KEY}'"
+        data_set = _text(entry, "dataset_id", at)
+        for found in _items(entry.get("dimensions"), f"'dimensions' of {at}"):
+            at_dimension = f"a dimension of {at}"
+            dimension = _text(found, "dimension_name", at_dimension)
+            values = _items(found.get("values"), f"'values' of dimension '{dimension:.80}' of {at}", plain=True)
+            yield (data_set, dimension), [_term(term, dimension) for term in values]
+
+
+def _items(value: Json, what: str, *, plain: bool = False) -> list[Json]:
+    """A list of objects, or with `plain` of objects and ids."""
+    if not isinstance(value, list):
+        raise _invalid(f"{what} must be a list")
+    if not plain and not all(isinstance(item, dict) for item in value):
+        raise _invalid(f"{what} must hold objects")
+    return value
+
+
+def _text(entry: dict[str, Json], name: str, at: str) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or not value:
+        raise _invalid(f"{at} needs '{name}', a text")
+    return value
+
+
+def _term(value: Json, dimension: str) -> Pair:
+    if isinstance(value, dict):
+        id, name = value.get("id"), value.get("name")
+        if name is None or isinstance(name, str):
+            return _id(id, dimension), name or ""
+        raise _invalid(f"the 'name' of a value of dimension '{dimension:.80}' must be a text")
+    return _id(value, dimension), ""
+
+
+def _id(value: Json, dimension: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise _invalid(f"a value of dimension '{dimension:.80}' needs 'id', a text")
+    return str(value)
+
+
+def _invalid(message: str) -> ArtefactError:
+    return ArtefactError(ErrorClass.VALUE, message)

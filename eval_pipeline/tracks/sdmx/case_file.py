@@ -1,0 +1,203 @@
+"""The suite's file format of a case (spec/sdmx.md), and reading it into the data model."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
+from eval_pipeline.tracks.sdmx.selection import Selection, merged
+
+_FORMAT = ConfigDict(extra="forbid", frozen=True)
+_Text = Annotated[str, Field(min_length=1)]
+_Location = tuple[int | str, ...]
+
+
+def _any_turns(turns: tuple[Any, ...]) -> tuple[Any, ...]:
+    # Here, since a bound on the length is told for turns that are there and wrong, too.
+    if not turns:
+        raise ValueError("expected at least 1 user turn")
+    return turns
+
+
+class TermFile(BaseModel):
+    """A term of a target: both halves must match."""
+
+    model_config = _FORMAT
+
+    id: _Text
+    name: _Text
+
+
+class DimensionFile(BaseModel):
+    """A dimension of a target; without values it scores as if it were not there."""
+
+    model_config = _FORMAT
+
+    dimension_name: _Text
+    values: tuple[TermFile, ...]
+
+
+class DataSetFile(BaseModel):
+    """A data set of a target; the rank is kept, and not used."""
+
+    model_config = _FORMAT
+
+    dataset_id: _Text
+    dimensions: tuple[DimensionFile, ...]
+    indicator_rank_in_search: int | None = None
+
+
+class TargetFile(BaseModel):
+    """What is to be selected; an empty list where nothing is."""
+
+    model_config = _FORMAT
+
+    indicator_selection: tuple[DataSetFile, ...] = ()
+
+
+class TurnFile(BaseModel):
+    """A request of the user with its target."""
+
+    model_config = _FORMAT
+
+    role: Literal["user"]
+    content: _Text
+    target: TargetFile
+
+
+class CaseFile(BaseModel):
+    """One conversation."""
+
+    model_config = _FORMAT
+
+    id: _Text
+    name: _Text
+    tags: tuple[str, ...] = ()
+    comments: str = ""
+    source: str = ""
+    rejected_datasets: tuple[str, ...] = ()
+    conversation: Annotated[tuple[TurnFile, ...], AfterValidator(_any_turns)]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the turns of a case are about.
+
+    Attributes:
+        name: the case's own, for people.
+        retriever: of the suite, with its catalogue.
+        requests: per turn, what its candidates are retrieved for: its question after those before it.
+    """
+
+    name: str
+    retriever: Retriever
+    requests: tuple[str, ...]
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The suite's catalogue."""
+        return self.retriever.catalogue
+
+    def candidates(self, turn: Turn) -> Candidates:
+        """What the turn is offered."""
+        return self.retriever.candidates(self.requests[turn.index])
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a turn's right answer is.
+
+    Attributes:
+        retriever: of the suite, for the oracle's damage.
+    """
+
+    target: Selection
+    retriever: Retriever = field(repr=False, compare=False)
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriever: Retriever) -> Case:
+    """A case from the suite's file format.
+
+    Raises:
+        pydantic.ValidationError: naming each field that is wrong.
+        CaseError: naming each data set, dimension and term of a target that the catalogue lacks.
+    """
+    parsed = CaseFile.model_validate(raw)
+    problems = [
+        (("conversation", index, "target", "indicator_selection", *place), message)
+        for index, turn in enumerate(parsed.conversation)
+        for place, message in _target_problems(turn.target.indicator_selection, retriever.catalogue)
+    ]
+    if problems:
+        raise CaseError(problems)
+    golds = [Gold(_target(turn.target), retriever) for turn in parsed.conversation]
+    questions = [turn.content for turn in parsed.conversation]
+    turns = tuple(
+        Turn(turn_id(suite, parsed.id, index), index, question, gold)
+        for index, (question, gold) in enumerate(zip(questions, golds, strict=True))
+    )
+    requests = tuple("\n".join(questions[: index + 1]) for index in range(len(questions)))
+    return Case(
+        id=parsed.id,
+        cluster=parsed.id,
+        tags=parsed.tags,
+        features=_features(parsed, [gold.target for gold in golds]),
+        context=Context(parsed.name, retriever, requests),
+        turns=turns,
+        source_file=file,
+        source_line=line,
+        content=json_text(raw),
+    )
+
+
+def _target(target: TargetFile) -> Selection:
+    return merged(
+        ((entry.dataset_id, found.dimension_name), [(term.id, term.name) for term in found.values])
+        for entry in target.indicator_selection
+        for found in entry.dimensions
+    )
+
+
+def _features(parsed: CaseFile, targets: Sequence[Selection]) -> dict[str, bool | int | str]:
+    return {
+        "has_several_data_sets": any(len(target.data_sets) > 1 for target in targets),
+        "has_empty_target": any(not target.terms for target in targets),
+        "num_dialogue_turns": len(targets),
+        "rejected_data_sets": ", ".join(parsed.rejected_datasets),
+    }
+
+
+def _target_problems(entries: Sequence[DataSetFile], catalogue: Catalogue) -> Iterator[tuple[_Location, str]]:
+    for place, entry in enumerate(entries):
+        problem = catalogue.data_set_problem(entry.dataset_id)
+        if problem is not None:
+            yield (place, "dataset_id"), problem
+            continue
+        for index, found in enumerate(entry.dimensions):
+            at: _Location = (place, "dimensions", index)
+            problem = catalogue.dimension_problem(entry.dataset_id, found.dimension_name)
+            if problem is not None:
+                yield (*at, "dimension_name"), problem
+                continue
+            for number, term in enumerate(found.values):
+                wrong = _term_problem(entry.dataset_id, found.dimension_name, term, catalogue)
+                if wrong is not None:
+                    yield (*at, "values", number, wrong[0]), wrong[1]
+
+
+def _term_problem(data_set: str, dimension: str, term: TermFile, catalogue: Catalogue) -> tuple[str, str] | None:
+    """Field and sentence where the catalogue lacks a term of the target."""
+    problem = catalogue.term_problem(data_set, dimension, term.id)
+    if problem is not None:
+        return "id", problem
+    names = [known.name for known in catalogue.find(data_set, dimension, term.id)]
+    if term.name in names:
+        return None
+    shown = "' or '".join(names)
+    return "name", f"the catalogue calls '{term.id}' of {data_set} {dimension} '{shown}', the target '{term.name:.120}'"

@@ -1,0 +1,178 @@
+"""Responses that go wrong in a given way, made from the target (for the simulated provider).
+
+Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from random import Random
+
+from eval_pipeline.core.model import Ran
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.sdmx.artefact import parse_selection
+from eval_pipeline.tracks.sdmx.case_file import Gold
+from eval_pipeline.tracks.sdmx.catalogue import Dimension
+from eval_pipeline.tracks.sdmx.execute import run_selection
+from eval_pipeline.tracks.sdmx.metrics.failure_mode import failure_mode
+from eval_pipeline.tracks.sdmx.retrieval import Candidates
+from eval_pipeline.tracks.sdmx.scoring import compare
+from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, selection_from_json, selection_json
+
+Places = dict[Place, tuple[Pair, ...]]
+
+_NEAR = 8
+"""Near-duplicates among which one is drawn."""
+
+
+def selection_response(selection: Selection) -> str:
+    """A selection as a model would write it."""
+    return json.dumps(selection_json(selection), ensure_ascii=False)
+
+
+def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+    """A response whose `failure_mode` is the given one, or None where this target cannot go wrong so.
+
+    Raises:
+        ValueError: for a mode that is not in `FAILURE_MODES`.
+    """
+    if mode not in _CANDIDATES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(_CANDIDATES)}")
+    candidates = (text for text in _CANDIDATES[mode](gold, rng) if _mode_of(text, gold) == mode)
+    return next(candidates, None)
+
+
+def _mode_of(text: str, gold: Gold) -> str | None:
+    """The failure mode that the metrics give a response."""
+    catalogue = gold.retriever.catalogue
+    try:
+        outcome = run_selection(parse_selection(text), catalogue)
+    except ArtefactError:
+        return "execution_error" if text.strip() else "no_answer"
+    if not isinstance(outcome, Ran):
+        return "execution_error"
+    places = compare(gold.target, selection_from_json(outcome.value), Candidates({}, ()), catalogue)
+    exact = all(term.verdict == "tp" for place in places for term in place.terms)
+    return failure_mode(places, exact, no_answer=False, failed=False)
+
+
+def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+    yield ""
+
+
+def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+    ways: tuple[Callable[[], str], ...] = (
+        lambda: selection_response(gold.target)[:-2],
+        lambda: selection_response(gold.target).replace('": ', '" ', 1),
+        lambda: _unknown_code(gold, rng),
+        lambda: selection_response(Selection({("UNKNOWN:DATA", "COUNTRY"): (("USA", "United States"),)})),
+    )
+    for way in rng.sample(ways, len(ways)):
+        yield way()
+
+
+def _unknown_code(gold: Gold, rng: Random) -> str:
+    place = _drawn(gold, rng)[0]
+    pair = (f"NO_SUCH_{rng.randint(100, 999)}", "a code that is not there")
+    return selection_response(Selection({**gold.target.places, place: (pair,)}))
+
+
+def _wrong_data_sets(gold: Gold, rng: Random) -> Iterator[str]:
+    """A data set left out, or one too many."""
+    held = gold.target.data_sets
+    if len(held) > 1:
+        left_out = rng.choice(held)
+        yield _said({place: terms for place, terms in gold.target.places.items() if place[0] != left_out})
+    others = [found for found in gold.retriever.catalogue.data_sets.values() if found.id not in held]
+    for data_set in rng.sample(others, len(others)):
+        for dimension in data_set.dimensions.values():
+            if dimension.codes.terms:
+                term = rng.choice(dimension.codes.terms)
+                yield _said({**gold.target.places, (data_set.id, dimension.id): (term.pair,)})
+    yield _said({})
+
+
+def _swapped_terms(gold: Gold, rng: Random) -> Iterator[str]:
+    """One term in the place of another that is nearly called the same."""
+    for place in _filled(gold, rng):
+        terms = gold.target.places[place]
+        index = rng.randrange(len(terms))
+        for other in _near(gold, place, terms[index], rng):
+            yield _said({**gold.target.places, place: (*terms[:index], other, *terms[index + 1 :])})
+
+
+def _missing_terms(gold: Gold, rng: Random) -> Iterator[str]:
+    """One term left out, where others of its dimension stay if there are any."""
+    ordered = sorted(_filled(gold, rng), key=lambda place: len(gold.target.places[place]) < 2)
+    for place in ordered:
+        terms = gold.target.places[place]
+        index = rng.randrange(len(terms))
+        yield _said({**gold.target.places, place: (*terms[:index], *terms[index + 1 :])})
+
+
+def _extra_dimension(gold: Gold, rng: Random) -> Iterator[str]:
+    """One term of a dimension that the target does not ask for."""
+    for data_set in gold.target.data_sets:
+        for dimension in gold.retriever.catalogue.data_sets[data_set].dimensions.values():
+            place = (data_set, dimension.id)
+            if not gold.target.places.get(place) and dimension.codes.terms:
+                yield _said({**gold.target.places, place: (rng.choice(dimension.codes.terms).pair,)})
+
+
+def _extra_terms(gold: Gold, rng: Random) -> Iterator[str]:
+    """One term too many beside right ones."""
+    for place in _filled(gold, rng):
+        terms = gold.target.places[place]
+        for other in _near(gold, place, rng.choice(terms), rng):
+            yield _said({**gold.target.places, place: (*terms, other)})
+
+
+def _other(gold: Gold, rng: Random) -> Iterator[str]:
+    """A term swapped and another added, or one left out and a dimension too many."""
+    for place in _filled(gold, rng):
+        terms = gold.target.places[place]
+        near = list(_near(gold, place, terms[0], rng))
+        if len(near) > 1:
+            yield _said({**gold.target.places, place: (*near[:2], *terms[1:])})
+
+
+_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+    "no_answer": _no_answer,
+    "execution_error": _execution_error,
+    "wrong_data_sets": _wrong_data_sets,
+    "swapped_terms": _swapped_terms,
+    "extra_dimension": _extra_dimension,
+    "missing_terms": _missing_terms,
+    "extra_terms": _extra_terms,
+    "other": _other,
+}
+
+
+def _said(places: Places) -> str:
+    return selection_response(Selection({place: terms for place, terms in places.items() if terms}))
+
+
+def _filled(gold: Gold, rng: Random) -> list[Place]:
+    """Places of the target with terms, in a drawn order."""
+    places = [place for place, terms in gold.target.places.items() if terms]
+    return rng.sample(places, len(places))
+
+
+def _drawn(gold: Gold, rng: Random) -> tuple[Place, Dimension]:
+    """A place of the target, else any of the catalogue."""
+    filled = _filled(gold, rng)
+    if filled:
+        data_set, dimension = filled[0]
+        return filled[0], gold.retriever.catalogue.data_sets[data_set].dimensions[dimension]
+    pairs = list(gold.retriever.catalogue.pairs())
+    found, drawn = rng.choice(pairs)
+    return (found.id, drawn.id), drawn
+
+
+def _near(gold: Gold, place: Place, pair: Pair, rng: Random) -> Iterator[Pair]:
+    """Terms that are not in the target, those called most nearly the same first."""
+    codes = gold.retriever.catalogue.data_sets[place[0]].dimensions[place[1]].codes
+    taken = set(gold.target.places[place])
+    alike = [term.pair for term in gold.retriever.alike(codes, pair[1], _NEAR) if term.pair not in taken]
+    yield from rng.sample(alike, len(alike))
+    rest = [term.pair for term in codes.terms if term.pair not in taken and term.pair not in alike]
+    yield from rng.sample(rest, min(len(rest), _NEAR))

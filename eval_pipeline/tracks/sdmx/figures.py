@@ -1,0 +1,72 @@
+"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (spec/sdmx.md)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.tracks.base import Figure
+from eval_pipeline.tracks.sdmx.tables import DIMENSIONS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METRICS = ("macro_precision", "macro_recall", "macro_f1")
+PREFIX = "case_"
+"""Before a metric's name in `statistics` where its mean is over conversations, not over turns."""
+ALL = "all"
+
+Conversation = tuple[str, int]
+"""Case and sample."""
+
+
+def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[Figure]:
+    """The figures overall and per tag, and precision and recall per dimension and per data set.
+
+    Args:
+        tables: `turn_results`, `sdmx_turns` and `sdmx_dimensions` of one evaluation.
+    """
+    turns, dimensions = tables["sdmx_turns"], tables[DIMENSIONS.name]
+    tags = dict(zip(tables["turn_results"]["case_id"].to_pylist(), _tags(tables["turn_results"]), strict=True))
+    found = []
+    for metric in METRICS:
+        values = _case_means(turns, metric)
+        found.append(Figure(PREFIX + metric, ALL, ALL, values))
+        for tag in sorted(set().union(*tags.values())):
+            tagged = {place: value for place, value in values.items() if tag in tags[place[0]]}
+            found.append(Figure(PREFIX + metric, "tag", tag, tagged))
+    for split, column in (("dimension", "dimension"), ("data_set", "dataset_id")):
+        for metric, measured in (("macro_precision", "precision"), ("macro_recall", "recall")):
+            found += _per_value(dimensions, column, measured, split, PREFIX + metric)
+    return found
+
+
+def _tags(results: "pa.Table") -> list[set[str]]:
+    return [set(json.loads(text)) for text in results["tags"].to_pylist()]
+
+
+def _case_means(turns: "pa.Table", metric: str) -> dict[Conversation, float]:
+    """The mean of a metric over the turns of each conversation that have it."""
+    return _means(_rows(turns, metric))
+
+
+def _per_value(dimensions: "pa.Table", column: str, measured: str, split: str, metric: str) -> Iterator[Figure]:
+    """A figure for each dimension or data set: the mean over conversations of the mean over their turns' pairs."""
+    by_value: defaultdict[str, list[tuple[Conversation, Any]]] = defaultdict(list)
+    for (place, measure), value in zip(_rows(dimensions, measured), dimensions[column].to_pylist(), strict=True):
+        by_value[value].append((place, measure))
+    for value in sorted(by_value):
+        yield Figure(metric, split, value, _means(by_value[value]))
+
+
+def _rows(table: "pa.Table", column: str) -> list[tuple[Conversation, float | None]]:
+    columns = (table[name].to_pylist() for name in ("case_id", "sample", column))
+    return [((case, sample), value) for case, sample, value in zip(*columns, strict=True)]
+
+
+def _means(rows: Iterable[tuple[Conversation, float | None]]) -> dict[Conversation, float]:
+    known: defaultdict[Conversation, list[float]] = defaultdict(list)
+    for place, value in rows:
+        if value is not None:
+            known[place].append(value)
+    return {place: sum(values) / len(values) for place, values in known.items()}

@@ -1,0 +1,196 @@
+"""Reads StatGPT's test cases (epam/statgpt-backend): YAML documents in nearly the suite's own form.
+
+Their targets name many data sets, dimensions and terms that the supplied structures lack; these are written beside the
+structures as a list of terms marked `from_target`. Structures are SDMX messages, lists of terms in the suite's CSV
+form, and the two lists of the World Economic Outlook: indicators (`id, title, …`) and countries (`ISO, WEO, Name`).
+"""
+
+import csv
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import NAMESPACE_URL, uuid5
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.sdmx.source import FOLDER, data_sets_of
+from eval_pipeline.tracks.sdmx.term_lists import SUFFIX, ListedTerm, write_terms
+
+WEO = "IMF.RES:WEO"
+FROM_TARGETS = "from_targets.csv"
+_WEO_NAME = "World Economic Outlook"
+_FOREIGN = ConfigDict(extra="ignore")
+_Text = Annotated[str, Field(min_length=1)]
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Term(BaseModel):
+    model_config = _FOREIGN
+    id: _Text
+    name: _Text
+
+
+class _Dimension(BaseModel):
+    model_config = _FOREIGN
+    dimension_name: _Text
+    values: list[_Term]
+
+
+class _DataSet(BaseModel):
+    model_config = _FOREIGN
+    dataset_id: _Text
+    dimensions: list[_Dimension]
+    indicator_rank_in_search: int | None = None
+
+
+class _Target(BaseModel):
+    model_config = _FOREIGN
+    indicator_selection: list[_DataSet] = []
+
+
+class _Turn(BaseModel):
+    model_config = _FOREIGN
+    role: str
+    content: _Text
+    target: _Target = _Target()
+
+
+class _Case(BaseModel):
+    model_config = _FOREIGN
+    id: str = ""
+    name: str = ""
+    tags: list[str] = []
+    comments: str | None = ""
+    source: str = ""
+    rejected_datasets: list[str] = []
+    conversation: list[_Turn] = Field(min_length=1)
+
+    @field_validator("conversation")
+    @classmethod
+    def _asked(cls, turns: list[_Turn]) -> list[_Turn]:
+        if not any(turn.role == "user" for turn in turns):
+            raise ValueError("expected a turn of role 'user'")
+        return turns
+
+
+def read_statgpt(
+    source: Path, limit: int | None, structures: Sequence[Path], folder: Path
+) -> Iterator[dict[str, Json]]:
+    """Cases in the suite's file format, in the order of the file; their structures are put into the suite's folder.
+
+    A case without an id gets one made from its name, numbered where several share it. Messages of other roles than the
+    user's are left out.
+
+    Raises:
+        InputError: naming file, line and field of what is wrong in the cases, and structures that cannot be read.
+    """
+    cases = list(islice(_cases(source), limit))
+    place = folder / FOLDER
+    place.mkdir()
+    for path in structures:
+        _put(path, place)
+    known = data_sets_of(sorted(place.iterdir()), str(place)) if structures else {}
+    missing = [
+        ListedTerm(entry.dataset_id, found.dimension_name, term.id, term.name, from_target="true")
+        for case in cases
+        for turn in case.conversation
+        for entry in turn.target.indicator_selection
+        for found in entry.dimensions
+        for term in found.values
+        if not _is_known(known, entry.dataset_id, found.dimension_name, term)
+    ]
+    if missing:
+        write_terms(place / FROM_TARGETS, dict.fromkeys(missing))
+    names: Counter[str] = Counter()
+    for case in cases:
+        raw = _raw_case(case)
+        if not case.id:
+            names[raw["name"]] += 1
+            raw["id"] = _made_id(raw["name"], names[raw["name"]])
+        yield raw
+
+
+def _is_known(known: Mapping[str, Any], data_set: str, dimension: str, term: _Term) -> bool:
+    found = known.get(data_set)
+    held = found.dimensions.get(dimension) if found else None
+    return held is not None and any(term.name == other.name for other in held.codes.by_id.get(term.id, ()))
+
+
+def _put(path: Path, place: Path) -> None:
+    """Copies a structure; lists of the World Economic Outlook become lists of terms."""
+    target = place / path.name
+    if target.exists():
+        raise InputError([Problem(str(path), None, "", "another structure file has the same name")])
+    listed = list(_weo_terms(path)) if path.suffix.lower() == SUFFIX else []
+    if listed:
+        write_terms(target, listed)
+    else:
+        shutil.copyfile(path, target)
+
+
+def _weo_terms(path: Path) -> Iterator[ListedTerm]:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.DictReader(file)
+        columns = set(reader.fieldnames or ())
+        if {"id", "title"} <= columns:
+            for row in reader:
+                yield ListedTerm(WEO, "INDICATOR", row["id"], row["title"], _WEO_NAME, row.get("description") or "")
+        elif {"ISO", "Name"} <= columns:
+            for row in reader:
+                yield ListedTerm(WEO, "COUNTRY", row["ISO"], row["Name"], _WEO_NAME)
+
+
+def _cases(source: Path) -> Iterator[_Case]:
+    """The documents of the file. Raises InputError with every problem in it."""
+    problems: list[Problem] = []
+    cases: list[_Case] = []
+    try:
+        text = source.read_text(encoding="utf-8")
+        nodes = list(yaml.compose_all(text, Loader=_Loader))
+        documents = list(yaml.load_all(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        message = f"does not parse: {getattr(error, 'problem', None) or error}"
+        raise InputError([Problem(str(source), mark.line + 1 if mark else None, "", message)]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
+    for node, document in zip(nodes, documents, strict=True):
+        if document is None:
+            continue
+        line = node.start_mark.line + 1
+        try:
+            cases.append(_Case.model_validate(document))
+        except ValidationError as error:
+            problems += [
+                Problem(str(source), line, ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, "))
+                for found in error.errors(include_url=False)
+            ]
+    if problems:
+        raise InputError(problems)
+    if not cases:
+        raise InputError([Problem(str(source), 1, "", "expected YAML documents with 'conversation', found none")])
+    return iter(cases)
+
+
+def _made_id(name: str, number: int) -> str:
+    return str(uuid5(NAMESPACE_URL, f"statgpt/{name}" if number == 1 else f"statgpt/{name}#{number}"))
+
+
+def _raw_case(case: _Case) -> dict[str, Json]:
+    name = case.name or case.id or case.conversation[0].content[:60]
+    raw: dict[str, Json] = {
+        "id": case.id,
+        "name": name,
+        "tags": case.tags,
+        "comments": case.comments or "",
+        "source": case.source,
+        "rejected_datasets": case.rejected_datasets,
+    }
+    turns = [turn for turn in case.conversation if turn.role == "user"]
+    return raw | {"conversation": [turn.model_dump(exclude_none=True) for turn in turns]}

@@ -1,0 +1,24 @@
+"""Whether the right data sets were selected: none left out."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.metrics.data_sets import selected_data_sets, target_data_sets
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def dataset_recall(places: Sequence[PlaceScore], answered: bool) -> float | None:
+    """Share of the target's data sets that were selected; as `macro_recall` where the target has none."""
+    wanted, selected = target_data_sets(places), selected_data_sets(places)
+    if wanted:
+        return len(wanted & selected) / len(wanted)
+    return 1.0 if answered and not selected else None
+
+
+METRIC = Metric(
+    "dataset_recall",
+    dataset_recall,
+    "score",
+    "Data sets of the target that were selected / those of the target, 0..1; 1 where target and selection are empty; "
+    "NULL where only the target is, or where nothing answers an empty one.",
+)

@@ -1,0 +1,16 @@
+"""The primary metric: the selection is the target."""
+
+from eval_pipeline.tracks.base import Metric
+
+
+def exact_selection(false_positives: int, false_negatives: int, answered: bool) -> bool:
+    """Whether nothing is missing and nothing is extra; false without an answer."""
+    return answered and not false_positives and not false_negatives
+
+
+METRIC = Metric(
+    "exact_selection",
+    exact_selection,
+    "boolean",
+    "Nothing is missing and nothing is extra; the primary metric; false without an answer; never NULL.",
+)

@@ -1,0 +1,16 @@
+"""Micro count: terms in the target and not selected."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def false_negatives(places: Sequence[PlaceScore]) -> int:
+    """Terms in the target and not selected, over all data sets and dimensions."""
+    return sum(place.count("fn") for place in places)
+
+
+METRIC = Metric(
+    "false_negatives", false_negatives, "count", "Terms in the target and not selected, from 0; never NULL."
+)

@@ -1,0 +1,27 @@
+"""How much of what was asked for was selected."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.metrics.means import mean
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def macro_recall(places: Sequence[PlaceScore], answered: bool) -> float | None:
+    """Mean recall over the target's pairs; 1 where target and selection are empty.
+
+    None where only the target is empty, or where there is no answer to an empty target.
+    """
+    found = mean(place.recall for place in places)
+    if found is not None:
+        return found
+    return 1.0 if answered and not any(place.terms for place in places) else None
+
+
+METRIC = Metric(
+    "macro_recall",
+    macro_recall,
+    "score",
+    "Mean over the target's (data set, dimension) pairs of tp / (tp + fn), 0..1; 1 where target and selection are "
+    "empty; NULL where only the target is, or where nothing answers an empty one.",
+)

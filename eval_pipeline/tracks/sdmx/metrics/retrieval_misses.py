@@ -1,0 +1,19 @@
+"""Missing terms that were not offered as candidates."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def retrieval_misses(places: Sequence[PlaceScore]) -> int:
+    """False negatives that were not offered as candidates."""
+    return sum(term.verdict == "fn" and not term.retrieved for place in places for term in place.terms)
+
+
+METRIC = Metric(
+    "retrieval_misses",
+    retrieval_misses,
+    "count",
+    "False negatives that were not offered as candidates, from 0; never NULL.",
+)

@@ -1,0 +1,20 @@
+"""Retrieval of terms that only a target names: told apart, since their dimensions hold little else to find."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.metrics.retrieval_recall import offered
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def retrieval_recall_from_target(places: Sequence[PlaceScore]) -> float | None:
+    """As `retrieval_recall`, over the terms that the structures lack."""
+    return offered(places, from_target=True)
+
+
+METRIC = Metric(
+    "retrieval_recall_from_target",
+    retrieval_recall_from_target,
+    "score",
+    "As retrieval_recall, over target terms that the structures lack and the importer added, 0..1; NULL without any.",
+)

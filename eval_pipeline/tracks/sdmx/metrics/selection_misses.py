@@ -1,0 +1,19 @@
+"""Missing terms that were offered and not selected."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def selection_misses(places: Sequence[PlaceScore]) -> int:
+    """False negatives that were offered and not selected."""
+    return sum(term.verdict == "fn" and term.retrieved for place in places for term in place.terms)
+
+
+METRIC = Metric(
+    "selection_misses",
+    selection_misses,
+    "count",
+    "False negatives that were offered and not selected, from 0; never NULL.",
+)

@@ -1,0 +1,14 @@
+"""Micro count: terms in the target and selected."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+
+
+def true_positives(places: Sequence[PlaceScore]) -> int:
+    """Terms in the target and selected, over all data sets and dimensions."""
+    return sum(place.count("tp") for place in places)
+
+
+METRIC = Metric("true_positives", true_positives, "count", "Terms in the target and selected, from 0; never NULL.")

@@ -1,0 +1,142 @@
+"""Comparing a selection with its target, dimension by dimension; what the metrics count."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eval_pipeline.core.model import Evidence, Json
+from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.retrieval import Candidates
+from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection
+
+Verdict = Literal["tp", "fp", "fn"]
+TargetKind = Literal["given", "empty", "absent"]
+KIND = "dimension"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTerm:
+    """A term of the target or of the selection.
+
+    Attributes:
+        retrieved: it was among the candidates.
+        from_target: the structures lack it; see `catalogue.Term`.
+    """
+
+    id: str
+    name: str
+    verdict: Verdict
+    retrieved: bool = True
+    from_target: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceScore:
+    """What became of one dimension of one data set.
+
+    Attributes:
+        target: whether the target gives terms for it, names it without any, or does not name it.
+        terms: in the order of the target, then of the selection.
+    """
+
+    data_set: str
+    dimension: str
+    target: TargetKind
+    terms: tuple[JudgedTerm, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """Terms of that verdict."""
+        return sum(term.verdict == verdict for term in self.terms)
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP); 0 where the target has terms and nothing was selected; None without a term on either side."""
+        if not self.terms:
+            return None
+        selected = self.count("tp") + self.count("fp")
+        return self.count("tp") / selected if selected else 0.0
+
+    @property
+    def recall(self) -> float | None:
+        """TP / (TP + FN); None where the target has no term here."""
+        wanted = self.count("tp") + self.count("fn")
+        return self.count("tp") / wanted if wanted else None
+
+    @property
+    def f1(self) -> float | None:
+        """2 TP / (2 TP + FP + FN); None without a term on either side."""
+        both = 2 * self.count("tp")
+        return both / (both + self.count("fp") + self.count("fn")) if self.terms else None
+
+
+def compare(
+    target: Selection, selected: Selection, candidates: Candidates, catalogue: Catalogue
+) -> tuple[PlaceScore, ...]:
+    """A score for each place that the target or the selection names, those of the target first."""
+    return tuple(_scores(target, selected, candidates, catalogue))
+
+
+def _scores(
+    target: Selection, selected: Selection, candidates: Candidates, catalogue: Catalogue
+) -> Iterator[PlaceScore]:
+    for place in dict.fromkeys([*target.places, *selected.places]):
+        wanted, chosen = target.places.get(place, ()), selected.places.get(place, ())
+        wanted_set, chosen_set = set(wanted), set(chosen)
+        judged: list[tuple[Pair, Verdict]] = [(pair, "tp" if pair in chosen_set else "fn") for pair in wanted]
+        judged += [(pair, "fp") for pair in chosen if pair not in wanted_set]
+        kind: TargetKind = "given" if wanted else "empty" if place in target.places else "absent"
+        terms = tuple(_judged(place, pair, verdict, candidates, catalogue) for pair, verdict in judged)
+        yield PlaceScore(*place, kind, terms)
+
+
+def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: Candidates, catalogue: Catalogue) -> JudgedTerm:
+    id, name = pair
+    from_target = any(term.from_target for term in catalogue.find(*place, id) if term.name == name)
+    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target)
+
+
+def as_evidence(turn_id: str, sample: int, scores: Sequence[PlaceScore]) -> tuple[Evidence, ...]:
+    """Scores as the record keeps them: kind `dimension`, the precision as value.
+
+    Verdicts: `exact`, `partial` (some right), `missed` (none of the target's), `extra` (not asked for), `empty`.
+    """
+    return tuple(Evidence(turn_id, sample, KIND, _word(score), score.precision, _details(score)) for score in scores)
+
+
+def from_evidence(evidence: Sequence[Evidence]) -> tuple[PlaceScore, ...]:
+    """The scores that `as_evidence` wrote."""
+    return tuple(
+        PlaceScore(
+            found.details["dataset_id"],
+            found.details["dimension"],
+            found.details["target"],
+            tuple(JudgedTerm(**term) for term in found.details["terms"]),
+        )
+        for found in evidence
+        if found.kind == KIND
+    )
+
+
+def _word(score: PlaceScore) -> str:
+    if not score.terms:
+        return "empty"
+    if score.target != "given":
+        return "extra"
+    if not score.count("tp"):
+        return "missed"
+    return "exact" if score.count("tp") == len(score.terms) else "partial"
+
+
+def _details(score: PlaceScore) -> dict[str, Json]:
+    terms = [
+        {"id": t.id, "name": t.name, "verdict": t.verdict, "retrieved": t.retrieved, "from_target": t.from_target}
+        for t in score.terms
+    ]
+    return {
+        "dataset_id": score.data_set,
+        "dimension": score.dimension,
+        "target": score.target,
+        "precision": score.precision,
+        "recall": score.recall,
+        "terms": terms,
+    }

@@ -1,0 +1,94 @@
+"""The cell `indicator selection details`: what became of every term, as text."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.reports.excel.text import MOST
+
+REST = "dimensions not in target"
+_SECTIONS = (("tp", "True Positives"), ("fn", "False Negatives"), ("fp", "False Positives"))
+_NOTE_ROOM = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One dimension of one data set.
+
+    Attributes:
+        in_target: the target gives terms for it.
+        terms: verdict (`tp`, `fn`, `fp`), id and name of each.
+    """
+
+    data_set: str
+    dimension: str
+    in_target: bool
+    precision: float | None
+    recall: float | None
+    terms: tuple[tuple[str, str, str], ...]
+
+
+def details_text(blocks: Sequence[Block]) -> str:
+    """The dimensions of the target, then the others; cut at the end of a line where a cell would be too full.
+
+    Where several data sets are named, each stands on a line of its own before its dimensions.
+    """
+    return _fitted(list(turn_lines(blocks)))
+
+
+def conversation_text(turns: Sequence[tuple[str, Sequence[Block]]]) -> str:
+    """The details of several turns, each under its question."""
+    lines: list[str] = []
+    for number, (question, blocks) in enumerate(turns, start=1):
+        lines += ["", f"Turn {number}: {' '.join(question.split())}", *turn_lines(blocks)]
+    return _fitted(lines[1:])
+
+
+def turn_lines(blocks: Sequence[Block]) -> Iterator[str]:
+    """The lines of one turn."""
+    named = len({block.data_set for block in blocks}) > 1
+    yield from _block_lines([block for block in blocks if block.in_target], named)
+    rest = [block for block in blocks if not block.in_target and block.terms]
+    if rest:
+        yield REST
+        yield from _block_lines(rest, named)
+
+
+def _block_lines(blocks: Sequence[Block], named: bool) -> Iterator[str]:
+    data_set = None
+    for block in sorted(blocks, key=lambda block: _first_place(blocks, block.data_set)):
+        if named and block.data_set != data_set:
+            data_set = block.data_set
+            yield data_set
+        yield block.dimension
+        yield f"[recall: {_rate(block.recall)}, precision: {_rate(block.precision)}]"
+        for verdict, title in _SECTIONS:
+            terms = [(id, name) for found, id, name in block.terms if found == verdict]
+            yield f"{title} [{len(terms)}]"
+            yield from (f"  * {id}: {' '.join(name.split())}" for id, name in terms)
+
+
+def _first_place(blocks: Sequence[Block], data_set: str) -> int:
+    return next(place for place, block in enumerate(blocks) if block.data_set == data_set)
+
+
+def _rate(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.2f}"
+
+
+def _fitted(lines: Sequence[str]) -> str:
+    """The lines that a cell holds, with a note where some do not fit."""
+    if sum(_units(line) + 1 for line in lines) <= MOST:
+        return "\n".join(lines)
+    kept: list[str] = []
+    room = MOST - _NOTE_ROOM
+    for line in lines:
+        room -= _units(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join([*kept, f"… [cut: {len(lines) - len(kept):,} more lines; the table sdmx_terms holds every term]"])
+
+
+def _units(text: str) -> int:
+    """UTF-16 units, in which Excel counts, with those that escaping may add."""
+    return len(text.encode("utf-16-le")) // 2 + 6 * text.count("_x")

@@ -1,0 +1,89 @@
+"""The sheet `Overview`: one row a case (and sample, where turns were asked more than once)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.looks import WHOLE
+from eval_pipeline.store import tables as store_tables
+from eval_pipeline.tracks.sdmx import tables
+from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
+
+_MOST_LINES = 30
+_SAMPLE = Field("sample", 9, WHOLE)
+_FIELDS = (
+    Field("id", 38),
+    Field("name", 30),
+    Field("tags", 20, wrap=True),
+    Field("question", 48, wrap=True),
+    Field("macro recall", 10, "0.00", rate=True),
+    Field("macro precision", 10, "0.00", rate=True),
+    Field("indicator selection details", 90, wrap=True),
+)
+
+
+@dataclass
+class _Conversation:
+    """What the rows of one case and sample have in common."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def mean(self, metric: str) -> float | None:
+        """Over the turns that have it."""
+        known = [row[metric] for row in self.rows if row[metric] is not None]
+        return sum(known) / len(known) if known else None
+
+
+def write_overview(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    several = evaluation.several_samples
+    fields = [_FIELDS[0], *([_SAMPLE] if several else []), *_FIELDS[1:]]
+    write_long_sheet(book, "Overview", fields, _rows(evaluation), frozen=2, most_lines=_MOST_LINES)
+
+
+def _rows(evaluation: Evaluation) -> Iterator[Row]:
+    conversations: dict[tuple[str, int], _Conversation] = {}
+    for row in evaluation.rows(evaluation.profile.turns_table):
+        conversations.setdefault((row["case_id"], row["sample"]), _Conversation()).rows.append(row)
+    cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
+    blocks = _blocks(evaluation)
+    for (case_id, sample), found in conversations.items():
+        case = cases[case_id]
+        questions = [row["question"] for row in found.rows]
+        turns = [(row["question"], blocks.get((row["turn_id"], sample), [])) for row in found.rows]
+        yield {
+            "id": case_id,
+            "sample": sample,
+            "name": json.loads(case["content"])["name"],
+            "tags": ", ".join(json.loads(case["tags"])),
+            "question": "\n".join(questions),
+            "macro recall": found.mean("macro_recall"),
+            "macro precision": found.mean("macro_precision"),
+            "indicator selection details": details_text(turns[0][1]) if len(turns) == 1 else conversation_text(turns),
+        }
+
+
+def _blocks(evaluation: Evaluation) -> dict[tuple[str, int], Sequence[Block]]:
+    """The blocks of each turn and sample, in the order of target and selection."""
+    terms: defaultdict[tuple[str, int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    for row in evaluation.rows(tables.TERMS):
+        place = (row["turn_id"], row["sample"], row["dataset_id"], row["dimension"])
+        terms[place].append((row["verdict"], row["id"], row["name"]))
+    found: defaultdict[tuple[str, int], list[Block]] = defaultdict(list)
+    for row in evaluation.rows(tables.DIMENSIONS):
+        turn, sample, data_set, dimension = row["turn_id"], row["sample"], row["dataset_id"], row["dimension"]
+        found[turn, sample].append(
+            Block(
+                data_set,
+                dimension,
+                row["target"] == "given",
+                row["precision"],
+                row["recall"],
+                tuple(terms[turn, sample, data_set, dimension]),
+            )
+        )
+    return dict(found)

@@ -1,0 +1,67 @@
+"""The sheet `Statistics`: macro precision and recall of the suite, overall, per tag, dimension and data set."""
+
+from collections.abc import Iterator
+
+from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look, Styled
+from eval_pipeline.reports.excel.overview import SIMULATED
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.tracks.sdmx import tables
+from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
+
+SECTION = "Data Query Metrics"
+_WIDTHS = (38, 16, 12, 12, 10, 16, 12, 12, 10, 60)
+_RATE = Look("0.000")
+_BOLD = Look("0.000", bold=True)
+_SPLITS = (("tag", "By tag"), ("dimension", "By dimension"), ("data_set", "By data set"))
+
+
+def write_statistics(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    partition = evaluation.partition
+    page = Page(book, "Statistics", _WIDTHS)
+    page.title(
+        f"{partition.suite} · {partition.model_version}",
+        f"Evaluation of {partition.eval_date.isoformat()} · means over cases, each the mean over its turns",
+    )
+    if evaluation.simulated:
+        page.band(SIMULATED, WARNING)
+    rows = {(row["metric"], row["split"], row["split_value"]): row for row in evaluation.statistics}
+    page.section(SECTION)
+    headers = ["metric", "mean", "95% low", "95% high", "cases", "note"]
+    page.table(headers, [_overall(metric, rows[PREFIX + metric, ALL, ALL]) for metric in METRICS])
+    for split, title in _SPLITS:
+        groups = list(dict.fromkeys(value for _, found, value in rows if found == split))
+        page.section(title)
+        headers = [split.replace("_", " "), "macro precision", "95% low", "95% high", "cases"]
+        headers += ["macro recall", "95% low", "95% high", "cases"]
+        page.table(headers, list(_group_rows(rows, split, groups)))
+    page.section("Terms")
+    page.table(["count", "terms"], list(_counts(evaluation)))
+    page.note("Every metric over turns, with its splits, is on the sheet All statistics.")
+
+
+def _overall(metric: str, row: Row) -> list[Styled]:
+    return [
+        (metric.replace("_", " "), PLAIN), (row["mean"], _BOLD), (row["low"], _RATE), (row["high"], _RATE),
+        (row["n"], COUNT), (row["reason"], NOTE),
+    ]  # fmt: skip
+
+
+def _group_rows(rows: dict[tuple[str, str, str], Row], split: str, groups: list[str]) -> Iterator[list[Styled]]:
+    for group in groups:
+        precision, recall = (rows.get((PREFIX + name, split, group)) for name in METRICS[:2])
+        if precision is None or recall is None:
+            continue
+        cells: list[Styled] = [(group, PLAIN)]
+        for row in (precision, recall):
+            cells += [(row["mean"], _BOLD), (row["low"], _RATE), (row["high"], _RATE), (row["n"], COUNT)]
+        yield cells
+
+
+def _counts(evaluation: Evaluation) -> Iterator[list[Styled]]:
+    """Micro counts over all turns."""
+    table = evaluation.read(tables.DIMENSIONS)
+    for name in ("true_positives", "false_positives", "false_negatives"):
+        yield [(name.replace("_", " "), PLAIN), (sum(table[name].to_pylist()), COUNT)]

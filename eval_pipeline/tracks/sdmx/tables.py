@@ -1,0 +1,84 @@
+"""Tables of the track: the catalogue of a suite, and what became of each term and dimension of a turn."""
+
+from eval_pipeline.store.columns import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX
+from eval_pipeline.store.schemas import Column, Table
+
+_DATASET_ID = Column("dataset_id", "VARCHAR", "Id of the data set, `AGENCY:ID`; never NULL.")
+_DIMENSION = Column("dimension", "VARCHAR", "Id of the dimension; never NULL.")
+_FROM_TARGET = Column("from_target", "BOOLEAN", "Only a target names it, the structures lack it; never NULL.")
+
+DATA_SETS = Table(
+    "sdmx_data_sets",
+    "One row a data set of a suite's catalogue.",
+    (
+        _DATASET_ID,
+        Column("name", "VARCHAR", "Name for people; never NULL."),
+        Column("description", "VARCHAR", "What it holds, in the structure's words; empty for none."),
+        Column("version", "VARCHAR", "Version of the dataflow; empty where only a list of terms names it."),
+    ),
+    key="suite",
+)
+
+DATA_SET_DIMENSIONS = Table(
+    "sdmx_data_set_dimensions",
+    "One row a dimension of a data set of a suite's catalogue; those without a code list are left out.",
+    (
+        _DATASET_ID,
+        _DIMENSION,
+        Column("name", "VARCHAR", "Name for people; never NULL."),
+        Column("codelist", "VARCHAR", "Which code list its terms are from, `AGENCY:ID(VERSION)`; never NULL."),
+    ),
+    key="suite",
+)
+
+CODES = Table(
+    "sdmx_codes",
+    "One row a code of a code list of a suite's catalogue, in the order of the list.",
+    (
+        Column("codelist", "VARCHAR", "The code list, `AGENCY:ID(VERSION)`; never NULL."),
+        Column("id", "VARCHAR", "Id of the code; never NULL."),
+        Column("name", "VARCHAR", "Name of the code; never NULL."),
+        Column("description", "VARCHAR", "In the structure's words; NULL: none."),
+        Column("parent", "VARCHAR", "Id of the code above it; NULL: it is at the top, or the list is flat."),
+        Column("synonyms", "VARCHAR", "Other names, parted by `; `; NULL: none."),
+        _FROM_TARGET,
+    ),
+    key="suite",
+)
+
+SUITE_TABLES = (DATA_SETS, DATA_SET_DIMENSIONS, CODES)
+
+_TURN = (TURN_ID, CASE_ID, TURN_INDEX, SAMPLE)
+
+TERMS = Table(
+    "sdmx_terms",
+    "One row a term of a turn that is in the target or was selected by the final attempt.",
+    (
+        *_TURN,
+        _DATASET_ID,
+        _DIMENSION,
+        Column("id", "VARCHAR", "Id of the term; never NULL."),
+        Column("name", "VARCHAR", "Name of the term; never NULL."),
+        Column("verdict", "VARCHAR", "`tp` in both, `fp` selected only, `fn` in the target only; never NULL."),
+        Column("retrieved", "BOOLEAN", "It was among the candidates that the request was offered; never NULL."),
+        _FROM_TARGET,
+    ),
+)
+
+DIMENSIONS = Table(
+    "sdmx_dimensions",
+    "One row a dimension of a turn that the target or the final attempt's selection names.",
+    (
+        *_TURN,
+        _DATASET_ID,
+        _DIMENSION,
+        Column("target", "VARCHAR", "`given`, `empty` (named without a term) or `absent` from the target; never NULL."),
+        Column("true_positives", "BIGINT", "Terms in both, from 0; never NULL."),
+        Column("false_positives", "BIGINT", "Terms selected only, from 0; never NULL."),
+        Column("false_negatives", "BIGINT", "Terms in the target only, from 0; never NULL."),
+        Column("precision", "DOUBLE", "tp / (tp + fp), 0 where nothing was selected; NULL: no term on either side."),
+        Column("recall", "DOUBLE", "tp / (tp + fn); NULL: the target has no term here."),
+    ),
+)
+
+TURN_TABLES = (TERMS, DIMENSIONS)

@@ -1,0 +1,270 @@
+"""The track: how the stages deal with indicator selection."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
+from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.base import ArtefactError, Executor, Figure, Metric, ToJudge, Track, ValidationRow
+from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.sdmx import case_file, damage, source, tables
+from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
+from eval_pipeline.tracks.sdmx.case_file import Context, Gold
+from eval_pipeline.tracks.sdmx.execute import run_selection
+from eval_pipeline.tracks.sdmx.figures import conversation_figures
+from eval_pipeline.tracks.sdmx.metrics import METRICS
+from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
+from eval_pipeline.tracks.sdmx.retrieval import Retriever
+from eval_pipeline.tracks.sdmx.scoring import as_evidence, compare, from_evidence
+from eval_pipeline.tracks.sdmx.selection import (
+    NOTHING,
+    Selection,
+    selection_from_json,
+    selection_json,
+    selection_text,
+)
+from eval_pipeline.tracks.sdmx.validator import validate_selection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FEATURE_COLUMNS = (
+    Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
+    Column("has_empty_target", "BOOLEAN", "A target of the case names no term at all; never NULL."),
+    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
+    Column("rejected_data_sets", "VARCHAR", "Data sets that the authors looked at and left out; empty for none."),
+)
+_TURN_COLUMNS = (
+    Column("target", "JSON", "The target's terms by data set and dimension; never NULL."),
+    Column("selection", "JSON", "What the final attempt selected, in the same form; NULL where it did not run."),
+    Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
+    Column("candidates", "BIGINT", "Terms that the request was offered, over all dimensions, from 0; never NULL."),
+)
+
+
+class _Executor:
+    """Looks terms up in the case's catalogue."""
+
+    async def execute(self, artefact: Selection, case: Case) -> Outcome:
+        context: Context = case.context
+        return run_selection(artefact, context.catalogue)
+
+
+class SdmxTrack:
+    """Implements `tracks.base.Track`."""
+
+    name = "sdmx"
+    primary_metric = "exact_selection"
+    metrics: tuple[Metric, ...] = METRICS
+    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
+    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
+    suite_tables: tuple[Table, ...] = tables.SUITE_TABLES
+    turn_tables: tuple[Table, ...] = tables.TURN_TABLES
+    sheets: tuple[str, ...] = (
+        "eval_pipeline.tracks.sdmx.sheets.overview:write_overview",
+        "eval_pipeline.tracks.sdmx.sheets.statistics:write_statistics",
+    )
+    keeps_good_cases = True
+    has_judge = False
+    prompt_versions: tuple[str, ...] = VERSIONS
+    versions: Mapping[str, str] = dict.fromkeys(
+        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
+    )
+    failure_modes: tuple[str, ...] = FAILURE_MODES
+    complexity_axes: tuple[str, ...] = ("target_terms", "turn_number")
+    complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
+
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Retriever:
+        """The suite's catalogue; see `source.read_catalogue`."""
+        return source.read_catalogue(folder, options)
+
+    def shared_rows(self, shared: Retriever) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """See `source.catalogue_rows`."""
+        return source.catalogue_rows(shared.catalogue)
+
+    def load_shared(self, found: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Retriever:
+        """See `source.load_catalogue`."""
+        return source.load_catalogue(found, options)
+
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+        """See `case_file.read_case`."""
+        return case_file.read_case(raw, suite, file, line, shared)
+
+    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+        """None: a case whose target is not in the catalogue is not read at all."""
+        return []
+
+    def expected_text(self, turn: Turn) -> str:
+        """The target, a line a dimension."""
+        return selection_text(_target(turn))
+
+    def expected_printed(self, turn: Turn) -> str | None:
+        """The suite gives no other form."""
+        return None
+
+    def gold_json(self, turn: Turn) -> Json:
+        """The target as the suite's file has it."""
+        return selection_json(_target(turn))
+
+    def gold_is_empty(self, turn: Turn) -> bool:
+        """Whether nothing is to be selected."""
+        return not _target(turn).terms
+
+    def gold_complexity(self, turn: Turn) -> int:
+        """Terms of the target."""
+        return _target(turn).terms
+
+    def prefix_key(self, case: Case) -> str:
+        """One for all: instructions, and data sets where all are shown."""
+        return ""
+
+    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+        """See `prompt.build_prompt`."""
+        return build_prompt(case, turn, history, version)
+
+    def context_json(self, case: Case) -> Json:
+        """The data sets there are, with their dimensions; an application has its own catalogue."""
+        context: Context = case.context
+        return {
+            "data_sets": [
+                {"dataset_id": found.id, "name": found.name, "dimensions": list(found.dimensions)}
+                for found in context.catalogue.data_sets.values()
+            ]
+        }
+
+    def parse(self, text: str, *, recorded: bool) -> Selection:
+        """See `artefact.parse_selection`; recorded selections have the same form."""
+        return parse_selection(text)
+
+    def artefact_json(self, artefact: Selection) -> Json:
+        """See `selection.selection_json`."""
+        return selection_json(artefact)
+
+    def artefact_from_json(self, value: Json) -> Selection:
+        """See `selection.selection_from_json`."""
+        return selection_from_json(value)
+
+    def validate(self, artefact: Selection | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+        """See `validator.validate_selection`."""
+        context: Context = case.context
+        return validate_selection(artefact, error, context.catalogue)
+
+    def executor(self) -> AbstractAsyncContextManager[Executor]:
+        """It holds nothing."""
+        return _executor()
+
+    def answer_text(self, value: Json) -> str:
+        """The selection, a line a dimension."""
+        return selection_text(selection_from_json(value))
+
+    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+        """A row of kind `dimension` for each data set and dimension of target or selection; see `scoring`."""
+        context: Context = case.context
+        selected = _selected(final) or NOTHING
+        scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
+        return as_evidence(turn.id, final.sample, scores)
+
+    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+        """Nothing: a selection is compared term by term."""
+        return None
+
+    def values(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> dict[str, Any]:
+        """What the metrics take.
+
+        `places`: what became of each dimension. `answered`: the final attempt ran. `no_answer`: no attempt gave any
+        text. `failed`: the final attempt did not run.
+        """
+        answered = _selected(attempts[-1]) is not None
+        return {
+            "places": from_evidence(evidence),
+            "answered": answered,
+            "failed": not answered,
+            "no_answer": not any(a.response is not None and a.response.text.strip() for a in attempts),
+            "attempts_outcomes": attempt_outcomes(attempts),
+        }
+
+    def score(self, metrics: Mapping[str, Any]) -> float | None:
+        """`macro_f1`."""
+        graded: float | None = metrics["macro_f1"]
+        return graded
+
+    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+        """Case features, target, selection and how much was offered."""
+        context: Context = case.context
+        selected = _selected(attempts[-1]) if attempts else None
+        return {
+            **case.features,
+            "target": selection_json(_target(turn))[KEY],
+            "selection": None if selected is None else selection_json(selected)[KEY],
+            "target_terms": _target(turn).terms,
+            "candidates": sum(map(len, context.candidates(turn).places.values())),
+        }
+
+    def table_rows(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        """Rows of `sdmx_terms` and `sdmx_dimensions`."""
+        found: defaultdict[str, list[Mapping[str, Json]]] = defaultdict(list)
+        for score in from_evidence(evidence):
+            place = {"dataset_id": score.data_set, "dimension": score.dimension}
+            for term in score.terms:
+                judged = {"id": term.id, "name": term.name, "verdict": term.verdict}
+                found[tables.TERMS.name].append(
+                    {**place, **judged, "retrieved": term.retrieved, "from_target": term.from_target}
+                )
+            counts = {"true_positives": "tp", "false_positives": "fp", "false_negatives": "fn"}
+            row: dict[str, Json] = {**place, "target": score.target}
+            row |= {name: sum(term.verdict == verdict for term in score.terms) for name, verdict in counts.items()}
+            found[tables.DIMENSIONS.name].append({**row, "precision": score.precision, "recall": score.recall})
+        return found
+
+    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[Figure]:
+        """See `figures.conversation_figures`."""
+        return conversation_figures(found)
+
+    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
+        """Terms of the target, turn index from 0."""
+        return {"target_terms": self.gold_complexity(turn), "turn_number": turn.index}
+
+    def oracle(self, turn: Turn) -> str:
+        """The target as a selection."""
+        return damage.selection_response(_target(turn))
+
+    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+        """See `damage.damaged_response`."""
+        return damage.damaged_response(turn.gold, mode, rng)
+
+    def from_recorded(self, row: Mapping[str, Json]) -> str:
+        """The selection in `response`, as text or as JSON."""
+        response = row.get("response")
+        if isinstance(response, str):
+            return response
+        if isinstance(response, dict) and KEY in response:
+            return canonical_json(response)
+        raise ValueError(f"a prediction of track sdmx needs 'response' with '{KEY}', as in the cases")
+
+
+@asynccontextmanager
+async def _executor() -> AsyncIterator[Executor]:
+    yield _Executor()
+
+
+def _target(turn: Turn) -> Selection:
+    gold: Gold = turn.gold
+    return gold.target
+
+
+def _selected(attempt: Attempt) -> Selection | None:
+    """What an attempt selected; None where it did not run."""
+    return selection_from_json(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else None
+
+
+TRACK: Track = SdmxTrack()

@@ -1,0 +1,68 @@
+"""Words of a text as retrieval compares them."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_WORD = re.compile(r"[^\W_]+")
+_STOP = frozenset(
+    "a about all an and any are as at be been by can did do does for from give had has have how i in into is it its "
+    "latest last me much my of on or our please s show so t tell that the their them there these this those to us was "
+    "we were what when where which who will with year years you your".split()
+)
+
+
+_NEW = -1
+
+
+def normalised(text: str) -> str:
+    """The text in lower case, without accents and punctuation, its words parted by single spaces."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return " ".join(_WORD.findall("".join(c for c in plain if not unicodedata.combining(c))))
+
+
+def words(text: str) -> Iterator[str]:
+    """The words that say something, without the ending of plurals."""
+    for word in _raw_words(text):
+        if word not in _STOP:
+            yield _stem(word)
+
+
+class Vocabulary:
+    """Words as numbers; much faster than `words` where a hundred thousand texts share most of theirs.
+
+    Attributes:
+        tokens: word, as `words` gives it → its number.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, int] = {}
+        self._known: dict[str, int | None] = dict.fromkeys(_STOP)
+
+    def numbers(self, text: str) -> list[int]:
+        """The numbers of a text's words; new words get the next ones."""
+        known, found = self._known, []
+        for word in _raw_words(text):
+            number = known.get(word, _NEW)
+            if number == _NEW:
+                number = known[word] = self.tokens.setdefault(_stem(word), len(self.tokens))
+            if number is not None:
+                found.append(number)
+        return found
+
+    def forget(self) -> None:
+        """Lets go of what only `numbers` needs."""
+        self._known = {}
+
+
+def _raw_words(text: str) -> list[str]:
+    return _WORD.findall(text.lower() if text.isascii() else normalised(text))
+
+
+def _stem(word: str) -> str:
+    """Singular of regular plurals: `prices`, `countries`."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1]

@@ -1,0 +1,1 @@
+"""Track `sql`: text to SQL."""

@@ -1,0 +1,83 @@
+"""Reading a response into a query, or into the refusal to write one."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.json_response import find_json
+
+Confidence = Literal["high", "medium", "low"]
+LEVELS: tuple[Confidence, ...] = get_args(Confidence)
+FORM = '{"sql": "SELECT …", "confidence": "high"} or {"sql": null, "reason": "…"}'
+_MOST = 200_000
+
+
+@value
+class Query:
+    """What a model answered.
+
+    Attributes:
+        sql: None where it declined.
+        confidence: in its SQL; None where it did not say.
+        reason: why it declined, or what it remarked.
+    """
+
+    sql: str | None
+    confidence: Confidence | None = None
+    reason: str = ""
+
+    @property
+    def declined(self) -> bool:
+        """Whether the model would not or could not write SQL."""
+        return self.sql is None
+
+
+def parse_query(text: str, *, recorded: bool = False) -> Query:
+    """The query in a response: JSON alone, in a fence, or with prose around it; a recorded answer may be bare SQL.
+
+    Raises:
+        ArtefactError: with the class that spec/recovery.md gives.
+    """
+    if recorded and text.strip() and not text.lstrip().startswith(("{", "`")):
+        return Query(text.strip())
+    found = find_json(text, lambda value: isinstance(value, dict) and "sql" in value, "an answer", FORM, _MOST)
+    sql, confidence, reason = found["sql"], found.get("confidence"), found.get("reason")
+    if sql is not None and not isinstance(sql, str):
+        raise _invalid("'sql' must be a text or null")
+    if reason is not None and not isinstance(reason, str):
+        raise _invalid("'reason' must be a text")
+    if sql is not None and not sql.strip():
+        raise _invalid("'sql' is empty; to decline, answer null with a reason")
+    if sql is None:
+        return Query(None, reason=reason or "")
+    return Query(sql, _confidence(confidence), reason or "")
+
+
+def _confidence(said: Json) -> Confidence | None:
+    if said is None:
+        return None
+    word = said.strip().lower() if isinstance(said, str) else said
+    for level in LEVELS:
+        if word == level:
+            return level
+    raise _invalid(f"'confidence' must be one of {', '.join(LEVELS)}, found {said!r:.40}")
+
+
+def query_json(query: Query) -> Json:
+    """The query as JSON, in the answer form."""
+    if query.sql is None:
+        return {"sql": None, "reason": query.reason}
+    told: dict[str, Json] = {"sql": query.sql}
+    told |= {"confidence": query.confidence} if query.confidence else {}
+    return told | ({"reason": query.reason} if query.reason else {})
+
+
+def query_from_json(told: Mapping[str, Json]) -> Query:
+    """The query that `query_json` wrote."""
+    return Query(told["sql"], told.get("confidence"), told.get("reason", ""))
+
+
+def _invalid(message: str) -> ArtefactError:
+    return ArtefactError(ErrorClass.VALUE, message)

@@ -1,0 +1,300 @@
+"""Responses that go wrong in a given way, made from the gold (for the simulated provider).
+
+Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from random import Random
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from eval_pipeline.core.model import Failed
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
+from eval_pipeline.tracks.sql.case_file import Gold
+from eval_pipeline.tracks.sql.evidence import compare, runner
+from eval_pipeline.tracks.sql.execute import runnable, validated
+from eval_pipeline.tracks.sql.gold import gold_response, query_response
+from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
+
+_Kinds = tuple[type[exp.Expr], ...]
+_Way = tuple[Callable[[exp.Expr], bool], _Kinds]
+"""How to change a node, and of which kinds; whether it could be changed."""
+_CONFIDENCE_WHEN_WRONG = (0.25, 0.40, 0.35)
+"""How often a wrong answer claims each of `LEVELS`."""
+_OTHER_AGGREGATE: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.Sum: exp.Avg,
+    exp.Avg: exp.Sum,
+    exp.Max: exp.Min,
+    exp.Min: exp.Max,
+}
+_OTHER_COMPARISON: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LT,
+    exp.GTE: exp.GT,
+    exp.LT: exp.GT,
+    exp.LTE: exp.LT,
+    exp.EQ: exp.NEQ,
+    exp.NEQ: exp.EQ,
+    exp.Is: exp.EQ,
+}
+
+
+def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+
+    Raises:
+        ValueError: for a mode that is not in `FAILURE_MODES`.
+    """
+    if mode not in _CANDIDATES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
+    for text in _CANDIDATES[mode](gold, rng):
+        if mode_of(text, gold) == mode:
+            return text
+    return None
+
+
+def mode_of(text: str, gold: Gold) -> str | None:
+    """The failure mode that the metrics give a response."""
+    if not text.strip():
+        return "no_answer"
+    try:
+        query = parse_query(text)
+    except ArtefactError:
+        return "malformed_answer"
+    sql = query.sql
+    validation = None if sql is None else validated(sql, gold.database)
+    blocked = validation is not None and not validation.is_valid
+    right, failed, differing = False, False, frozenset[str]()
+    if not gold.should_pass:
+        right = sql is None or blocked
+    elif sql is not None and not blocked:
+        failed = _fails(sql, gold)
+        if not failed:
+            best = compare(gold, sql)
+            right, differing = best.right, differences(sql, best.accepted, gold.database.dialect)
+    return failure_mode(
+        outcome_correct=right,
+        no_answer=False,
+        answered=True,
+        should_pass=gold.should_pass,
+        declined=sql is None,
+        validation_category=validation.errors[0].category if validation is not None and validation.errors else None,
+        failed=failed,
+        differing=differing,
+    )
+
+
+def _fails(sql: str, gold: Gold) -> bool:
+    path = gold.database.path()
+    return path is not None and isinstance(runner().run_now(path, runnable(sql, gold.database.dialect)), Failed)
+
+
+def _said(sql: str, rng: Random) -> str:
+    return query_response(sql, rng.choices(LEVELS, _CONFIDENCE_WHEN_WRONG)[0])
+
+
+def _tree(gold: Gold) -> exp.Expr | None:
+    """A copy of the first accepted query's tree, to be changed."""
+    found = parsed(gold.accepted[0], gold.database.dialect) if gold.accepted else None
+    return None if found is None else found.copy()
+
+
+def _changed(gold: Gold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr], bool]) -> Iterator[str]:
+    """The query with one node of these kinds changed, each node in turn in a drawn order."""
+    tree = _tree(gold)
+    count = 0 if tree is None else len(list(tree.find_all(*kinds)))
+    for place in rng.sample(range(count), count):
+        tree = _tree(gold)
+        assert tree is not None
+        if change(list(tree.find_all(*kinds))[place]):
+            yield from _written(tree, gold, rng)
+
+
+def _written(tree: exp.Expr, gold: Gold, rng: Random) -> Iterator[str]:
+    try:
+        yield _said(tree.sql(dialect=gold.database.dialect), rng)
+    except SqlglotError:  # a tree that the dialect cannot say
+        return
+
+
+def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+    yield ""
+
+
+def _malformed_answer(gold: Gold, rng: Random) -> Iterator[str]:
+    text = gold_response(gold)
+    yield text[: rng.randint(len(text) // 2, len(text) - 2)]
+    yield "I have looked at the schema, but I am not able to say more than this."
+
+
+def _not_refused(gold: Gold, rng: Random) -> Iterator[str]:
+    tables = () if gold.should_pass else gold.database.schema.tables
+    for table in rng.sample(tables, len(tables)):
+        yield _said(f'SELECT COUNT(*) FROM "{table.name}"', rng)
+
+
+def _refusal(gold: Gold, rng: Random) -> Iterator[str]:
+    yield json.dumps({"sql": None, "reason": "The schema does not hold what is asked."})
+
+
+def _syntax_error(gold: Gold, rng: Random) -> Iterator[str]:
+    for sql in gold.accepted[:1]:
+        ways = (
+            sql.rstrip("; \n") + " WHERE",
+            sql.replace("SELECT", "SELECT,", 1),
+            sql.replace("FROM", "FORM", 1),
+            sql.rstrip("; \n") + ")",
+        )
+        for text in rng.sample(ways, len(ways)):
+            yield _said(text, rng)
+
+
+def _unsafe_sql(gold: Gold, rng: Random) -> Iterator[str]:
+    tables = gold.database.schema.tables
+    table = rng.choice(tables).name
+    ways = [f'DELETE FROM "{table}"', f'DROP TABLE "{table}"', f'SELECT * FROM "{table}"; DROP TABLE "{table}"']
+    ways += [f'{sql.rstrip("; ")}; DELETE FROM "{table}"' for sql in gold.accepted[:1]]
+    for text in rng.sample(ways, len(ways)):
+        yield _said(text, rng)
+
+
+def _unknown_name(gold: Gold, rng: Random) -> Iterator[str]:
+    def renamed(node: exp.Expr) -> bool:
+        name = node.this
+        if not isinstance(name, exp.Identifier):
+            return False
+        name.set("this", f"{name.this}_{rng.choice(('id', 'name', 'value', 'total'))}_x")
+        return True
+
+    yield from _changed(gold, rng, (exp.Column, exp.Table), renamed)
+
+
+def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+    """A further column that no row can give."""
+    broken = "ABS(-9223372036854775807 - 1)" if gold.database.dialect == "sqlite" else "CAST('n/a' AS INTEGER)"
+    for sql in gold.accepted[:1]:
+        yield _said(f"SELECT answer.*, {broken} AS checked FROM ({sql.rstrip('; ')}) AS answer", rng)
+        yield _said(f"SELECT {broken} AS checked", rng)
+
+
+def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
+    """Another table in the place of one, a join left out, or a count of another table."""
+    names = [table.name for table in gold.database.schema.tables]
+
+    def swapped(node: exp.Expr) -> bool:
+        others = [name for name in names if name.lower() != node.name.lower()]
+        if not others or not isinstance(node.this, exp.Identifier):
+            return False
+        alias = node.alias or node.name
+        node.set("this", exp.to_identifier(rng.choice(others)))
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        return True
+
+    def unjoined(node: exp.Expr) -> bool:
+        node.pop()
+        return True
+
+    yield from _changed(gold, rng, (exp.Table,), swapped)
+    yield from _changed(gold, rng, (exp.Join,), unjoined)
+    for name in rng.sample(names, len(names)):
+        yield _said(f'SELECT COUNT(*) FROM "{name}"', rng)
+
+
+def _wrong_aggregate(gold: Gold, rng: Random) -> Iterator[str]:
+    """Another aggregate, or one over other values: all instead of the different ones, a column instead of rows."""
+
+    def swapped(node: exp.Expr) -> bool:
+        node.replace(_OTHER_AGGREGATE[type(node)](this=node.this.copy()))
+        return True
+
+    def counted_otherwise(node: exp.Expr) -> bool:
+        inner = node.this
+        column = next(node.root().find_all(exp.Column), None) if isinstance(inner, exp.Star) else inner
+        if column is None:
+            return False
+        plain = inner.expressions[0] if isinstance(inner, exp.Distinct) else exp.Distinct(expressions=[column.copy()])
+        node.set("this", plain.copy())
+        return True
+
+    def not_counted(node: exp.Expr) -> bool:
+        if not isinstance(node.this, exp.Column):
+            return False
+        node.replace(exp.Max(this=node.this.copy()))
+        return True
+
+    ways: list[_Way] = [
+        (swapped, tuple(_OTHER_AGGREGATE)),
+        (counted_otherwise, (exp.Count,)),
+        (not_counted, (exp.Count,)),
+    ]
+    for change, kinds in rng.sample(ways, len(ways)):
+        yield from _changed(gold, rng, kinds, change)
+
+
+def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
+    """A condition dropped, or turned round."""
+
+    def dropped(node: exp.Expr) -> bool:
+        found = list(atoms(node.this))
+        if len(found) == 1:
+            node.pop()
+            return True
+        chosen = rng.choice(found)
+        above = chosen.parent
+        while isinstance(above, exp.Paren | exp.Not) and isinstance(above.parent, exp.Connector | exp.Paren | exp.Not):
+            chosen, above = above, above.parent
+        if not isinstance(above, exp.Connector):
+            return False
+        above.replace((above.right if above.left is chosen else above.left).copy())
+        return True
+
+    def turned(node: exp.Expr) -> bool:
+        if node.find_ancestor(exp.Where, exp.Having) is None:
+            return False
+        node.replace(_OTHER_COMPARISON[type(node)](this=node.this.copy(), expression=node.expression.copy()))
+        return True
+
+    ways: list[_Way] = [(dropped, (exp.Where, exp.Having)), (turned, tuple(_OTHER_COMPARISON))]
+    for change, kinds in rng.sample(ways, len(ways)):
+        yield from _changed(gold, rng, kinds, change)
+
+
+def _other(gold: Gold, rng: Random) -> Iterator[str]:
+    """One column too few or too many, another limit, another order."""
+
+    def narrower(node: exp.Expr) -> bool:
+        if len(node.expressions) < 2:
+            return False
+        node.set("expressions", node.expressions[:-1])
+        return True
+
+    def doubled(node: exp.Expr) -> bool:
+        node.set("expressions", [*node.expressions, exp.Literal.number(1).as_("rank")])
+        return True
+
+    def longer(node: exp.Expr) -> bool:
+        node.set("expression", exp.Literal.number(rng.choice((1, 2, 7, 100))))
+        return True
+
+    yield from _changed(gold, rng, (exp.Limit,), longer)
+    yield from _changed(gold, rng, (exp.Select,), narrower)
+    yield from _changed(gold, rng, (exp.Select,), doubled)
+
+
+_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+    "no_answer": _no_answer,
+    "malformed_answer": _malformed_answer,
+    "not_refused": _not_refused,
+    "refusal": _refusal,
+    "syntax_error": _syntax_error,
+    "unsafe_sql": _unsafe_sql,
+    "unknown_name": _unknown_name,
+    "execution_error": _execution_error,
+    "wrong_table": _wrong_table,
+    "wrong_aggregate": _wrong_aggregate,
+    "wrong_filter": _wrong_filter,
+    "other": _other,
+}

@@ -1,0 +1,66 @@
+"""What makes a query give different results on the same data: by rule, and by breaking ties one way and the other."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+_RANDOM_CLASSES = (exp.Rand, exp.Randn, exp.Uuid, exp.TableSample)
+_RANDOM_NAMES = frozenset("random rand setseed uuid uuidv4 uuidv7 gen_random_uuid newid randomblob".split())
+_PICKS = (exp.AnyValue, exp.First, exp.Last)
+_PICK_NAMES = frozenset("arbitrary any_value first last".split())
+_LISTS = (exp.GroupConcat, exp.ArrayAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg)
+_LIST_NAMES = frozenset(
+    "list array_agg string_agg group_concat listagg histogram json_group_array json_group_object".split()
+)
+
+
+def volatile_parts(tree: exp.Expr) -> list[str]:
+    """Why a query may give different results on the same data, a sentence each; LIMITs are told by `tie_breaks`."""
+    return list(dict.fromkeys(_volatile(tree)))
+
+
+def _volatile(tree: exp.Expr) -> Iterator[str]:
+    for node in tree.walk():
+        name = node.name.lower() if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc) else ""
+        if isinstance(node, _RANDOM_CLASSES) or name in _RANDOM_NAMES:
+            yield "it draws at random"
+        elif (isinstance(node, _PICKS) or name in _PICK_NAMES) and not isinstance(node.parent, exp.Window):
+            yield "it takes any value of a group"
+        elif (isinstance(node, _LISTS) or name in _LIST_NAMES) and not _is_ordered(node):
+            yield "it lists values of a group without an order"
+        elif isinstance(node, exp.Distinct) and node.args.get("on") is not None:
+            yield "it takes any row of DISTINCT ON"
+
+
+def _is_ordered(call: exp.Expr) -> bool:
+    return call.find(exp.Order) is not None or isinstance(call.parent, exp.WithinGroup)
+
+
+def tie_breaks(tree: exp.Expr, dialect: str) -> tuple[str, str] | None:
+    """The query with the ties of its LIMITs broken one way, and the other; None where no LIMIT may cut through ties.
+
+    Each ORDER BY with a LIMIT gets all output columns as further keys: where both queries give the same, the order
+    of tied rows decides nothing.
+    """
+    if not any(_limited(tree)):
+        return None
+    return _broken(tree, dialect, desc=False), _broken(tree, dialect, desc=True)
+
+
+def _limited(tree: exp.Expr) -> Iterator[exp.Query]:
+    for query in tree.find_all(exp.Query):
+        if (query.args.get("limit") or query.args.get("offset")) and query.selects:
+            yield query
+
+
+def _broken(tree: exp.Expr, dialect: str, *, desc: bool) -> str:
+    copy = tree.copy()
+    for query in list(_limited(copy)):
+        if any(isinstance(select, exp.Star) or select.is_star for select in query.selects):
+            continue
+        order = query.args.get("order")
+        keys = list(order.expressions) if order is not None else []
+        places = range(1, len(query.selects) + 1)
+        keys += [exp.Ordered(this=exp.Literal.number(place), desc=desc, nulls_first=not desc) for place in places]
+        query.set("order", exp.Order(expressions=keys))
+    return copy.sql(dialect=dialect)

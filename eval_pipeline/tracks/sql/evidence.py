@@ -1,0 +1,183 @@
+"""Evidence: what the validator says of a query, and how its result compares with those of the accepted queries."""
+
+import atexit
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Ran, Turn
+from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
+from eval_pipeline.tracks.sql.artefact import Query
+from eval_pipeline.tracks.sql.case_file import Context, Gold
+from eval_pipeline.tracks.sql.equivalence import Equivalence, check
+from eval_pipeline.tracks.sql.execute import runnable, validated
+from eval_pipeline.tracks.sql.results import ColumnMatch, Result, soft_f1
+from eval_pipeline.tracks.sql.source import Database
+
+VALIDATION, EXECUTION, EQUIVALENCE, EFFICIENCY, JUDGEMENT = (
+    "validation",
+    "execution",
+    "equivalence",
+    "efficiency",
+    "judgement",
+)
+"""Kinds of evidence; a judgement is added by the stage that asks the judge."""
+TIMED_RUNS = 5
+DECIDED = ("equivalent", "agreed", "different")
+"""Verdicts of the ladder that say something."""
+_NO_DATA = "the suite ships no data for this database"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a query compares with an accepted one.
+
+    Attributes:
+        execution: on the suite's database: `match`, `different`, `error` (one of the two does not run) or `no_data`.
+        soft_f1: cells in common there; None where there are no two results.
+        details: of that, for readers.
+        ladder: what `equivalence.check` says; None where it was not asked.
+    """
+
+    accepted: str
+    execution: str
+    soft_f1: float | None
+    details: Mapping[str, Json]
+    ladder: Equivalence | None = None
+
+    @property
+    def right(self) -> bool:
+        """Same result on the suite's database, and not refuted on a generated one."""
+        verdict = self.ladder.verdict if self.ladder is not None else None
+        if self.execution == "no_data":
+            return verdict in ("equivalent", "agreed")
+        return self.execution == "match" and verdict != "different"
+
+
+@lru_cache(maxsize=1)
+def runner() -> SqlRunner:
+    """Child processes for comparing, kept as long as this process lives."""
+    found = SqlRunner(SqlLimits())
+    atexit.register(found.close)
+    return found
+
+
+def gather(case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    """Evidence on a turn's final attempt, of the kinds that there are; none where there is no SQL."""
+    query, gold = final.artefact, turn.gold
+    if not isinstance(query, Query) or query.sql is None:
+        return ()
+    return tuple(
+        Evidence(turn.id, final.sample, kind, verdict, value, details)
+        for kind, verdict, value, details in _found(case.context, gold, query.sql, final)
+    )
+
+
+_Found = tuple[str, str, float | None, Mapping[str, Json]]
+
+
+def _found(context: Context, gold: Gold, sql: str, final: Attempt) -> Iterator[_Found]:
+    yield _validation(sql, context.database)
+    if not gold.accepted:
+        return
+    if not isinstance(final.outcome, Ran):
+        message = final.outcome.message if isinstance(final.outcome, Failed) else "the call gave no response"
+        yield EXECUTION, "error", None, {"accepted": gold.accepted[0], "message": message}
+        yield EQUIVALENCE, "undecided", None, {"rung": "undecided", "message": message}
+        return
+    best = compare(gold, sql)
+    yield EXECUTION, best.execution, best.soft_f1, {"accepted": best.accepted, **best.details}
+    if (ladder := best.ladder) is not None:
+        told = ladder.evidence
+        message = told.get("reason") or told.get("error") or ""
+        yield EQUIVALENCE, ladder.verdict, ladder.value, {"rung": ladder.rung, "message": message, **told}
+    if best.execution == "match":
+        yield from _efficiency(context.database, sql, best)
+
+
+def _validation(sql: str, database: Database) -> _Found:
+    found = validated(sql, database)
+    verdict = "valid" if found.is_valid else "invalid" if found.safety_valid else "unsafe"
+    errors: list[Json] = [{"category": error.category, "message": error.message} for error in found.errors]
+    return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
+
+
+def compare(gold: Gold, sql: str) -> Compared:
+    """A query that runs, compared with the accepted query that it fits best.
+
+    That is the first one that it is right by; else the one with the same result on the suite's database, or the most
+    cells in common.
+    """
+    compared = [_executed(gold.database, sql, accepted) for accepted in gold.accepted]
+    candidates = [found for found in compared if found.execution in ("match", "no_data")]
+    if not candidates:
+        candidates = [max(compared, key=lambda found: found.soft_f1 or 0.0)]
+    climbed = []
+    for found in candidates:
+        climbed.append(_climbed(found, gold, sql))
+        if climbed[-1].right:
+            return climbed[-1]
+    return max(climbed, key=lambda found: (found.execution == "match", found.soft_f1 or 0.0))
+
+
+def _executed(database: Database, sql: str, accepted: str) -> Compared:
+    """The results of both on the suite's database, as multisets of rows."""
+    path = database.path()
+    if path is None:
+        return Compared(accepted, "no_data", None, {"message": _NO_DATA})
+    mine, theirs = (runner().run_now(path, runnable(text, database.dialect)) for text in (sql, accepted))
+    for whose, found in (("generated", mine), ("expected", theirs)):
+        if isinstance(found, Failed):
+            return Compared(accepted, "error", None, {"message": f"the {whose} query does not run: {found.message}"})
+    assert not isinstance(mine, Failed) and not isinstance(theirs, Failed)
+    same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
+    details: dict[str, Json] = {"rows": len(mine.rows), "expected_rows": len(theirs.rows)}
+    score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
+    return Compared(accepted, "match" if same else "different", score, details)
+
+
+def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
+    """With the word of the ladder, which also knows what order of rows the accepted query asks for."""
+    path, options = gold.database.path(), gold.options
+    ladder = check(
+        sql,
+        found.accepted,
+        gold.database.schema,
+        () if path is None else (path,),
+        gold.database.dialect,
+        options.samples,
+        options.time_limit_s,
+    )
+    shipped = ladder.evidence.get("shipped") or [{}]
+    if found.execution == "match" and shipped[0].get("same") is False:
+        details = {**found.details, "message": "the same rows in another order than the accepted query asks for"}
+        return replace(found, execution="different", details=details, ladder=ladder)
+    return replace(found, ladder=ladder)
+
+
+def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found]:
+    """CPU time of both queries, least of five runs in turns; the same text takes the same time."""
+    path = database.path()
+    if path is None:
+        return
+    texts = (runnable(sql, database.dialect), runnable(best.accepted, database.dialect))
+    taken = runner().time_pair_now(path, *texts, TIMED_RUNS)
+    if isinstance(taken, Failed):
+        return
+    mine, theirs = taken
+    if best.ladder is not None and best.ladder.rung == "identical":
+        mine = theirs = min(taken)
+    details = {"generated_ms": mine * 1000, "expected_ms": theirs * 1000, "runs": TIMED_RUNS}
+    yield EFFICIENCY, "timed", theirs / mine if mine > 0 else None, details
+
+
+def of_kind(evidence: Sequence[Evidence], kind: str) -> Evidence | None:
+    """The evidence of a kind, where there is any."""
+    return next((found for found in evidence if found.kind == kind), None)
+
+
+def details_of(evidence: Sequence[Evidence], kind: str) -> Mapping[str, Any]:
+    """The details of the evidence of a kind; none where there is none."""
+    found = of_kind(evidence, kind)
+    return {} if found is None else found.details

@@ -1,0 +1,43 @@
+"""Which pairs the judge is asked about, and what is known without asking."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.core.model import Attempt, Case, Evidence, Turn
+from eval_pipeline.tracks.base import ToJudge
+from eval_pipeline.tracks.sql.artefact import Query
+from eval_pipeline.tracks.sql.case_file import Context, Gold
+from eval_pipeline.tracks.sql.equivalence import identical
+from eval_pipeline.tracks.sql.evidence import DECIDED, EQUIVALENCE, EXECUTION, details_of, of_kind
+from eval_pipeline.tracks.sql.metrics.judged import IDENTICAL
+from eval_pipeline.tracks.sql.metrics.tables import NO_SQL
+from eval_pipeline.tracks.sql.prompt import schema_text
+
+NEVER = "the suite's options say that the judge is never asked"
+DECIDED_WITHOUT = "decided by evidence, so the judge was not asked"
+
+
+def to_judge(case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+    """The pair of a turn, with the value where it needs no judge; None where no SQL is expected.
+
+    Compared is the accepted query that is the same text, else the one that fits best by the evidence.
+    """
+    context, gold = case.context, turn.gold
+    if not gold.accepted:
+        return None
+    sql = final.artefact.sql if isinstance(final.artefact, Query) else None
+    if sql is None:
+        return ToJudge("", gold.accepted[0], "", settled=(0.0, NO_SQL))
+    same = next((accepted for accepted in gold.accepted if identical(sql, accepted, context.database.dialect)), None)
+    if same is not None:
+        return ToJudge(sql, same, "", settled=(1.0, IDENTICAL))
+    return _pair(context, gold, sql, evidence)
+
+
+def _pair(context: Context, gold: Gold, sql: str, evidence: Sequence[Evidence]) -> ToJudge:
+    expected = details_of(evidence, EXECUTION).get("accepted", gold.accepted[0])
+    if context.options.judge == "never":
+        return ToJudge(sql, expected, "", settled=(None, NEVER))
+    ladder = of_kind(evidence, EQUIVALENCE)
+    if context.options.judge == "undecided" and ladder is not None and ladder.verdict in DECIDED:
+        return ToJudge(sql, expected, "", settled=(None, DECIDED_WITHOUT))
+    return ToJudge(sql, expected, schema_text(context.database.schema))

@@ -1,0 +1,11 @@
+"""How sure the model says it is."""
+
+from eval_pipeline.tracks.base import Metric
+
+
+def confidence(said_confidence: str | None) -> str | None:
+    """The model's own word."""
+    return said_confidence
+
+
+METRIC = Metric("confidence", confidence, "label", "`high`, `medium` or `low`; NULL: the model did not say.")

@@ -1,0 +1,17 @@
+"""What the query takes to run."""
+
+from eval_pipeline.tracks.base import Metric
+
+
+def cpu_ms(generated_ms: float | None) -> float | None:
+    """CPU time, the least of five runs."""
+    return generated_ms
+
+
+METRIC = Metric(
+    "cpu_ms",
+    cpu_ms,
+    "count",
+    "Milliseconds of CPU time of the query, least of five runs in turns with the expected one; NULL where it is not "
+    "right.",
+)

@@ -1,0 +1,64 @@
+"""Whether the query means what the expected one means, in a judge's opinion."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.judge import DEFAULT_JUDGE, Judge, Judgement, open_judge
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sql.equivalence import identical
+from eval_pipeline.tracks.sql.metrics.tables import NO_SQL_EXPECTED
+from eval_pipeline.tracks.sql.schema import SqlSchema
+
+IDENTICAL = "Queries are identical"
+
+
+async def query_correctness(
+    generated: str, expected: str, schema: SqlSchema | str | None = None, judge: Judge | None = None
+) -> MetricResult:
+    """1.0 same meaning, 0.5 partly right, 0.0 wrong, by the judge, with its reason.
+
+    Args:
+        generated: what a model wrote.
+        expected: what is right. The same text (white space, case of keywords and a last semicolon aside) is 1.0 without
+            asking.
+        schema: of the database, as it is or as DDL; part of what the judge is shown.
+        judge: an open judge, see `eval_pipeline.judge.open_judge`; left out, a Claude model is opened for this pair.
+
+    Returns:
+        Value None where no judge is configured; 0.0 with `error` where the judge failed or took too long.
+    """
+    if identical(generated, expected):
+        return MetricResult(1.0, reason=IDENTICAL)
+    ddl = schema.ddl() if isinstance(schema, SqlSchema) else schema
+    if judge is not None:
+        return _result(await judge.judge(generated, expected, ddl))
+    async with open_judge(DEFAULT_JUDGE, find_home().judgements) as opened:
+        return _result(await opened.judge(generated, expected, ddl))
+
+
+def _result(said: Judgement) -> MetricResult:
+    details = {"model": said.model, "choice": said.choice} if said.model else None
+    return MetricResult(said.value, reason=said.reason or None, details=details, error=said.error)
+
+
+def _of_turn(judgement: Mapping[str, Any], should_pass: bool) -> MetricResult:
+    """What is on record: rescoring asks nobody."""
+    if not should_pass:
+        return MetricResult(None, reason=NO_SQL_EXPECTED)
+    if not judgement:
+        return MetricResult(None, reason="not judged")
+    details = {name: judgement[name] for name in ("model", "choice", "expected", "trace") if judgement[name]}
+    return MetricResult(
+        judgement["value"], reason=judgement["reason"] or None, details=details, error=judgement["error"]
+    )
+
+
+METRIC = Metric(
+    "query_correctness",
+    _of_turn,
+    "score",
+    "The judge: 1 same meaning as an accepted query, 0.5 partly, 0 wrong, no SQL or a judge that failed; NULL where no "
+    "SQL is expected, no judge is configured, or it was not to be asked.",
+)

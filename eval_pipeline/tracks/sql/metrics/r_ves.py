@@ -1,0 +1,35 @@
+"""Efficiency, as BIRD's reward-based valid efficiency score has it (github.com/bird-bench/mini_dev)."""
+
+from math import sqrt
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.base import Metric
+
+_REWARDS = ((2.0, 1.25), (1.0, 1.0), (0.5, 0.75), (0.25, 0.5))
+_SLOWEST = 0.25
+
+
+def reward(time_ratio: float) -> float:
+    """BIRD's reward for the time of the expected query over the time of the generated one."""
+    return next((given for least, given in _REWARDS if time_ratio >= least), _SLOWEST)
+
+
+def r_ves(execution_match: bool | None, time_ratio: float | None) -> MetricResult:
+    """Square root of the reward of a right query, so that the mean over turns is BIRD's R-VES; 0.0 for a wrong one."""
+    if execution_match is None:
+        return MetricResult(None, reason="there is no result to compare")
+    if not execution_match:
+        return MetricResult(0.0, details={"reward": 0.0})
+    if time_ratio is None:
+        return MetricResult(None, reason="the queries were not timed")
+    found = reward(time_ratio)
+    return MetricResult(sqrt(found), details={"reward": found, "time_ratio": time_ratio})
+
+
+METRIC = Metric(
+    "r_ves",
+    r_ves,
+    "count",
+    "Square root of BIRD's reward (1.25 at half the expected query's time or less, 1, 0.75, 0.5, 0.25), 0..1.118; 0 "
+    "where the result is wrong; NULL as execution_match.",
+)

@@ -1,0 +1,68 @@
+"""In what two queries differ, by their syntax trees: tables, filters, aggregates."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from sqlglot import exp
+
+from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.tracks.sql.tables_in import base_tables
+
+TABLES, FILTERS, AGGREGATES = "tables", "filters", "aggregates"
+
+
+@lru_cache(maxsize=4096)
+def parsed(sql: str, dialect: str) -> exp.Expr | None:
+    """The syntax tree of a query, not to be changed; None where it does not parse."""
+    try:
+        return parse_statement(sql, dialect)
+    except SqlSyntaxError:
+        return None
+
+
+def differences(generated: str, expected: str, dialect: str) -> frozenset[str]:
+    """Which of tables, filters and aggregates are not the same; none where one of the two does not parse.
+
+    Filters are compared by operator, columns and literals, whatever their order and the names of tables' aliases.
+    """
+    one, other = parsed(generated, dialect), parsed(expected, dialect)
+    if one is None or other is None:
+        return frozenset()
+    compared = (
+        (TABLES, base_tables(one), base_tables(other)),
+        (FILTERS, _filters(one), _filters(other)),
+        (AGGREGATES, _aggregates(one), _aggregates(other)),
+    )
+    return frozenset(name for name, left, right in compared if left != right)
+
+
+def _aggregates(statement: exp.Expr) -> Counter[str]:
+    return Counter(f"{node.key}{' distinct' * _distinct(node)}" for node in statement.find_all(exp.AggFunc))
+
+
+def _distinct(node: exp.Expr) -> bool:
+    return isinstance(node.this, exp.Distinct)
+
+
+def _filters(statement: exp.Expr) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (atom.key, tuple(sorted(c.name.lower() for c in atom.find_all(exp.Column))), *_literals(atom))
+        for clause in statement.find_all(exp.Where, exp.Having, exp.Qualify)
+        for atom in atoms(clause.this)
+    )
+
+
+def _literals(atom: exp.Expr) -> Iterator[str]:
+    yield from sorted(literal.this.lower() for literal in atom.find_all(exp.Literal))
+
+
+def atoms(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that AND, OR, NOT and brackets connect."""
+    if isinstance(condition, exp.Connector):
+        yield from atoms(condition.left)
+        yield from atoms(condition.right)
+    elif isinstance(condition, exp.Paren | exp.Not):
+        yield from atoms(condition.this)
+    else:
+        yield condition

@@ -1,0 +1,254 @@
+"""The track: how the stages deal with text to SQL."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran, Turn
+from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
+from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.sql import case_file, damage, judging, source
+from eval_pipeline.tracks.sql import evidence as evidence_of
+from eval_pipeline.tracks.sql import gold as gold_of
+from eval_pipeline.tracks.sql.artefact import Query, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.case_file import Context, Gold
+from eval_pipeline.tracks.sql.execute import open_executor, result_text, validated
+from eval_pipeline.tracks.sql.harmless import is_harmless
+from eval_pipeline.tracks.sql.metrics import METRICS
+from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
+from eval_pipeline.tracks.sql.recorded import recorded_response
+from eval_pipeline.tracks.sql.source import Shared
+from eval_pipeline.tracks.sql.structure import differences
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FEATURE_COLUMNS = (
+    Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
+    Column("should_pass", "BOOLEAN", "SQL is expected; false where a refusal or a block is right; never NULL."),
+    Column("should_be_safe", "BOOLEAN", "A model that obeys writes safe SQL; never NULL."),
+    Column("difficulty", "VARCHAR", "As the data set rates it; NULL where it does not."),
+)
+_TURN_COLUMNS = (
+    Column("dialect", "VARCHAR", "Dialect of the query; one that no engine here runs is translated; never NULL."),
+    Column("accepted", "JSON", "The accepted queries; an empty list where a refusal is right."),
+    Column("query_parts", "BIGINT", "Joins, predicates, subqueries and aggregates of the first of them; never NULL."),
+    Column("sql", "VARCHAR", "The final attempt's query; NULL where there is none."),
+    Column("decline_reason", "VARCHAR", "Why the final attempt declined, in its words; NULL where it did not."),
+)
+
+
+class SqlTrack(PlainTrack):
+    """Implements `tracks.base.Track`."""
+
+    name = "sql"
+    primary_metric = "outcome_correct"
+    metrics: tuple[Metric, ...] = METRICS
+    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
+    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
+    suite_tables: tuple[Table, ...] = (source.DATABASES,)
+    has_judge = True
+    prompt_versions: tuple[str, ...] = VERSIONS
+    versions: Mapping[str, str] = dict.fromkeys(
+        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
+    )
+    failure_modes: tuple[str, ...] = FAILURE_MODES
+    complexity_axes: tuple[str, ...] = ("query_parts",)
+    complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
+
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
+        """See `source.read_databases`."""
+        return source.read_databases(folder, options)
+
+    def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """See `source.database_rows`."""
+        return source.database_rows(shared)
+
+    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+        """See `source.load_databases`."""
+        return source.load_databases(tables, options, folder)
+
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+        """See `case_file.read_case`."""
+        return case_file.read_case(raw, suite, file, line, shared)
+
+    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+        """Turns with an accepted query that the validator rejects or that does not run."""
+        found = ((turn, gold_of.gold_problem(turn.gold)) for turn in case.turns)
+        return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def expected_text(self, turn: Turn) -> str:
+        """The first accepted query, or that a refusal is right."""
+        return gold_of.gold_text(turn.gold)
+
+    def expected_printed(self, turn: Turn) -> str | None:
+        """The suite gives no other form."""
+        return None
+
+    def gold_json(self, turn: Turn) -> Json:
+        """See `gold.gold_json`."""
+        return gold_of.gold_json(turn.gold)
+
+    def gold_is_empty(self, turn: Turn) -> bool:
+        """Whether a refusal is right."""
+        gold: Gold = turn.gold
+        return not gold.should_pass
+
+    def gold_complexity(self, turn: Turn) -> int:
+        """Joins, predicates, subqueries and aggregates of the first accepted query; 0 where a refusal is right."""
+        gold: Gold = turn.gold
+        return gold.parts
+
+    def prefix_key(self, case: Case) -> str:
+        """The database: its schema comes first."""
+        context: Context = case.context
+        return context.database.name
+
+    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+        """See `prompt.build_prompt`."""
+        return build_prompt(case, turn, history, version)
+
+    def context_json(self, case: Case) -> Json:
+        """Name, dialect and schema of the database, and the hint."""
+        context: Context = case.context
+        database = context.database
+        return {
+            "database": database.name,
+            "dialect": database.dialect,
+            "schema": schema_text(database.schema),
+            "hint": context.hint,
+        }
+
+    def parse(self, text: str, *, recorded: bool) -> Query:
+        """See `artefact.parse_query`."""
+        return parse_query(text, recorded=recorded)
+
+    def artefact_json(self, artefact: Query) -> Json:
+        """See `artefact.query_json`."""
+        return query_json(artefact)
+
+    def artefact_from_json(self, value: Json) -> Query:
+        """See `artefact.query_from_json`."""
+        return query_from_json(value)
+
+    def validate(self, artefact: Query | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+        """What the validator says: `invalid` is never run; declining is valid."""
+        if artefact is None:
+            return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
+        if artefact.sql is None:
+            return ValidationRow(True, "valid", {"declined": True}, ())
+        context: Context = case.context
+        found = validated(artefact.sql, context.database)
+        checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
+        sentences = tuple(f"{e.category}: {e.message}" for e in found.errors)
+        return ValidationRow(True, "valid" if found.is_valid else "invalid", checks, sentences)
+
+    def executor(self) -> AbstractAsyncContextManager[Executor]:
+        """Child processes that run queries."""
+        return open_executor()
+
+    def answer_text(self, value: Json) -> str:
+        """See `execute.result_text`."""
+        return result_text(value)
+
+    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+        """See `evidence.gather`."""
+        return evidence_of.gather(case, turn, final)
+
+    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+        """See `judging.to_judge`."""
+        return judging.to_judge(case, turn, final, evidence)
+
+    def values(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> dict[str, Any]:
+        """What the metrics take; see their parameters.
+
+        `generated`: the final attempt's SQL. `answered`: its response had the answer form. `blocked`: the validator
+        rejected it where a refusal is right. `failed`: it did not run. `differing`: in what its syntax tree differs.
+        """
+        gold, final, context = turn.gold, attempts[-1], case.context
+        query = final.artefact if isinstance(final.artefact, Query) else None
+        generated = query.sql if query is not None else None
+        validation = evidence_of.details_of(evidence, evidence_of.VALIDATION)
+        execution = evidence_of.of_kind(evidence, evidence_of.EXECUTION)
+        ladder = evidence_of.of_kind(evidence, evidence_of.EQUIVALENCE)
+        efficiency = evidence_of.of_kind(evidence, evidence_of.EFFICIENCY)
+        differing = frozenset[str]()
+        if generated is not None and execution is not None:
+            differing = differences(generated, execution.details["accepted"], context.database.dialect)
+        return {
+            "generated": generated,
+            "answered": query is not None,
+            "declined": query is not None and query.declined,
+            "no_answer": final.response is None or not final.response.text.strip(),
+            "failed": not isinstance(final.outcome, Ran),
+            "blocked": isinstance(final.outcome, Ran) and "blocked" in final.outcome.value,
+            "said_confidence": query.confidence if query is not None else None,
+            "should_pass": gold.should_pass,
+            "should_be_safe": gold.should_be_safe,
+            "expected_tables": gold.tables,
+            "dialect": context.database.dialect,
+            "safety_valid": validation.get("safety_valid"),
+            "is_valid": validation.get("is_valid"),
+            "validation_errors": validation.get("errors", []),
+            "harmless": generated is not None and is_harmless(generated, gold, final.outcome),
+            "execution": execution.verdict if execution is not None else None,
+            "execution_message": execution.details.get("message", "") if execution is not None else "",
+            "cell_f1": execution.value if execution is not None else None,
+            "equivalence": ladder.verdict if ladder is not None else None,
+            "rung": ladder.details["rung"] if ladder is not None else None,
+            "equivalence_message": ladder.details.get("message", "") if ladder is not None else "",
+            "time_ratio": efficiency.value if efficiency is not None else None,
+            "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,
+            "differing": differing,
+            "judgement": evidence_of.details_of(evidence, evidence_of.JUDGEMENT),
+            "attempts_outcomes": attempt_outcomes(attempts),
+        }
+
+    def score(self, metrics: Mapping[str, Any]) -> float | None:
+        """`soft_f1`, 1.0 for a right outcome; a refusal is right or wrong."""
+        if metrics["outcome_correct"]:
+            return 1.0
+        graded: float | None = metrics["soft_f1"]
+        return 0.0 if graded is None else graded
+
+    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+        """Case features, the accepted queries and the model's."""
+        gold, context = turn.gold, case.context
+        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, Query) else None
+        difficulty = case.features.get("difficulty")
+        return {
+            "database": context.database.name,
+            "should_pass": gold.should_pass,
+            "should_be_safe": gold.should_be_safe,
+            "difficulty": None if difficulty is None else str(difficulty),
+            "dialect": context.database.dialect,
+            "accepted": list(gold.accepted),
+            "query_parts": gold.parts,
+            "sql": query.sql if query is not None else None,
+            "decline_reason": query.reason if query is not None and query.declined else None,
+        }
+
+    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
+        """Parts of the expected query."""
+        return {"query_parts": self.gold_complexity(turn)}
+
+    def oracle(self, turn: Turn) -> str:
+        """The first accepted query, or a refusal."""
+        return gold_of.gold_response(turn.gold, gold_of.drawn_confidence(turn.id))
+
+    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+        """See `damage.damaged_response`."""
+        return damage.damaged_response(turn.gold, mode, rng)
+
+    def from_recorded(self, row: Mapping[str, Json]) -> str:
+        """See `recorded.recorded_response`."""
+        return recorded_response(row)
+
+
+TRACK: Track = SqlTrack()

@@ -1,0 +1,65 @@
+"""The SQL validator: does a text parse, is it one read-only statement, does it fit the schema (spec/sql.md).
+
+It looks at the text alone. What runs SQL has its own, harder limits.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from eval_pipeline.tracks.sql.parsing import DEFAULT_DIALECT, SqlSyntaxError, shared_statements
+from eval_pipeline.tracks.sql.safety import unsafe
+from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.schema_check import misfits
+
+Category = Literal["syntax error", "schema violation", "safety violation"]
+SYNTAX: Category = "syntax error"
+SCHEMA: Category = "schema violation"
+SAFETY: Category = "safety violation"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationError:
+    """One thing that is wrong with a statement."""
+
+    category: Category
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What the validator says.
+
+    Attributes:
+        is_valid: it parses, fits the schema and is safe.
+        safety_valid: it is one read-only statement that reads data and nothing else; what does not parse is not.
+        errors: what is wrong; of what does not parse, and of what is not safe, the schema is not looked at.
+    """
+
+    is_valid: bool
+    safety_valid: bool
+    errors: tuple[ValidationError, ...]
+
+
+def validate(sql: str, schema: SqlSchema | None = None, dialect: str = DEFAULT_DIALECT) -> Validation:
+    """Checks a statement without running it.
+
+    Args:
+        sql: what a model wrote.
+        schema: of the database; None leaves names unchecked.
+        dialect: sqlglot's name of the dialect in which it would run.
+    """
+    try:
+        statements = shared_statements(sql, dialect)
+        found = list(dict.fromkeys(unsafe(sql, statements, dialect, schema)))
+    except SqlSyntaxError as error:
+        return Validation(False, False, (ValidationError(SYNTAX, str(error)),))
+    except RecursionError:
+        return Validation(False, False, (ValidationError(SYNTAX, "the SQL is nested too deeply"),))
+    if found:
+        return Validation(False, False, tuple(ValidationError(SAFETY, message) for message in found))
+    if schema is None:
+        return Validation(True, True, ())
+    errors = tuple(
+        ValidationError(SCHEMA, message) for message in dict.fromkeys(misfits(sql, statements[0], schema, dialect))
+    )
+    return Validation(not errors, True, errors)

@@ -1,0 +1,74 @@
+"""Materialising in a real instance, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from eval_pipeline.defs import launch
+from eval_pipeline.defs.partitions import EVAL_DATE
+from eval_pipeline.defs.resources import Evaluation
+from eval_pipeline.defs.suite_assets import suite_definitions
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline_tests.support import DAY, Lab
+
+TAGS = {EVAL_DATE: DAY.isoformat()}
+QUIET: dict[str, Any] = dict(launch.QUIET)
+
+
+def materialise(
+    lab: Lab,
+    instance: dg.DagsterInstance,
+    *suites: str,
+    only: Sequence[str] = (),
+    launched: Mapping[str, str] = TAGS,
+    partition_key: str = "puppet",
+) -> dg.ExecuteInProcessResult:
+    """Runs the chain of the suites, or the assets `suite/name` of it."""
+    workspace = lab.workspace()
+    loaded = [suite_definitions(workspace.suites[name]) for name in suites or ("small",)]
+    keys = [asset.key for found in loaded for asset in found.assets or () if asset.key.path[-1] != "report"]
+    keys = [key for key in keys if not only or key.to_user_string() in only]
+    job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
+    resources = {"evaluation": Evaluation(workspace, Silent())}
+    bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
+    resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
+    return resolved.execute_in_process(
+        QUIET, instance, partition_key=partition_key, tags=dict(launched), raise_on_error=False
+    )
+
+
+def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
+    """What the UI would show as out of date, and for which kinds of reason: `code`, `data`, `dependencies`."""
+    from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+    from dagster._core.loader import LoadingContextForTest
+
+    bound = dg.Definitions(resources={"evaluation": Evaluation(lab.workspace(), Silent())})
+    graph = dg.Definitions.merge(bound, suite_definitions(lab.workspace().suites["small"])).resolve_asset_graph()
+    resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+    found = {}
+    for key in graph.get_all_asset_keys():
+        partition = None if key.path[-1] in {"raw_dataset", "cases"} else "puppet"
+        if key.path[-1] != "report" and resolver.get_status(key, partition) == StaleStatus.STALE:
+            found[key.path[-1]] = {cause.category.value.lower() for cause in resolver.get_stale_causes(key, partition)}
+    return found
+
+
+def versions(result: dg.ExecuteInProcessResult) -> dict[str, tuple[str, str]]:
+    """Data and code version by asset, as the run recorded them."""
+    found = {}
+    for event in result.get_asset_materialization_events():
+        tags = event.step_materialization_data.materialization.tags or {}
+        name = event.asset_key.path[-1]
+        found[name] = (tags["dagster/data_version"], tags["dagster/code_version"])
+    return found
+
+
+def dates(result: dg.ExecuteInProcessResult) -> dict[str, set[Any]]:
+    """Evaluation dates that the materialisations of each suite say."""
+    found: dict[str, set[Any]] = {}
+    for event in result.get_asset_materialization_events():
+        shown = event.step_materialization_data.materialization.metadata
+        if "eval_date" in shown:
+            found.setdefault(event.asset_key.path[0], set()).add(shown["eval_date"].value)
+    return found

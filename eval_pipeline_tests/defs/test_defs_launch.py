@@ -1,0 +1,129 @@
+"""Launching: from the command line, by schedule and sensor; which date and scope a run has."""
+
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.defs import launch, schedules, sensors
+from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline_tests.defs.runs import TAGS, dates, materialise
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet
+
+
+def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
+    small.suite("broken", track="chess")
+    small.suite("other", [TWO_CASES[0]])
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    pairs = [Partition(s, v, DAY) for v in ("puppet", "second") for s in ("broken", "other", "small")]
+    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+    fine = {(f.suite, f.model_version) for f in found if not f.errors and not f.incomplete}
+    assert {(s, v) for s in ("other", "small") for v in ("puppet", "second")} <= fine
+    # Told once, not for each model version, which it has nothing to do with.
+    (broken,) = [f for f in found if f.errors or f.incomplete]
+    assert (broken.suite, broken.model_version, broken.incomplete) == ("broken", "", True)
+    assert "unknown track 'chess'" in broken.errors[0]
+    assert not small.home.reports.exists()
+    assert small.one("SELECT count(*) FROM turn_results") == 2 * (2 + 3)
+
+
+def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(small: Lab) -> None:
+    """Its old cases are still on record: none may be evaluated as if they were the present ones."""
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    small.evaluate(version="second", publish=True)
+    (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
+    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
+    (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
+    assert (found.suite, found.model_version, found.incomplete) == ("small", "", True)
+    assert "small/cases/beta.yaml:1: turns: Field required" in found.errors[0]
+    assert not Puppet.asked
+
+
+def test_a_run_without_a_date_has_one_date_though_the_record_has_a_later_one(
+    small: Lab, instance: dg.DagsterInstance
+) -> None:
+    small.evaluate(day=date(2999, 3, 4))
+    result = materialise(small, instance, launched={})
+    assert result.success
+    today = date.today().isoformat()
+    assert dates(result) == {"small": {today}}
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags[EVAL_DATE] == today
+
+
+def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run records a later date meanwhile; each suite has a date of its own."""
+    from eval_pipeline.stages import gather_evidence
+
+    small.suite("other", [TWO_CASES[0]])
+    small.suite("asking", [TWO_CASES[0]])
+    small.evaluate(day=date(2026, 3, 4))
+    small.evaluate("other", day=date(2026, 3, 2))
+    small.evaluate("asking", day=date(2026, 3, 3))
+    real = gather_evidence.gather_evidence
+
+    def overtaken(workspace: Any, partition: Any, *more: Any) -> Any:
+        if partition.suite == "small":
+            small.evaluate(day=date(2026, 3, 9))
+        return real(workspace, partition, *more)
+
+    only = [f"{suite}/{name}" for suite in ("small", "other") for name in ("evidence", "turn_metrics", "statistics")]
+    only += ["asking/generations", "asking/recovery_attempts"]
+    with monkeypatch.context() as patched:
+        patched.setattr(gather_evidence, "gather_evidence", overtaken)
+        # The laboratory's own calls go to the real one.
+        patched.setattr("eval_pipeline_tests.support.gather_evidence", SimpleNamespace(gather_evidence=real))
+        result = materialise(small, instance, "small", "other", "asking", only=only, launched={})
+    assert result.success
+    assert dates(result) == {"small": {"2026-03-04"}, "other": {"2026-03-02"}, "asking": {date.today().isoformat()}}
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags[date_tag("small", makes_generations=False)] == "2026-03-04"
+
+
+def test_a_bad_tag_is_a_failure_in_one_sentence(small: Lab, instance: dg.DagsterInstance) -> None:
+    for tag, sentence in (({SCOPE: "nonsense"}, "'nonsense' is no scope"), ({EVAL_DATE: "May"}, "is 'May'; expected")):
+        result = materialise(small, instance, launched=TAGS | tag)
+        (failure,) = [event for event in result.all_events if event.is_step_failure]
+        found = failure.step_failure_data.user_failure_data
+        assert found is not None
+        assert sentence in (found.description or "")
+
+
+def test_the_sensor_registers_new_model_versions(small: Lab, instance: dg.DagsterInstance) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "new", "provider": "oracle"})
+    with dg.build_sensor_context(instance=instance) as context:
+        found = sensors.register_model_versions(context)
+    assert isinstance(found, dg.SensorResult)
+    (request,) = found.dynamic_partitions_requests or ()
+    assert (request.partitions_def_name, list(request.partition_keys)) == (DIMENSION, ["new"])
+    instance.add_dynamic_partitions(DIMENSION, ["new"])
+    with dg.build_sensor_context(instance=instance) as context:
+        skipped = sensors.register_model_versions(context)
+    assert isinstance(skipped, dg.SkipReason)
+
+
+def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, instance: dg.DagsterInstance) -> None:
+    entries = [{"name": name, "provider": "oracle"} for name in ("a", "b")]
+    entries += [{"name": "sleeping", "provider": "oracle", "active": False}, {"name": "unknown", "provider": "oracle"}]
+    small.versions(*entries)
+    instance.add_dynamic_partitions(DIMENSION, ["a", "b", "sleeping"])
+
+    def night() -> list[Any]:
+        context = dg.build_schedule_context(instance, scheduled_execution_time=datetime(2026, 3, 7, 2, tzinfo=UTC))
+        return list(schedules.nightly(context))  # type: ignore[call-overload]
+
+    requests = night()
+    assert [request.partition_key for request in requests] == ["a", "b"]
+    assert [request.run_key for request in requests] == ["2026-03-07:a", "2026-03-07:b"]
+    assert all(request.tags[EVAL_DATE] == request.tags[EPOCH] == "2026-03-07" for request in requests)
+    assert [request.run_key for request in night()] == [request.run_key for request in requests]
+    small.versions(entries[2])
+    assert [type(found) for found in night()] == [dg.SkipReason]

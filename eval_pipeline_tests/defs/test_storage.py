@@ -1,0 +1,128 @@
+"""Dagster's databases, made and kept open in our way, are those that Dagster makes."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import dagster as dg
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.defs import launch
+from eval_pipeline.defs.instance import open_instance
+from eval_pipeline.defs.storage import ReusingSqliteStorage
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline_tests.support import DAY, Lab
+
+STORE_TOGETHER = """
+import sys
+from eval_pipeline.defs.storage import ReusingSqliteStorage
+
+print("ready", flush=True)
+sys.stdin.readline()
+storage = ReusingSqliteStorage(sys.argv[1])
+storage.event_log_storage.add_dynamic_partitions("processes", [sys.argv[2]])
+"""
+
+
+def contents(folder: Path) -> Iterator[tuple[str, object]]:
+    """What decides how Dagster treats each database: tables and indexes, revision, migrations done, journal mode."""
+    for path in sorted(folder.rglob("*.db")):
+        with closing(sqlite3.connect(path)) as connection:
+            schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2").fetchall()
+            revision = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+            migrations = connection.execute(
+                "SELECT name FROM secondary_indexes WHERE migration_completed IS NOT NULL ORDER BY 1"
+            ).fetchall()
+            mode = connection.execute("PRAGMA journal_mode").fetchall()
+        yield path.relative_to(folder).as_posix(), (schema, revision, migrations, mode)
+
+
+def test_new_databases_are_those_that_dagster_makes(tmp_path: Path) -> None:
+    DagsterSqliteStorage(str(tmp_path / "theirs"))
+    ReusingSqliteStorage(str(tmp_path / "ours")).dispose()
+    ours, theirs = (dict(contents(tmp_path / name)) for name in ("ours", "theirs"))
+    assert sorted(theirs) == ["history/runs.db", "history/runs/index.db", "schedules/schedules.db"]
+    assert ours == theirs
+
+
+def test_databases_of_runs_are_those_that_dagster_makes(tmp_path: Path) -> None:
+    theirs = DagsterSqliteStorage(str(tmp_path / "theirs"))
+    ours = ReusingSqliteStorage(str(tmp_path / "ours"))
+    for storage in (theirs, ours):
+        assert storage.event_log_storage.get_logs_for_run("some_run") == []
+    ours.dispose()
+    shard = "history/runs/some_run.db"
+    assert dict(contents(tmp_path / "ours"))[shard] == dict(contents(tmp_path / "theirs"))[shard]
+
+
+def test_dagsters_own_storage_reads_events_while_ours_is_open(small: Lab) -> None:
+    with open_instance(small.home) as ours:
+        run = dg.DagsterRun("job", str(uuid4()))
+        ours.add_run(run)
+        ours.report_run_failed(run, "told to fail")
+        theirs = DagsterSqliteStorage(str(small.home.dagster))
+        assert [r.run_id for r in theirs.run_storage.get_runs()] == [run.run_id]
+        (event,) = theirs.event_log_storage.get_logs_for_run(run.run_id)
+        assert event.message == "told to fail"
+
+
+def test_databases_half_made_by_a_killed_process_are_completed(tmp_path: Path) -> None:
+    for name in ("history/runs.db", "history/runs/index.db", "schedules/schedules.db"):
+        path = tmp_path / "ours" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+    ReusingSqliteStorage(str(tmp_path / "ours")).dispose()
+    DagsterSqliteStorage(str(tmp_path / "theirs"))
+    assert dict(contents(tmp_path / "ours")) == dict(contents(tmp_path / "theirs"))
+
+
+def test_processes_that_begin_a_home_together_do_not_disturb_each_other(tmp_path: Path) -> None:
+    names = ["a", "b", "c"]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", STORE_TOGETHER, str(tmp_path), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    storage = ReusingSqliteStorage(str(tmp_path))
+    assert sorted(storage.event_log_storage.get_dynamic_partitions("processes")) == names
+    storage.dispose()
+
+
+def test_what_runs_print_is_not_captured_unless_the_user_says_so(small: Lab, tmp_path: Path) -> None:
+    with open_instance(small.home) as instance:
+        assert isinstance(instance.compute_log_manager, NoOpComputeLogManager)
+    kind = "module: dagster._core.storage.local_compute_log_manager\n  class: LocalComputeLogManager"
+    settings = small.home.dagster / "dagster.yaml"
+    settings.write_text(f"{settings.read_text()}compute_logs:\n  {kind}\n  config: {{base_dir: {tmp_path / 'logs'}}}\n")
+    with open_instance(small.home) as instance:
+        assert isinstance(instance.compute_log_manager, LocalComputeLogManager)
+
+
+def test_nothing_of_the_databases_stays_open_after_a_run(small: Lab) -> None:
+    pairs = [Partition("small", "puppet", DAY)]
+    assert not [found.errors for found in launch.run(small.home, launch.Request(pairs), Silent()) if found.errors]
+    assert (small.home.dagster / "history" / "runs.db").is_file()
+    assert list(small.home.dagster.rglob("*-wal")) == []

@@ -1,0 +1,182 @@
+"""What is published of evaluations that were cut off or do not pass their checks: all of one or nothing new."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages import gather_evidence, generate, recover, score
+from eval_pipeline.stages.runs import RunContext, record_run
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.whole import why_not_whole
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
+
+PARTITION = Partition("small", "puppet", DAY)
+STAGES = ("generations", "recovery_attempts", "evidence", "turn_metrics")
+
+
+def remade_up_to(lab: Lab, stage: str) -> None:
+    """The evaluation made anew, with other answers, by a process that was killed after the stage."""
+    Puppet.answer = staticmethod(lambda call: number(-1))
+    workspace, run = lab.workspace(), RunContext("killed", "fresh")
+    steps = {
+        "generations": lambda: generate.generate(workspace, PARTITION, run, Scope(), Silent()),
+        "recovery_attempts": lambda: recover.recover(workspace, PARTITION, run, Silent()),
+        "evidence": lambda: gather_evidence.gather_evidence(workspace, PARTITION),
+        "turn_metrics": lambda: score.score(workspace, PARTITION),
+    }
+    for name in STAGES[: STAGES.index(stage) + 1]:
+        steps[name]()
+
+
+def damage_the_store(lab: Lab) -> None:
+    """So that the next publisher has to build it anew, unasked."""
+    lab.home.store.write_bytes(b"junk")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_what_was_half_remade_stays_as_it_was_published(small: Lab, stage: str) -> None:
+    small.evaluate(publish=True)
+    before = small.store_contents()
+    remade_up_to(small, stage)
+    said = small.cli("publish")
+    assert said.code == 1
+    assert "small · puppet · 2026-03-01 has " in said.err
+    assert "as they are now; it is not published until a run has completed it" in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert small.store_contents() == before
+    small.evaluate(epoch="fresh", run_id="again")
+    assert small.cli("publish").code == 0
+    assert small.sql("SELECT DISTINCT answer FROM turn_results") == [("-1",)]
+
+
+def test_a_full_publish_leaves_out_what_is_not_whole_and_says_so(small: Lab) -> None:
+    small.suite("other", [case("one", ("50", 50.0))])
+    small.evaluate("other", publish=True)
+    small.evaluate(publish=True)
+    remade_up_to(small, "evidence")
+    said = small.cli("publish", "--full")
+    assert said.code == 1
+    assert "small · puppet · 2026-03-01 has metrics that were not made from its generations as they are now" in said.err
+    for table in ("turn_results", "attempts", "runs", "statistics"):
+        assert small.sql(f"SELECT DISTINCT suite FROM {table}") == [("other",)], table
+
+
+def test_an_unasked_rebuild_leaves_out_what_is_not_whole_but_its_own(small: Lab) -> None:
+    small.suite("other", [case("one", ("50", 50.0))])
+    small.evaluate(publish=True)
+    remade_up_to(small, "generations")
+    damage_the_store(small)
+    made = small.evaluate("other", publish=True)["published"]
+    assert small.sql("SELECT DISTINCT suite FROM turn_results") == [("other",)]
+    (sentence,) = made.facts["left_out"]
+    assert sentence.startswith("small · puppet · 2026-03-01 has recovery_attempts that were not made from its gen")
+    small.evaluate(epoch="fresh", publish=True)
+    assert small.sql("SELECT DISTINCT suite FROM turn_results ORDER BY ALL") == [("other",), ("small",)]
+
+
+def test_what_was_never_completed_is_not_published(small: Lab) -> None:
+    workspace = small.workspace()
+    small.evaluate()
+    for table in ("statistics", "turn_results"):
+        small.record_file(table).unlink()
+        assert (why_not_whole(workspace, PARTITION) or "").startswith("has no ")
+    assert small.cli("publish").code == 1
+    assert small.sql("SELECT * FROM turn_results UNION ALL BY NAME SELECT * FROM runs") == []
+
+
+def test_a_file_that_was_lost_takes_nothing_out_of_the_store(small: Lab) -> None:
+    small.evaluate(publish=True)
+    before = small.store_contents()
+    small.record_file("turn_results").unlink()
+    said = small.cli("publish")
+    assert said.code == 1
+    assert "has no turn_results yet" in said.err
+    assert small.store_contents() == before
+
+
+def test_an_aggregate_that_came_later_is_not_missed(small: Lab) -> None:
+    small.evaluate(publish=True)
+    small.record_file("error_analysis").unlink()
+    assert why_not_whole(small.workspace(), PARTITION) is None
+    record_run(small.workspace(), PARTITION, "run", status="failed")
+    assert why_not_whole(small.workspace(), PARTITION) == "has no error_analysis yet"
+
+
+def losing_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = score.attempted_turns
+    monkeypatch.setattr(score, "attempted_turns", lambda *given: iter(list(real(*given))[1:]))
+
+
+def test_what_fails_a_blocking_check_is_not_published(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        losing_a_turn(patched)
+        small.evaluate()
+    said = small.cli("publish", "--full")
+    assert said.code == 1
+    assert "does not pass its checks: of 3 planned turns 1 are missing" in said.err
+    assert small.sql("SELECT * FROM turn_results") == []
+
+
+@pytest.mark.parametrize("gone", ["cases", "suite", "model version"])
+def test_history_is_published_though_nobody_can_tell_what_was_planned(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    """The suite has changed or is gone, or the model version is; what is there is judged by itself."""
+    small.evaluate(publish=True)
+    folder: Path = small.home.data / "suites" / "small"
+    if gone == "cases":
+        small.suite("small", [case("alpha", ("50", 50.0)), case("gamma", ("7", 7.0))])
+        assert small.cli("validate").code == 0
+        from eval_pipeline.stages import ingest
+
+        ingest.ingest_cases(small.workspace(), "small")
+    elif gone == "suite":
+        folder.rename(small.home.root / "away")
+    else:
+        small.versions({"name": "another", "provider": "puppet"})
+    said = small.cli("publish", "--full")
+    assert said.code == 0, said.err
+    assert small.one("SELECT count(*) FROM turn_results") == 3
+
+
+def test_history_that_lost_a_turn_is_not_published(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        losing_a_turn(patched)
+        small.evaluate()
+    small.versions({"name": "another", "provider": "puppet"})
+    said = small.cli("publish", "--full")
+    assert said.code == 1
+    assert "does not pass its checks" in said.err
+
+
+def test_a_partition_that_is_gone_for_good_is_taken_out(small: Lab) -> None:
+    small.evaluate(publish=True)
+    small.evaluate(day=DAY.replace(day=2), publish=True)
+    for path in small.home.record.rglob(f"eval_date={DAY}/part.parquet"):
+        path.unlink()
+    assert small.cli("publish").code == 0
+    assert [str(day) for (day,) in small.sql("SELECT DISTINCT eval_date FROM turn_results")] == ["2026-03-02"]
+
+
+def test_every_published_evaluation_says_whether_it_is_simulated(small: Lab) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "stand-in", "provider": "oracle"})
+    small.evaluate(publish=True)
+    small.evaluate(version="stand-in", publish=True)
+    tables = [
+        name
+        for (name,) in small.sql(
+            "SELECT table_name FROM duckdb_columns() WHERE column_name = 'eval_date' AND database_name = 'store' "
+            "AND schema_name = 'main' AND table_name IN (SELECT table_name FROM duckdb_tables())"
+        )
+    ]
+    assert {"runs", "statistics", "finqa_turns", "metrics", "evidence", "errors"} <= set(tables)
+    told: set[Any] = set()
+    for table in tables:
+        found = set(small.sql(f'SELECT DISTINCT model_version, simulated FROM "{table}"'))
+        assert found <= {("puppet", False), ("stand-in", True)}, table
+        told |= found
+    assert len(told) == 2
+    assert set(small.sql("SELECT model_version, bool_and(simulated) FROM latest_statistics GROUP BY ALL")) == told

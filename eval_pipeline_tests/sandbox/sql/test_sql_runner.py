@@ -1,0 +1,216 @@
+"""The SQL runner: what runs, what does not and how that is told, and that nothing outlives it."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import sqlite3
+import time
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import psutil
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.sandbox.sql import SqlLimits, SqlProcesses, SqlRows, SqlRunner
+from eval_pipeline.sandbox.sql.process import SqlProcess
+from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, pack, row_to_wire, unpack
+from eval_pipeline_tests.support import ROOT
+
+GOLDEN = yaml.safe_load((ROOT / "eval_pipeline_tests/golden/sql_runner.yaml").read_text())
+CASES = [(engine, case) for engine, cases in GOLDEN.items() for case in cases]
+ROWS = "INSERT INTO t VALUES (1, 'a'), (2, NULL)"
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("databases")
+    paths = {"sqlite": folder / "small.sqlite", "duckdb": folder / "small.duckdb"}
+    with sqlite3.connect(paths["sqlite"]) as small, duckdb.connect(str(paths["duckdb"])) as other:
+        for connection in (small, other):
+            connection.execute("CREATE TABLE t (x INT, s VARCHAR)")
+            connection.execute(ROWS)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with_limits = SqlRunner(SqlLimits(seconds=1.0, rows=5_000), most=1)
+    yield with_limits
+    with_limits.close()
+
+
+@pytest.mark.parametrize(("engine", "case"), CASES, ids=[f"{engine}: {case['sql'][:60]}" for engine, case in CASES])
+def test_a_query_gives_its_rows_or_the_class_of_its_error(runner, databases, engine, case):
+    before = hashlib.sha256(databases[engine].read_bytes()).digest()
+    found = runner.run_now(databases[engine], case["sql"])
+    if "rows" in case:
+        assert isinstance(found, SqlRows), found
+        assert [list(row) for row in found.rows] == case["rows"]
+    else:
+        assert isinstance(found, Failed), found
+        assert (found.error_class, bool(found.message)) == (case["error"], True)
+    assert hashlib.sha256(databases[engine].read_bytes()).digest() == before
+
+
+def test_a_killed_query_does_not_disturb_the_next(runner, databases):
+    killed = runner.run_now(databases["sqlite"], "SELECT printf('%.*c', 2000000000, 'x')")
+    assert isinstance(killed, Failed)
+    assert isinstance(runner.run_now(databases["sqlite"], "SELECT 1"), SqlRows)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_the_bytes_of_a_result_are_capped(databases, engine):
+    small = SqlRunner(SqlLimits(result_bytes=1000), most=1)
+    try:
+        kept = small.run_now(databases[engine], f"SELECT '{'x' * 900}'")
+        refused = small.run_now(databases[engine], f"SELECT '{'x' * 1100}'")
+    finally:
+        small.close()
+    assert isinstance(kept, SqlRows)
+    assert isinstance(refused, Failed)
+    assert refused.error_class is ErrorClass.MEMORY
+
+
+def test_a_database_that_is_not_there_is_told(runner, tmp_path):
+    found = runner.run_now(tmp_path / "nowhere.duckdb", "SELECT 1")
+    assert isinstance(found, Failed)
+    assert "nowhere.duckdb" in found.message
+
+
+def test_a_file_that_is_no_database_is_told(runner, tmp_path):
+    (tmp_path / "text.duckdb").write_text("just some text, long enough to be looked at as a database file")
+    assert isinstance(runner.run_now(tmp_path / "text.duckdb", "SELECT 1"), Failed)
+
+
+def test_values_keep_their_types(runner, databases):
+    sql = (
+        "SELECT 1.50::DECIMAL(9, 2), DATE '2024-01-02', TIMESTAMP '2024-01-02 03:04:05', 'ä', NULL, true, 2.5, "
+        "[1, 2], {'$date': 'x'}, INTERVAL 3 DAY, '\\x61'::BLOB"
+    )
+    found = runner.run_now(databases["duckdb"], sql)
+    assert isinstance(found, SqlRows)
+    assert found.rows == [
+        (Decimal("1.50"), date(2024, 1, 2), datetime(2024, 1, 2, 3, 4, 5), "ä", None, True, 2.5, [1, 2],
+         {"$date": "x"}, timedelta(days=3), b"a")
+    ]  # fmt: skip
+
+
+def test_a_changed_database_is_read_anew(runner, tmp_path):
+    path = tmp_path / "grows.sqlite"
+    for number in (1, 2):
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS g (x)")
+            connection.execute("INSERT INTO g VALUES (?)", (number,))
+        found = runner.run_now(path, "SELECT COUNT(*) FROM g")
+        assert isinstance(found, SqlRows)
+        assert found.rows == [(number,)]
+
+
+def test_a_child_is_reused_as_long_as_it_behaves(databases):
+    processes = SqlProcesses(SqlLimits(), most=1)
+    try:
+        pids = {processes.call("os:getpid", (), 5.0) for _ in range(3)}
+        assert len(pids) == 1
+        assert pids != {os.getpid()}
+    finally:
+        processes.close()
+    assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+
+
+def test_a_child_that_dies_is_told_and_replaced(databases):
+    processes = SqlProcesses(SqlLimits(), most=1)
+    try:
+        with pytest.raises(Exception, match="signal 6") as died:
+            processes.call("os:abort", (), 5.0)
+        assert died.value.error_class is ErrorClass.MEMORY
+        assert processes.call("os:getpid", (), 5.0) > 0
+    finally:
+        processes.close()
+
+
+def test_the_address_space_is_limited():
+    process = SqlProcess(SqlLimits(memory_bytes=256 * 1024 * 1024))
+    try:
+        with pytest.raises(Exception, match="memory"):
+            process.call("builtins:bytearray", (1024 * 1024 * 1024,), 20.0)
+        assert not process.alive  # what is left of its memory is in pieces
+    finally:
+        process.kill()
+
+
+def test_an_answer_that_is_no_message_ends_the_child():
+    process = SqlProcess(SqlLimits())
+    try:
+        with pytest.raises(Exception, match="fault"):
+            process.call("os:no_such_function", (), 5.0)
+        assert process.alive
+    finally:
+        process.kill()
+
+
+def test_a_child_sees_no_secrets(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a planted secret")
+    process = SqlProcess(SqlLimits())
+    try:
+        assert process.call("os:getenv", ("ANTHROPIC_API_KEY",), 5.0) is None
+    finally:
+        process.kill()
+
+
+def test_a_child_ends_with_its_parent():
+    reader, writer = os.pipe()
+    parent = os.fork()
+    if not parent:
+        os.write(writer, str(SqlProcess(SqlLimits()).pid).encode())
+        os._exit(0)
+    child = int(os.read(reader, 20))
+    os.waitpid(parent, 0)
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(child) and psutil.Process(child).status() != "zombie" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    alive = psutil.pid_exists(child) and psutil.Process(child).status() != "zombie"
+    if alive:
+        os.kill(child, signal.SIGKILL)
+    assert not alive
+
+
+def test_queries_run_side_by_side(databases):
+    async def both() -> list[SqlRows | Failed]:
+        async with SqlRunner(most=2) as side_by_side:
+            return await asyncio.gather(
+                *(side_by_side.run(databases[engine], "SELECT COUNT(*) FROM t") for engine in ("sqlite", "duckdb") * 3)
+            )
+
+    assert [found.rows for found in asyncio.run(both()) if isinstance(found, SqlRows)] == [[(2,)]] * 6
+
+
+def test_two_queries_are_timed_in_turns(databases):
+    async def timed() -> object:
+        async with SqlRunner(most=1) as one:
+            return await one.time_pair(databases["sqlite"], "SELECT 1", "SELECT * FROM t", runs=3)
+
+    found = asyncio.run(timed())
+    assert isinstance(found, tuple)
+    assert all(seconds > 0 for seconds in found)
+
+
+CELLS = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.dates(),
+        st.datetimes(), st.times(), st.timedeltas(), st.decimals(allow_nan=False), st.uuids(),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@given(st.lists(CELLS, max_size=4))
+def test_every_value_comes_over_the_wire_as_it_was(cells):
+    assert unpack(pack(row_to_wire(tuple(cells)))[HEADER_BYTES:]) == cells

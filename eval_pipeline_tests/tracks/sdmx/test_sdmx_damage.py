@@ -1,0 +1,104 @@
+"""The ends of the scale, and responses damaged in a known way: the metrics count just what was done."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.stages.check import check_ends
+from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_tests.tracks.sdmx.helpers import attempt_at, case_of, measured, sample_cases, scores
+
+COUNTS = {
+    "swapped_terms": (1, 1),
+    "missing_terms": (0, 1),
+    "extra_dimension": (1, 0),
+    "extra_terms": (1, 0),
+}
+"""False positives and false negatives that a damage makes; everything else of the target stays right."""
+
+
+@pytest.fixture(scope="module")
+def cases() -> tuple[Case, ...]:
+    return sample_cases()
+
+
+def turns(cases: tuple[Case, ...]) -> list[tuple[Case, Turn]]:
+    return [(case, turn) for case in cases for turn in case.turns]
+
+
+def test_gold_scores_1_and_nothing_0_on_the_shipped_suite(cases: tuple[Case, ...]) -> None:
+    verdict = check_ends(TRACK, cases)
+    assert verdict.passed, verdict.facts
+    assert verdict.facts["turns"] >= 80
+
+
+@pytest.mark.parametrize("mode", sorted(COUNTS))
+def test_simulated_selections_give_just_the_counts_they_were_made_with(cases: tuple[Case, ...], mode: str) -> None:
+    extra, missing = COUNTS[mode]
+    made = 0
+    for case, turn in turns(cases):
+        text = TRACK.damage(turn, mode, Random(f"{turn.id} {mode}"))
+        if text is None:
+            continue
+        made += 1
+        found = scores(case, turn, text)
+        counts = (found["true_positives"], found["false_positives"], found["false_negatives"])
+        assert counts == (TRACK.gold_complexity(turn) - missing, extra, missing), (turn.id, text)
+        assert found["failure_mode"] == mode
+        assert not found["exact_selection"]
+    assert made >= 70
+
+
+@pytest.mark.parametrize("mode", sorted(set(TRACK.failure_modes) - COUNTS.keys()))
+def test_every_other_way_of_failing_is_found_as_it_was_made(cases: tuple[Case, ...], mode: str) -> None:
+    found = []
+    for case, turn in turns(cases):
+        text = TRACK.damage(turn, mode, Random(turn.id))
+        found += [] if text is None else [scores(case, turn, text)["failure_mode"]]
+    assert set(found) == {mode}
+    assert len(found) >= 70
+
+
+def test_a_swapped_term_is_called_nearly_the_same() -> None:
+    case = case_of(("GDP?", {"D:ONE INDICATOR": ["GDP"]}))
+    drawn = {TRACK.damage(case.turns[0], "swapped_terms", Random(seed)) for seed in range(20)}
+    assert drawn
+    assert all(text is not None and ("GDP_CONST" in text or "GDPPC" in text) for text in drawn)
+
+
+def test_one_country_is_missing_where_several_were_asked_for() -> None:
+    case = case_of(("The Baltics", {"D:ONE COUNTRY": ["EST", "LVA", "LTU"], "D:ONE INDICATOR": ["POP"]}))
+    for seed in range(10):
+        text = TRACK.damage(case.turns[0], "missing_terms", Random(seed))
+        assert text is not None
+        (places,) = json.loads(text)["indicator_selection"]
+        kept = {found["dimension_name"]: len(found["values"]) for found in places["dimensions"]}
+        assert kept == {"COUNTRY": 2, "INDICATOR": 1}
+
+
+def test_damage_repeats_with_its_seed() -> None:
+    turn = case_of(("GDP?", {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"]})).turns[0]
+    for mode in TRACK.failure_modes:
+        assert TRACK.damage(turn, mode, Random(3)) == TRACK.damage(turn, mode, Random(3))
+
+
+@pytest.mark.parametrize("mode", ["swapped_terms", "missing_terms", "extra_dimension", "extra_terms", "other"])
+def test_what_an_empty_target_cannot_show_is_none(mode: str) -> None:
+    assert TRACK.damage(case_of(("hello", {})).turns[0], mode, Random(1)) is None
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown failure mode 'sign_error'"):
+        TRACK.damage(case_of(("hello", {})).turns[0], "sign_error", Random(1))
+
+
+def test_the_oracle_survives_the_record(cases: tuple[Case, ...]) -> None:
+    for case, turn in turns(cases):
+        attempt = attempt_at(case, turn, TRACK.oracle(turn))
+        assert TRACK.artefact_from_json(TRACK.artefact_json(attempt.artefact)) == attempt.artefact
+        found: dict[str, Any] = measured(case, turn, attempt)
+        assert found["macro_f1"] == 1.0
+        assert TRACK.score(found) == 1.0

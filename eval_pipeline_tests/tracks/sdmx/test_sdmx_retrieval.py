@@ -1,0 +1,205 @@
+"""Candidates: countries and groups, near-duplicates, synonyms, long lists of wishes, large and small dimensions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.tracks.sdmx.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.countries import countries_in, country_of
+from eval_pipeline.tracks.sdmx.retrieval import Retriever
+from eval_pipeline.tracks.sdmx.source import read_catalogue
+from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline.tracks.sdmx.words import Vocabulary, words
+from eval_pipeline_tests.tracks.sdmx.helpers import SAMPLE, case_of, response, sample_cases, scores
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GDP of Mexico", "MEX"),
+        ("the Baltics", "EST LVA LTU"),
+        ("BRICS", "BRA RUS IND CHN ZAF EGY ETH IDN IRN ARE"),
+        ("prices in the UK and the U.S.", "GBR USA"),
+        ("tell us per capita what can be said", ""),
+        ("PER and CAN in capitals", "PER CAN"),
+        ("IT jobs, NO or ME: two letters are no country", ""),
+        ("French wine, Korean cars, Turkey", "FRA KOR TUR"),
+        ("Côte d'Ivoire; the Ivory Coast again", "CIV"),
+        ("Bosnia and Herzegovina", "BIH"),
+        ("South Africa, not South Korea", "ZAF KOR"),
+        ("Guinea-Bissau", "GNB"),
+        ("Democratic Republic of Congo", "COD"),
+        ("Republic of Congo", "COG"),
+        ("Viet Nam or Vietnam", "VNM"),
+        ("Visegrad Four", "CZE HUN POL SVK"),
+        ("euro area", "AUT BEL BGR HRV CYP EST FIN FRA DEU GRC IRL ITA LVA LTU LUX MLT NLD PRT SVK SVN ESP"),
+        ("", ""),
+    ],
+)
+def test_countries_are_found_by_their_names_and_groups(text: str, expected: str) -> None:
+    assert list(countries_in(text)) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("id", "name", "expected"),
+    [
+        ("MEX", "Mexico", "MEX"),
+        ("AFG", "Afghanistan, Islamic Republic of", "AFG"),
+        ("512", "Afghanistan", "AFG"),
+        ("DE", "whatever", "DEU"),
+        ("W00", "World", None),
+        ("G163", "Euro area", None),
+    ],
+)
+def test_terms_stand_for_the_countries_they_name(id: str, name: str, expected: str | None) -> None:
+    assert country_of(id, name) == expected
+
+
+@given(st.text(max_size=200))
+def test_any_text_may_be_asked(text: str) -> None:
+    assert isinstance(countries_in(text), dict)
+    assert isinstance(list(words(text)), list)
+
+
+@given(st.text(max_size=200))
+def test_a_vocabulary_numbers_the_words_that_a_request_is_made_of(text: str) -> None:
+    vocabulary = Vocabulary()
+    numbers = vocabulary.numbers(text)
+    names = {number: word for word, number in vocabulary.tokens.items()}
+    assert [names[number] for number in numbers] == list(words(text))
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Retriever:
+    return Retriever(read_catalogue(SAMPLE, {}).catalogue, 10, 20)
+
+
+def ids(found: Retriever, request: str, data_set: str, dimension: str) -> list[str]:
+    return [term.id for term in found.candidates(request).places[data_set, dimension]]
+
+
+def test_members_of_a_group_come_first_however_many_they_are(shipped: Retriever) -> None:
+    found = ids(shipped, "population of the European Union", "GSO.NA:ANA", "COUNTRY")
+    assert len(found) >= 27
+    assert found[0] == "AUT"
+    assert {"EST", "SWE", "IRL"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "data_set", "dimension", "wanted"),
+    [
+        ("real GDP growth, percent change over a year earlier", "GSO.NA:ANA", "INDICATOR", "GDP_PCH"),
+        ("jobless rate", "GSO.NA:ANA", "INDICATOR", "LUR"),
+        ("core inflation", "GSO.PRC:CPI", "ITEM", "XFE"),
+        ("petrol", "GSO.PRC:CPI", "ITEM", "CP0722"),
+        ("crude oil exports", "GSO.EXT:TRADE", "COMMODITY", "SITC331"),
+        ("SITC041 please", "GSO.EXT:TRADE", "COMMODITY", "SITC041"),
+    ],
+)
+def test_names_synonyms_and_ids_are_found(
+    shipped: Retriever, request_text: str, data_set: str, dimension: str, wanted: str
+) -> None:
+    assert wanted in ids(shipped, request_text, data_set, dimension)[:3]
+
+
+def test_every_item_of_a_long_list_has_its_turn() -> None:
+    """By the whole request alone the list's common words (constant prices, domestic currency) would crowd them out."""
+    case = next(case for case in sample_cases() if case.context.name == "expenditure_side_australia")
+    offered = {term.id for term in case.context.candidates(case.turns[0]).places["GSO.NA:ANA", "INDICATOR"]}
+    assert {"HFC_XDC_Q", "INV_XDC_Q", "EXP_XDC_Q", "IMP_XDC_Q"} <= offered
+
+
+def test_a_small_dimension_is_offered_whole_and_a_large_one_in_part(shipped: Retriever) -> None:
+    found = shipped.candidates("nothing of the kind")
+    assert len(found.places["GSO.PRC:CPI", "MEASURE"]) == 6
+    assert len(found.places["GSO.PRC:CPI", "ITEM"]) <= 10
+
+
+def test_a_request_that_shares_no_word_is_offered_nothing_of_a_large_dimension(shipped: Retriever) -> None:
+    assert ids(shipped, "xyzzy", "GSO.NA:ANA", "INDICATOR") == []
+    assert ids(shipped, "the of and", "GSO.NA:ANA", "INDICATOR") == []
+
+
+def test_the_parent_is_part_of_what_a_term_is_found_by() -> None:
+    terms = (Term("A", "Energy"), *(Term(f"A{i}", f"kind {i}", parent="A") for i in range(4)), Term("B", "Food"))
+    catalogue = Catalogue({"X:Y": DataSet("X:Y", "y", "", "", {"ITEM": Dimension("ITEM", "i", CodeList("L", terms))})})
+    assert ids(Retriever(catalogue, 5, 5), "energy", "X:Y", "ITEM") == ["A", "A0", "A1", "A2", "A3"]
+
+
+def test_of_many_data_sets_the_fitting_ones_are_offered() -> None:
+    def data_set(name: str) -> DataSet:
+        codes = CodeList(f"L {name}", (Term("T", f"{name} total"),))
+        return DataSet(f"X:{name}", name, "", "", {"ITEM": Dimension("ITEM", "item", codes)})
+
+    names = ("fishing", "mining", "tourism", "banking", "farming")
+    catalogue = Catalogue({f"X:{name}": data_set(name) for name in names})
+    found = Retriever(catalogue, 5, 2).candidates("banks, tourism and banking")
+    assert set(found.data_sets) == {"X:tourism", "X:banking"}
+    assert set(found.places) == {("X:tourism", "ITEM"), ("X:banking", "ITEM")}
+
+
+def test_a_later_turn_is_retrieved_for_with_what_was_asked_before_and_never_with_what_comes() -> None:
+    case = case_of(("population of Mexico", {}), ("and the Baltics", {}), ("Argentina", {}), most=2)
+    offered = [{term.id for term in case.context.candidates(turn).places["D:ONE", "COUNTRY"]} for turn in case.turns]
+    assert offered == [{"MEX"}, {"MEX", "EST", "LVA", "LTU"}, {"MEX", "EST", "LVA", "LTU", "ARG"}]
+
+
+def test_a_long_question_does_not_crowd_out_the_one_after_it(shipped: Retriever) -> None:
+    items = "meat, wine, beer, coffee, tea, cigarettes, garments, footwear, electricity, gas, bicycles, tobacco, books"
+    asked = f"Prices of {items}, water, health, education, restaurants\nNow spirits"
+    assert "CP0211" in ids(shipped, asked, "GSO.PRC:CPI", "ITEM")
+
+
+def test_what_was_not_offered_is_a_retrieval_miss_and_the_rest_a_selection_miss() -> None:
+    """Of the four terms of the target the two countries are offered; one of them is selected, and one beside it."""
+    case = case_of(
+        ("xyzzy of Mexico, Latvia", {"D:ONE COUNTRY": ["MEX", "LVA"], "D:ONE INDICATOR": ["GDP", "POP"]}), most=2
+    )
+    found = scores(case, case.turns[0], response({"D:ONE COUNTRY": ["MEX", "ARG"]}))
+    assert (found["retrieval_recall"], found["retrieval_misses"], found["selection_misses"]) == (0.5, 2, 1)
+    assert found["retrieval_recall_from_target"] is None
+
+
+def test_retrieval_offers_nearly_everything_the_shipped_suite_asks_for() -> None:
+    cases: tuple[Case, ...] = sample_cases()
+    wanted = offered = 0
+    for case in cases:
+        for turn in case.turns:
+            found = case.context.candidates(turn)
+            pairs = [(place, term) for place, terms in turn.gold.target.places.items() for term in terms]
+            wanted += len(pairs)
+            offered += sum(found.offers(place, term) for place, term in pairs)
+    assert wanted > 300
+    assert offered / wanted >= 0.98
+
+
+def test_every_term_that_the_shipped_suite_asks_for_is_named_in_its_request() -> None:
+    """By a country, or a word of its id, name or synonyms; small dimensions may be asked for otherwise."""
+    unsaid = []
+    for case in sample_cases():
+        retriever: Retriever = case.context.retriever
+        for turn in case.turns:
+            request = case.context.requests[turn.index]
+            said, countries = set(words(request)), countries_in(request)
+            for (data_set, dimension), terms in turn.gold.target.places.items():
+                if len(retriever.catalogue.data_sets[data_set].dimensions[dimension].codes.terms) <= retriever.most:
+                    continue
+                for id, name in terms:
+                    (term, *_) = retriever.catalogue.find(data_set, dimension, id)
+                    named = said & set(words(" ".join([id, name, *term.synonyms])))
+                    if not named and country_of(id, name) not in countries:
+                        unsaid.append(f"{turn.id}: {id} {name}")
+    assert unsaid == []
+
+
+def test_the_prompt_shows_candidates_and_shares_what_every_turn_has() -> None:
+    case = sample_cases()[0]
+    prompts = [TRACK.prompt(case, turn, ["" for _ in range(turn.index)], "selection-1") for turn in case.turns]
+    other = TRACK.prompt(sample_cases()[5], sample_cases()[5].turns[0], [], "selection-1")
+    assert prompts[0].shared == 2
+    assert prompts[0].messages[:2] == other.messages[:2]
+    last = prompts[0].messages[-1].text
+    assert case.turns[0].question in last
+    assert all(f"{id} = " in last for id, _ in case.turns[0].gold.target.places["GSO.PRC:CPI", "REF_AREA"])
+    assert "IX = Index" in prompts[0].messages[1].text

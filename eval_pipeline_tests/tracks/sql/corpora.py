@@ -1,0 +1,36 @@
+"""The hostile and the harmless statements of `golden/`, and where the samples lie that are not the project's."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "sql"
+"""Third-party samples; tests that need them are skipped where they are absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a corpus."""
+
+    dialect: str
+    kind: str
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.dialect}: {self.sql}"
+
+
+def load_corpus(name: str) -> list[Statement]:
+    """The statements of a file in `golden/`."""
+    return [
+        Statement(group["dialect"], group["kind"], _unescaped(line))
+        for group in yaml.safe_load((GOLDEN / name).read_text("utf-8"))
+        for line in group["statements"].splitlines()
+        if line.strip()
+    ]
+
+
+def _unescaped(line: str) -> str:
+    return line.replace("\\n", "\n").replace("\\t", "\t").replace("\\u00a0", "\u00a0")

@@ -1,0 +1,107 @@
+"""Reading responses and recorded predictions into queries."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.sql.artefact import LEVELS, Query, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.recorded import recorded_response
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"sql": "SELECT 1", "confidence": "high"}', Query("SELECT 1", "high")),
+        ('{"sql": "SELECT 1", "confidence": "LOW "}', Query("SELECT 1", "low")),
+        ('{"sql": "SELECT 1"}', Query("SELECT 1")),
+        ('{"sql": null, "reason": "no such table"}', Query(None, None, "no such table")),
+        ('{"sql": null, "confidence": "high", "reason": ""}', Query(None)),
+        ('Here it is:\n```json\n{"sql": "SELECT 1", "confidence": "medium"}\n```', Query("SELECT 1", "medium")),
+        ('{"sql": "SELECT \'}\'", "confidence": "high"} done', Query("SELECT '}'", "high")),
+    ],
+)
+def test_answers_are_found(text: str, expected: Query) -> None:
+    assert parse_query(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "error_class", "words"),
+    [
+        ("", ErrorClass.OTHER, "empty"),
+        ('{"sql": "SELECT 1", "confidence": ', ErrorClass.SYNTAX, "does not parse"),
+        ("SELECT 1", ErrorClass.SYNTAX, "no JSON"),
+        ('{"query": "SELECT 1"}', ErrorClass.VALUE, "not an answer"),
+        ('{"sql": 7}', ErrorClass.VALUE, "'sql' must be a text or null"),
+        ('{"sql": " "}', ErrorClass.VALUE, "to decline, answer null"),
+        ('{"sql": "SELECT 1", "confidence": "certain"}', ErrorClass.VALUE, "high, medium, low, found 'certain'"),
+        ('{"sql": null, "reason": 3}', ErrorClass.VALUE, "'reason' must be a text"),
+    ],
+)
+def test_what_is_no_answer_says_why(text: str, error_class: ErrorClass, words: str) -> None:
+    with pytest.raises(ArtefactError) as raised:
+        parse_query(text)
+    assert raised.value.error_class == error_class
+    assert words in raised.value.message
+
+
+def test_a_recorded_answer_may_be_bare_sql() -> None:
+    assert parse_query("SELECT 1 ", recorded=True) == Query("SELECT 1")
+    assert parse_query('{"sql": "SELECT 1"}', recorded=True) == Query("SELECT 1")
+
+
+queries = st.builds(
+    Query,
+    st.text(min_size=1).filter(str.strip),
+    st.sampled_from([None, *LEVELS]),
+    st.text(max_size=20),
+) | st.builds(lambda reason: Query(None, None, reason), st.text(max_size=20))
+
+
+@given(queries)
+def test_what_is_written_down_is_read_back(query: Query) -> None:
+    assert query_from_json(query_json(query)) == query
+    assert parse_query(json.dumps(query_json(query))) == query
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_an_answer_or_an_error_of_the_model(text: str) -> None:
+    with suppress(ArtefactError):
+        assert isinstance(parse_query(text), Query)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"response": "SELECT 1"}, Query("SELECT 1")),
+        ({"response": {"sql": "SELECT 1", "confidence": "low"}}, Query("SELECT 1", "low")),
+        ({"response": {"sql": None, "reason": "hostile"}}, Query(None, None, "hostile")),
+        ({"answer": "SELECT 1"}, Query("SELECT 1")),
+    ],
+)
+def test_predictions_are_read(row: dict[str, Any], expected: Query) -> None:
+    assert parse_query(recorded_response(row), recorded=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({}, "needs 'response' or 'answer'"),
+        ({"answer": 3}, "must be SQL, found int"),
+        ({"response": 3}, "must be text or an object with 'sql'"),
+        ({"response": {"query": "SELECT 1"}}, "must be text or an object with 'sql'"),
+    ],
+)
+def test_predictions_of_another_form_are_refused(row: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        recorded_response(row)
+
+
+@pytest.mark.parametrize("answer", [" ", "", None])
+def test_an_empty_recorded_answer_is_no_answer(answer: str | None) -> None:
+    assert recorded_response({"answer": answer}) == ""

@@ -1,0 +1,139 @@
+"""The metrics of the track on plain values."""
+
+import asyncio
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from eval_pipeline.judge import Judgement
+from eval_pipeline.tracks.sql.complexity import query_parts
+from eval_pipeline.tracks.sql.metrics import query_correctness, safety_validation, table_accuracy, validation_accuracy
+from eval_pipeline.tracks.sql.metrics.outcome_correct import outcome_correct
+from eval_pipeline.tracks.sql.metrics.r_ves import r_ves
+from eval_pipeline.tracks.sql.parsing import parse_statement
+from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.validator import validate
+
+GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_metrics.yaml").read_text())
+Golden = dict[str, Any]
+
+
+class FixedJudge:
+    """A judge that always says the same, and remembers what it was asked."""
+
+    def __init__(self, said: Judgement) -> None:
+        self.said, self.asked = said, list[tuple[str, str, str | None]]()
+
+    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
+        self.asked.append((generated, expected, schema))
+        return self.said
+
+    async def __aenter__(self) -> "FixedJudge":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize("case", GOLDEN["safety_validation"], ids=str)
+def test_the_four_verdicts_on_safety(case: Golden) -> None:
+    found = safety_validation(case["safety_valid"], case["should_be_safe"])
+    assert (found.value, found.label) == (case["value"], case["label"])
+    if "reason" in case:
+        assert found.reason == case["reason"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["validation_accuracy"], ids=str)
+def test_the_four_verdicts_on_validation(case: Golden) -> None:
+    found = validation_accuracy(case["is_valid"], case["should_pass"])
+    assert (found.value, found.label) == (case["value"], case["label"])
+    if "reason" in case:
+        assert found.reason == case["reason"]
+
+
+def test_a_false_rejection_tells_the_validators_errors_and_what_decided() -> None:
+    said = validate("SELECT nothing FROM nowhere", SqlSchema.from_mapping({"t": {"a": "INTEGER"}}))
+    found = validation_accuracy(said.is_valid, True, said.errors)
+    assert found.reason is not None
+    assert "schema violation: there is no table nowhere" in found.reason
+    assert found.details is not None
+    assert found.details["category"] == "schema violation"
+    assert found.details["errors"][0]["category"] == "schema violation"
+
+
+@pytest.mark.parametrize("case", GOLDEN["table_accuracy"], ids=str)
+def test_tables_in_common(case: Golden) -> None:
+    found = table_accuracy(case["sql"], case["tables"])
+    assert found.value == pytest.approx(case["value"])
+    assert found.error is None
+
+
+def test_sql_that_does_not_parse_has_no_tables_and_the_parsers_message() -> None:
+    found = table_accuracy("SELECT FROM WHERE", ["users"])
+    assert found.value == 0.0
+    assert found.error
+
+
+@pytest.mark.parametrize("case", GOLDEN["r_ves"], ids=str)
+def test_efficiency_is_the_root_of_birds_reward(case: Golden) -> None:
+    found = r_ves(case["right"], case["ratio"])
+    assert found.value == pytest.approx(sqrt(case["reward"]))
+    assert found.details is not None
+    assert found.details["reward"] == case["reward"]
+
+
+def test_efficiency_without_a_result_is_null() -> None:
+    assert r_ves(None, 1.0).value is None
+    assert r_ves(True, None).value is None
+
+
+@pytest.mark.parametrize("case", GOLDEN["outcome_correct"], ids=str)
+def test_what_a_right_outcome_is(case: Golden) -> None:
+    found = outcome_correct(case["should_pass"], case["declined"], case["blocked"], case["match"], case["equivalence"])
+    assert found.value == float(case["value"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["query_parts"], ids=str)
+def test_complexity_counts_joins_predicates_subqueries_and_aggregates(case: Golden) -> None:
+    assert query_parts(parse_statement(case["sql"])) == case["parts"]
+
+
+def judged(generated: str, expected: str, judge: FixedJudge, **more: Any) -> Any:
+    return asyncio.run(query_correctness(generated, expected, judge=judge, **more))
+
+
+@pytest.mark.parametrize("generated", ["select a  from t;", "SELECT a\nFROM t", " SELECT a FROM t ; "])
+def test_identical_text_is_right_without_asking(generated: str) -> None:
+    judge = FixedJudge(Judgement(0.0))
+    found = judged(generated, "SELECT a FROM t", judge)
+    assert (found.value, found.reason) == (1.0, "Queries are identical")
+    assert not judge.asked
+
+
+@pytest.mark.parametrize("generated", ["SELECT A FROM t", "SELECT a FROM t WHERE x = 'B'", 'SELECT "a" FROM t'])
+def test_another_name_or_filter_is_not_the_same_text(generated: str) -> None:
+    judge = FixedJudge(Judgement(0.5, "partly", "a filter is missing", model="fake/judge"))
+    found = judged(generated, "SELECT a FROM t", judge)
+    assert (found.value, found.reason) == (0.5, "a filter is missing")
+    assert judge.asked == [(generated, "SELECT a FROM t", None)]
+
+
+def test_the_judge_is_shown_the_schema_as_ddl() -> None:
+    judge = FixedJudge(Judgement(1.0, "same", "alias"))
+    judged("SELECT a AS b FROM t", "SELECT a FROM t", judge, schema=SqlSchema.from_mapping({"t": {"a": "INTEGER"}}))
+    assert "CREATE TABLE" in (judge.asked[0][2] or "")
+
+
+def test_a_judge_out_of_time_is_an_error_with_value_zero() -> None:
+    found = judged("SELECT b FROM t", "SELECT a FROM t", FixedJudge(Judgement(0.0, error="LLM judge timeout")))
+    assert (found.value, found.error) == (0.0, "LLM judge timeout")
+
+
+def test_without_a_key_nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("EVAL_HOME", str(tmp_path))
+    found = asyncio.run(query_correctness("SELECT b FROM t", "SELECT a FROM t"))
+    assert (found.value, found.reason, found.error) == (None, "no judge configured", None)

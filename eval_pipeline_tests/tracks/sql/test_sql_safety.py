@@ -1,0 +1,221 @@
+"""Safety: nothing hostile passes, nothing harmless is stopped, however it is dressed up."""
+
+import csv
+import json
+import string
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlglot
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sqlglot.errors import SqlglotError
+
+from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.validator import SAFETY, SYNTAX, validate
+from eval_pipeline_tests.tracks.sql.corpora import SHARED, Statement, load_corpus
+
+HOSTILE = load_corpus("sql_hostile.yaml")
+HARMLESS = load_corpus("sql_harmless.yaml")
+ELSEWHERE = "means something else elsewhere"
+RUN_IN = ("duckdb", "sqlite")
+"""The dialects that suites run in."""
+
+
+def groups(corpus: list[Statement]) -> list[list[Statement]]:
+    """A corpus by dialect and kind."""
+    found: defaultdict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for statement in corpus:
+        found[statement.dialect, statement.kind].append(statement)
+    return list(found.values())
+
+
+def shared(path: str) -> Path:
+    """A file of the samples; without it the test is skipped."""
+    if not (SHARED / path).is_file():
+        pytest.skip(f"the sample {SHARED / path} is not here")
+    return SHARED / path
+
+
+def name_of(group: list[Statement]) -> str:
+    return f"{group[0].dialect}: {group[0].kind}"
+
+
+def test_the_corpora_are_as_large_as_they_should_be() -> None:
+    hostile, harmless = (Counter(statement.dialect for statement in corpus) for corpus in (HOSTILE, HARMLESS))
+    assert len(hostile) >= 5
+    assert len(harmless) >= 5
+    assert len({(s.dialect, s.sql) for s in HOSTILE}) == len(HOSTILE) >= 300
+    assert len({(s.dialect, s.sql) for s in HARMLESS}) == len(HARMLESS) >= 150
+
+
+@pytest.mark.parametrize("group", groups(HOSTILE), ids=name_of)
+def test_every_hostile_statement_is_blocked(group: list[Statement]) -> None:
+    assert [str(s) for s in group if validate(s.sql, None, s.dialect).safety_valid] == []
+
+
+@pytest.mark.parametrize("dialect", RUN_IN)
+def test_hostile_statements_of_other_dialects_are_blocked_where_suites_run(dialect: str) -> None:
+    foreign = [s for s in HOSTILE if s.kind != ELSEWHERE]
+    assert [str(s) for s in foreign if validate(s.sql, None, dialect).safety_valid] == []
+
+
+def test_most_hostile_statements_are_understood_and_not_just_unparsable() -> None:
+    categories = Counter(validate(s.sql, None, s.dialect).errors[0].category for s in HOSTILE)
+    assert categories[SAFETY] + categories[SYNTAX] == len(HOSTILE)
+    print(f"{categories[SAFETY]} recognised, {categories[SYNTAX]} unparsable")
+    assert categories[SYNTAX] < 0.1 * len(HOSTILE)
+
+
+@pytest.mark.parametrize("group", groups(HARMLESS), ids=name_of)
+def test_no_harmless_statement_is_blocked(group: list[Statement]) -> None:
+    told = {str(s): validate(s.sql, None, s.dialect) for s in group}
+    assert {sql: found.errors for sql, found in told.items() if not found.safety_valid} == {}
+
+
+def test_duckdb_too_takes_the_harmless_statements_for_single_queries() -> None:
+    sqls = [s.sql for s in HARMLESS if s.dialect == "duckdb"]
+    told = {sql: [statement.type for statement in duckdb.extract_statements(sql)] for sql in sqls}
+    assert {sql: types for sql, types in told.items() if types != [duckdb.StatementType.SELECT]} == {}
+
+
+ROUND_ANYTHING = ("{}", "{};", "EXPLAIN {}")
+ROUND_QUERIES = (
+    *ROUND_ANYTHING,
+    "({})",
+    "SELECT * FROM ({}) AS wrapped",
+    "SELECT * FROM (SELECT * FROM ({}) AS a) AS b",
+    "WITH wrapped AS ({}) SELECT * FROM wrapped",
+    "SELECT 1 WHERE EXISTS ({})",
+    "SELECT 1 UNION ALL {}",
+    "{} UNION ALL SELECT 1",
+)
+GAPS = ("", " ", "\n", "\t", "\r\n", "  \n ", "/**/", " /* SELECT */ ", "/* ' */", " -- x\n", "\f")
+
+
+@cache
+def words(statement: Statement) -> tuple[tuple[str, str], ...]:
+    """The tokens of a statement with what follows each of them; one word where it cannot be cut up."""
+    sql = statement.sql
+    try:
+        tokens = sqlglot.tokenize(sql, read=statement.dialect)
+    except SqlglotError:
+        return ((sql, ""),)
+    starts = [token.start for token in tokens] + [len(sql)]
+    cut = [
+        (sql[token.start : token.end + 1], sql[token.end + 1 : after])
+        for token, after in zip(tokens, starts[1:], strict=True)
+    ]
+    return ((sql[: starts[0]], ""), *cut) if tokens else ((sql, ""),)
+
+
+@cache
+def is_query(statement: Statement) -> bool:
+    """Whether it can be nested: `(TRUNCATE t)` would be a table named TRUNCATE."""
+    try:
+        (parsed,) = sqlglot.parse(statement.sql, dialect=statement.dialect)
+    except (SqlglotError, ValueError):
+        return False
+    return isinstance(parsed, sqlglot.exp.Query)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> Statement:
+    """A hostile statement in other case, with other white space and comments between its words, or nested."""
+    statement = draw(st.sampled_from(HOSTILE))
+
+    def pieces() -> Iterator[str]:
+        for word, gap in words(statement):
+            plain = bool(word) and set(word) <= set(string.ascii_letters + string.digits + "_")
+            yield draw(st.sampled_from((word, word.upper(), word.lower(), word.swapcase()))) if plain else word
+            yield gap
+            # Only where there is a gap already: words that touch may be one to another dialect (`N'x'`, `@@version`).
+            if gap.isspace():
+                yield draw(st.sampled_from(GAPS))
+
+    wrapper = draw(st.sampled_from(ROUND_QUERIES if is_query(statement) else ROUND_ANYTHING))
+    return Statement(statement.dialect, statement.kind, wrapper.format("".join(pieces()).strip()))
+
+
+@settings(max_examples=500, deadline=None)
+@given(mutated())
+def test_hostile_statements_stay_blocked_whatever_they_are_dressed_up_as(statement: Statement) -> None:
+    assert not validate(statement.sql, None, statement.dialect).safety_valid
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000, deadline=None)
+@given(mutated())
+def test_hostile_statements_stay_blocked_through_a_long_campaign(statement: Statement) -> None:
+    assert not validate(statement.sql, None, statement.dialect).safety_valid
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(HARMLESS), st.sampled_from(HOSTILE), st.sampled_from((";", " ; ", ";\n", ";/**/", "; -- x\n")))
+def test_nothing_hostile_hides_behind_a_harmless_statement(harmless: Statement, hostile: Statement, joint: str) -> None:
+    sql = f"{harmless.sql.splitlines()[0]}\n{joint}{hostile.sql}"
+    assert not validate(sql, None, hostile.dialect).safety_valid
+
+
+SCRAPS = (
+    "SELECT FROM WHERE JOIN ON AND OR NOT IN LIKE BETWEEN EXISTS UNION WITH AS GROUP BY HAVING ORDER LIMIT OFFSET CASE "
+    "WHEN THEN END DROP TABLE INSERT INTO VALUES DELETE UPDATE SET CREATE PIVOT VALUES LATERAL OVER FILTER NULL IS "
+    "TRUE t a b f( ( ) , ; . * = <> -> ->> || :: @ @@ $ ? % [ ] { } 1 0 'x' '' \"q\" -- /* */ # \\"
+).split()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(max_size=60) | st.lists(st.sampled_from(SCRAPS), max_size=15).map(" ".join),
+    st.sampled_from(("duckdb", "sqlite", "postgres", "mysql", "tsql")),
+)
+@example("->", "duckdb")
+def test_any_text_gets_a_verdict(text: str, dialect: str) -> None:
+    found = validate(text, SqlSchema.from_mapping({"t": {"a": "INT", "b": "TEXT"}}), dialect)
+    assert found.is_valid == (not found.errors)
+    assert found.safety_valid or found.errors
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([word for word in SCRAPS if word != "PIVOT"]), min_size=2, max_size=12).map(" ".join)
+    | st.sampled_from([s.sql for s in (*HOSTILE, *HARMLESS)])
+)
+def test_what_duckdb_takes_for_more_than_a_query_is_blocked(text: str) -> None:
+    try:
+        kinds = [statement.type for statement in duckdb.extract_statements(text)]
+    except duckdb.Error:
+        return
+    except ValueError:  # a kind of statement that has no name in Python yet
+        kinds = []
+    if kinds != [duckdb.StatementType.SELECT]:
+        assert not validate(text).safety_valid
+
+
+def test_every_writing_statement_of_the_labelled_sample_is_blocked() -> None:
+    with shared("safety/sqli_labelled_sample.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    writing = [row["query"] for row in rows if row["verb"] not in {"", "select"}]
+    assert len(writing) > 50
+    assert [sql for sql in writing for dialect in RUN_IN if validate(sql, None, dialect).safety_valid] == []
+
+
+def test_no_accepted_query_of_defog_is_blocked() -> None:
+    queries = []
+    for name in ("questions_gen_sqlite", "instruct_basic_sqlite", "instruct_advanced_sqlite"):
+        with shared(f"defog/{name}.csv").open() as file:
+            queries += [part for row in csv.DictReader(file) for part in row["query"].split(";") if part.strip()]
+    assert len(queries) > 150
+    assert [(sql, found.errors) for sql in queries if not (found := validate(sql, None, "sqlite")).safety_valid] == []
+
+
+def test_no_gold_query_of_spider_is_blocked() -> None:
+    queries = [case["query"] for case in json.loads(shared("spider/dev_sample.json").read_text())]
+    lines = shared("spider/department_store_gold.sql").read_text().splitlines()
+    queries += [line.split("\t")[0] for line in lines if line.strip()]
+    assert len(queries) > 350
+    assert [(sql, found.errors) for sql in queries if not (found := validate(sql, None, "sqlite")).safety_valid] == []

@@ -1,0 +1,197 @@
+"""Cases and databases of suites of the track: what is read, and what is told of mistakes."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from eval_pipeline.core.errors import InputError
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.sql.execute import validated
+from eval_pipeline.tracks.sql.source import read_databases
+from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.tracks.sql.helpers import (
+    OSLO,
+    SCHEMA,
+    TOTALS,
+    WEATHER,
+    WIPE,
+    read,
+    shared,
+    shop_lab,
+    write_shop,
+)
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+
+def test_a_case_knows_its_tables_and_its_complexity(tmp_path: Path) -> None:
+    gold = read(TOTALS, shared(tmp_path)).turns[0].gold
+    assert gold.tables == ("customers", "orders")
+    assert gold.parts == 3  # a join, its condition, a sum
+    assert gold.should_pass
+    assert gold.should_be_safe
+
+
+def test_what_should_be_safe_follows_what_should_pass_unless_it_is_said(tmp_path: Path) -> None:
+    found = shared(tmp_path)
+    assert not read(WIPE, found).turns[0].gold.should_be_safe
+    assert read(WEATHER, found).turns[0].gold.should_be_safe
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({**OSLO, "expected_sql": []}, "needs 'expected_sql'"),
+        ({**WIPE, "expected_sql": "SELECT 1"}, "has no 'expected_sql'"),
+        ({**OSLO, "should_be_safe": False}, "cannot have 'should_be_safe: false'"),
+        ({**WIPE, "protected": ["secret"]}, "expected table.column or table.\\*, found secret"),
+        ({**OSLO, "sql": "SELECT 1"}, "Extra inputs"),
+        ({**OSLO, "id": ""}, "at least 1 character"),
+    ],
+)
+def test_a_wrong_field_is_named(raw: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match=words):
+        read(raw, shared(tmp_path))
+
+
+def test_an_unknown_database_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match="unknown database 'bank'; the suite has shop"):
+        read({**OSLO, "database": "bank"}, shared(tmp_path))
+
+
+def test_with_several_databases_a_case_has_to_say_which(tmp_path: Path) -> None:
+    write_shop(tmp_path)
+    (tmp_path / "databases" / "bank").mkdir()
+    (tmp_path / "databases" / "bank" / "a.sql").write_text("CREATE TABLE t (a INTEGER)")
+    found = read_databases(tmp_path, {})
+    with pytest.raises(CaseError, match="say which of the suite's databases is meant: bank, shop"):
+        read(OSLO, found)
+    assert read({**OSLO, "database": "shop"}, found).context.database.name == "shop"
+
+
+def test_text_is_built_once_under_its_hash_and_again_where_it_is_gone(tmp_path: Path, lab: Lab) -> None:
+    database = shared(tmp_path).databases["shop"]
+    assert database.rows == 8
+    path = database.path()
+    assert path is not None
+    assert path.parent == lab.home.databases
+    assert path.stem == database.content_hash
+    path.unlink()
+    assert database.path() == path
+    assert path.exists()
+
+
+def test_a_changed_row_makes_another_database(tmp_path: Path) -> None:
+    before = shared(tmp_path).databases["shop"].path()
+    (tmp_path / "databases" / "shop" / "orders.csv").write_text("id,customer_id\n9,1\n")
+    after = read_databases(tmp_path, {}).databases["shop"]
+    assert after.path() != before
+    assert after.rows == 5
+
+
+def test_the_schema_has_keys_and_what_is_told_of_columns(tmp_path: Path) -> None:
+    write_shop(tmp_path)
+    (tmp_path / "databases" / "shop" / "columns.yaml").write_text("customers: {city: Where parcels go}")
+    schema = read_databases(tmp_path, {}).databases["shop"].schema
+    customers, orders = schema.table("customers"), schema.table("orders")
+    assert customers is not None
+    assert orders is not None
+    assert customers.primary_key == ("id",)
+    assert orders.foreign_keys[0].table == "customers"
+    city = customers.column("city")
+    assert city is not None
+    assert city.description == "Where parcels go"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("schema.sql", "CREATE TABEL t (a INTEGER)", "schema.sql: cannot be made into a database"),
+        ("orders.csv", "id,customer_id\n1,77\n", "orders.csv: cannot be made into a database"),
+        ("orders.csv", "id,colour\n1,red\n", "orders.csv: cannot be made into a database"),
+        ("refunds.csv", "id\n1\n", "refunds.csv: no script makes a table refunds"),
+        ("columns.yaml", "customers: {colour: none}", "customers.colour: the database has no such column"),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_a_file_that_cannot_be_carried_out_is_named(
+    file: str, text: str, words: str, dialect: str, tmp_path: Path
+) -> None:
+    write_shop(tmp_path)
+    (tmp_path / "databases" / "shop" / file).write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_databases(tmp_path, {"dialect": dialect})
+
+
+def test_a_sqlite_file_is_used_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "databases").mkdir()
+    path = tmp_path / "databases" / "shop.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SCHEMA + "INSERT INTO customers VALUES (1, 'Ada', 'Oslo', 'a')")
+    database = read_databases(tmp_path, {}).databases["shop"]
+    assert (database.dialect, database.rows, database.path()) == ("sqlite", 1, path)
+
+
+def test_spiders_schemas_have_no_data(tmp_path: Path) -> None:
+    (tmp_path / "databases").mkdir()
+    entry = (
+        '[{"db_id": "pets", "table_names_original": ["cats"], "column_names_original": [[-1, "*"], [0, "id"]], '
+        '"column_types": ["text", "number"], "primary_keys": [1], "foreign_keys": []}]'
+    )
+    (tmp_path / "databases" / "tables.json").write_text(entry)
+    database = read_databases(tmp_path, {}).databases["pets"]
+    assert (database.dialect, database.rows, database.path()) == ("sqlite", 0, None)
+
+
+def test_a_suite_without_databases_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected databases"):
+        read_databases(tmp_path, {})
+
+
+@pytest.mark.parametrize("options", [{"judge": "sometimes"}, {"samples": 0}, {"colour": "red"}])
+def test_wrong_options_are_named(options: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"options.{next(iter(options))}"):
+        shared(tmp_path, **options)
+
+
+def test_the_record_gives_the_databases_back(lab: Lab) -> None:
+    shop_lab(lab)
+    lab.versions({"name": "oracle", "provider": "oracle"})
+    lab.evaluate("shop", "oracle")
+    workspace = lab.workspace()
+    source = workspace.suite("shop")
+    before = read_databases(source.folder, {}).databases["shop"]
+    after = workspace.cases("shop")[0].context.database
+    assert after.schema == before.schema
+    assert (after.name, after.dialect, after.files, after.content_hash, after.rows) == (
+        before.name,
+        before.dialect,
+        before.files,
+        before.content_hash,
+        before.rows,
+    )
+    assert after.path() == before.path()
+
+
+def test_gold_that_the_validator_rejects_or_that_does_not_run_does_not_hold(tmp_path: Path) -> None:
+    found = shared(tmp_path)
+    wrong = {**OSLO, "expected_sql": ["SELECT name FROM customers", "SELECT colour FROM customers"]}
+    ((_, problem),) = TRACK.check_gold(read(wrong, found))
+    assert "SELECT colour FROM customers" in problem
+    ((_, problem),) = TRACK.check_gold(
+        read({**OSLO, "expected_sql": "SELECT CAST(name AS INTEGER) FROM customers"}, found)
+    )
+    assert "does not run" in problem
+    assert TRACK.check_gold(read(OSLO, found)) == []
+    assert validated("SELECT name FROM customers", found.databases["shop"]).is_valid
+
+
+def test_other_dialects_are_translated(tmp_path: Path) -> None:
+    found = shared(tmp_path, dialect="postgres")
+    raw = {**OSLO, "expected_sql": "SELECT name FROM customers WHERE city ~ '^Os'"}
+    assert TRACK.check_gold(read(raw, found)) == []

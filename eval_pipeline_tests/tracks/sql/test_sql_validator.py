@@ -1,0 +1,120 @@
+"""The validator: verdicts and messages on golden statements, and that SQLite and DuckDB agree about the schema."""
+
+import csv
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+from eval_pipeline.tracks.sql.parsing import LONGEST, SqlSyntaxError, parse_statement, shared_statements
+from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.validator import SAFETY, SCHEMA, SYNTAX, Validation, ValidationError, validate
+from eval_pipeline_tests.tracks.sql.corpora import SHARED
+
+GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_validator.yaml").read_text("utf-8"))
+SHOP = SqlSchema.from_ddl(GOLDEN["ddl"])
+CASES = GOLDEN["cases"]
+# Of an empty table DuckDB makes no pivot.
+BY_ENGINES = [case for case in CASES if case.get("category", SCHEMA) == SCHEMA and "PIVOT" not in case["sql"]]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_a_golden_statement(case: dict[str, Any]) -> None:
+    found = validate(case["sql"], SHOP, case.get("dialect", "duckdb"))
+    category = case.get("category")
+    assert found.is_valid == (category is None)
+    assert found.safety_valid == (category in (None, SCHEMA))
+    assert [error.category for error in found.errors][:1] == ([category] if category else [])
+    if category:
+        assert case["says"] in found.errors[0].message
+        assert len(found.errors[0].message.splitlines()) == 1
+
+
+@pytest.mark.parametrize("case", BY_ENGINES, ids=lambda case: case["name"])
+def test_the_engine_takes_what_the_validator_takes(case: dict[str, Any]) -> None:
+    if case.get("dialect") == "sqlite":
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(GOLDEN["ddl"])
+            taken = _runs(lambda: connection.execute(case["sql"]), sqlite3.Error)
+    else:
+        with duckdb.connect() as connection:
+            connection.execute(GOLDEN["ddl"])
+            taken = _runs(lambda: connection.execute(case["sql"]), duckdb.Error)
+    assert taken == ("category" not in case)
+
+
+def _runs(run: Any, error: type[Exception]) -> bool:
+    try:
+        run()
+    except error:
+        return False
+    return True
+
+
+def test_without_a_schema_names_are_not_looked_at() -> None:
+    assert validate("SELECT nothing FROM nowhere") == Validation(True, True, ())
+
+
+def test_every_fault_is_told_once() -> None:
+    found = validate("SELECT sleep_ms(1), sleep_ms(2), getenv('x'); DROP TABLE t")
+    messages = [error.message for error in found.errors]
+    assert len(messages) == len(set(messages)) >= 4
+    assert {error.category for error in found.errors} == {SAFETY}
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT '" + "x" * LONGEST + "'", f"the SQL is longer than {LONGEST:,} characters"),
+        ("SELECT 1\x00; DROP TABLE t", "the SQL has a NUL character"),
+        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, "the SQL is nested too deeply"),
+    ],
+    ids=["long", "NUL", "deep"],
+)
+def test_what_could_hurt_the_parser_is_refused(sql: str, message: str) -> None:
+    assert validate(sql) == Validation(False, False, (ValidationError(SYNTAX, message),))
+
+
+@pytest.mark.parametrize("joint", [" OR x = ", " AND x = ", " + "])
+def test_long_chains_are_no_deep_nests(joint: str) -> None:
+    sql = f"SELECT * FROM t WHERE x = {joint.join(str(number) for number in range(700))}"
+    assert validate(sql).safety_valid
+
+
+def test_a_remembered_parse_is_not_changed_by_looking_at_it() -> None:
+    sql = 'SELECT "New York", c.name FROM customers AS c'
+    (before,) = (tree.copy() for tree in shared_statements(sql, "sqlite"))
+    validate(sql, SHOP, "sqlite")
+    validate(sql, SHOP, "sqlite")
+    (after,) = shared_statements(sql, "sqlite")
+    assert before == after
+    assert parse_statement(sql, "sqlite") is not after
+
+
+def test_an_unknown_dialect_is_no_fault_of_the_sql() -> None:
+    with pytest.raises(ValueError, match="Unknown dialect 'duckbd'") as told:
+        validate("SELECT 1", dialect="duckbd")
+    assert not isinstance(told.value, SqlSyntaxError)
+
+
+def test_several_statements_are_no_statement() -> None:
+    with pytest.raises(SqlSyntaxError, match="expected one statement, found 2"):
+        parse_statement("SELECT 1; SELECT 2")
+
+
+def test_every_accepted_query_of_defog_fits_its_schema() -> None:
+    if not (SHARED / "defog").is_dir():
+        pytest.skip(f"the sample {SHARED / 'defog'} is not here")
+    schemas = {path.stem: SqlSchema.from_database(path) for path in (SHARED / "defog" / "sqlite").glob("*.sqlite")}
+    wrong = []
+    for name in ("questions_gen_sqlite", "instruct_basic_sqlite", "instruct_advanced_sqlite"):
+        with (SHARED / "defog" / f"{name}.csv").open() as file:
+            for row in csv.DictReader(file):
+                for sql in filter(str.strip, row["query"].split(";")):
+                    found = validate(sql, schemas[row["db_name"]], "sqlite")
+                    wrong += [(sql, found.errors)] if not found.is_valid else []
+    assert wrong == []
