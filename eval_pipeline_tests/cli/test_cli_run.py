@@ -244,7 +244,7 @@ def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(
     said = lab.cli("demo")
     assert said.code == 0, said.text
     assert {call.suite for call in puppet.asked} == {"small"}
-    assert len(puppet.asked) == 5 + 5 + 2
+    assert len(puppet.asked) == 5 + 5 + 1
     lab.evaluate(version="smollm2-135m", day=date.today(), publish=True)
     said = lab.cli("demo")
     assert said.code == 0, said.text

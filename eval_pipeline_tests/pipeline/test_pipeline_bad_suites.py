@@ -40,7 +40,7 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     assert small.sql("SELECT DISTINCT suite FROM turn_results") == [("small",)]
     assert "small" in said.out
     again = small.cli("validate")
-    assert again.code == 1
+    assert again.code == 2
     assert "small: 2 cases, 3 turns" in again.out
     doctor = small.cli("doctor")
     assert doctor.code == 1

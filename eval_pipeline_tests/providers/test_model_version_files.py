@@ -34,7 +34,9 @@ def test_the_shipped_file() -> None:
     assert list(versions) == ["simulated-strong", "simulated-weak", "smollm2-135m", "oracle", "null"]
     assert [name for name, version in versions.items() if version.active] == ["simulated-strong", "simulated-weak"]
     for name, rate in [("simulated-strong", 0.10), ("simulated-weak", 0.35)]:
-        assert sum(versions[name].options["rates"].values()) == pytest.approx(rate)
+        tracks = versions[name].options["tracks"]
+        assert list(tracks) == ["finqa", "sdmx", "sql"]
+        assert [sum(settings["rates"].values()) for settings in tracks.values()] == [pytest.approx(rate, rel=0.1)] * 3
         assert versions[name].description.startswith("Simulated, not a model.")
     assert versions["smollm2-135m"].prompt == {"finqa": "calculation-1"}
 
@@ -101,7 +103,7 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
     assert messages[2] == "input should be greater than or equal to 0, not -2 (model version 'two')"
     assert messages[3].startswith("unknown field; allowed: input, output, cache_read, ")
     assert messages[5] == "the rate of 'sign_error' must be in 0..1, not {'sign_error': 3} (model version 'four')"
-    assert messages[6].startswith("unknown field; allowed: seed, rates, slope, ")
+    assert messages[6].startswith("unknown field; allowed: rates, slope, seed, tracks, ")
     assert "'gold' or 'own'" in messages[7]
 
 
