@@ -26,7 +26,8 @@ async def patiently(provider: AnthropicProvider, call: Call) -> Response:
         try:
             return await provider.generate(call)
         except CallError as error:
-            assert error.retryable, error
+            if not error.retryable:
+                raise
     return await provider.generate(call)
 
 

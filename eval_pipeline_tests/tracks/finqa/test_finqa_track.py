@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Attempt, Message, Ran
-from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline.tracks.registry import load_track
 
 from .helpers import attempt_at, case_of, failed_call, gold_turn, measured, validation_of
 
