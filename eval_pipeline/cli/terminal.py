@@ -177,7 +177,7 @@ def _rate(row: Any) -> str:
     if row["mean"] is None:
         return str(row["reason"])
     if row["low"] is None:
-        return f"{_percent(row['mean'])}\n({row['reason']})"
+        return f"{_percent(row['mean'])}\n(no interval)"  # `statistics` says why, the line is short
     return f"{_percent(row['mean'])}\n[{_percent(row['low'])}, {_percent(row['high'])}]"
 
 
