@@ -46,7 +46,7 @@ def servers() -> list[psutil.Process]:
 
 
 async def error_of(provider: LocalProvider, call: Call) -> CallError:
-    """What becomes of a call that cannot succeed. On a busy machine the server closes a connection just as it is used."""
+    """What becomes of a call that cannot succeed; a busy server may close a connection just as it is used."""
     for _ in range(3):
         with pytest.raises(CallError) as failed:
             await provider.generate(call)
