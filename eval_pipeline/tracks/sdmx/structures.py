@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.tracks.sdmx.catalogue import CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.links import Links, Reference, read_links, urn_reference
 
@@ -43,7 +44,10 @@ def read_data_sets(paths: Sequence[Path], name: str = "") -> list[DataSet]:
     problems = [problem for path in paths for problem in _read(path, artefacts, links)]
     if problems:
         raise InputError(problems)
-    return _Reader(artefacts, links, name).data_sets()
+    found = _Reader(artefacts, links, name).data_sets()
+    del artefacts, links
+    give_back_memory()  # the artefacts of a large message take several times what is kept of them
+    return found
 
 
 class _Artefacts:
