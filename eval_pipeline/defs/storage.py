@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from alembic.config import Config
@@ -28,6 +29,8 @@ from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, text
 from sqlalchemy.pool import QueuePool
+
+from eval_pipeline.store.durable import locked
 
 INDEX_SHARD = "index"
 BUSY_SECONDS = 30
@@ -148,10 +151,14 @@ def _set_up(connection: sqlite3.Connection, _: Any) -> None:
 def _prepare(engine: Engine, metadata: MetaData) -> bool:
     """Makes the tables of a database, marked as of the newest revision, where that is not done; says whether.
 
-    Another process that does the same now waits for the transaction, and finds nothing left to do.
+    Another process that does the same now waits, and finds nothing left to do. Waits for a lock of ours: SQLite does not
+    wait for others when it changes the journal mode.
     """
-    with engine.connect() as connection:
-        if inspect(connection).has_table("alembic_version"):
+    if _is_prepared(engine):
+        return False
+    folder = Path(str(engine.url.database)).parent
+    with locked(folder / ".preparing.lock", BUSY_SECONDS), engine.connect() as connection:
+        if _is_prepared(engine):
             return False
         connection.execute(text("PRAGMA journal_mode=WAL"))
         connection.execute(text("BEGIN IMMEDIATE"))
@@ -159,6 +166,11 @@ def _prepare(engine: Engine, metadata: MetaData) -> bool:
         MigrationContext.configure(connection).stamp(_migrations(), "head")
         connection.commit()
     return True
+
+
+def _is_prepared(engine: Engine) -> bool:
+    with engine.connect() as connection:
+        return inspect(connection).has_table("alembic_version")
 
 
 @cache

@@ -109,7 +109,7 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
+def client_arguments(url: str, version: ModelVersion, *, reuse_connections: bool = True) -> dict[str, Any]:
     """Arguments of an `httpx2.AsyncClient` that asks the address.
 
     The deadline of a question is the caller's; here it only keeps a connection that nobody waits for from lasting.
@@ -120,5 +120,5 @@ def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
         "trust_env": not is_loopback(url),  # proxies of the environment are for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # Calls in flight are bounded by the caller, not here.
-        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=version.concurrency),
+        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=version.concurrency * reuse_connections),
     }
