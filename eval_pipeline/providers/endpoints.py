@@ -116,9 +116,10 @@ def client_arguments(url: str, version: ModelVersion, *, reuse_connections: bool
     """
     import httpx2
 
+    kept = version.concurrency if reuse_connections else 0
     return {
         "trust_env": not is_loopback(url),  # proxies of the environment are for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # Calls in flight are bounded by the caller, not here.
-        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=version.concurrency * reuse_connections),
+        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
     }
