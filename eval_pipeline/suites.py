@@ -4,7 +4,7 @@ A suite is a folder with a `suite.yaml` and the files it names; no code belongs 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,13 +162,10 @@ def read_suite(source: SuiteSource) -> SuiteCases:
     problems: list[Problem] = []
     first: dict[str, str] = {}
     for path in _case_files(source, header):
-        try:
-            entries = list(_read_entries(path, path.relative_to(source.folder.parent).as_posix()))
-        except InputError as error:
-            problems += error.problems
-            continue
-        problems += [entry for entry in entries if isinstance(entry, Problem)]
-        for entry in (entry for entry in entries if isinstance(entry, _Entry)):
+        for entry in _read_entries(path, path.relative_to(source.folder.parent).as_posix()):
+            if isinstance(entry, Problem):
+                problems.append(entry)
+                continue
             case, wrong = _read_case(track, header.name, entry, shared)
             problems += wrong
             if case is None:
@@ -197,27 +194,31 @@ def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
 
 
 def _read_entries(path: Path, name: str) -> Iterator[_Entry | Problem]:
-    """The entries of a file; a line that does not parse is a problem in its place, so that the others are read too."""
+    """The entries of a file, and what is wrong with it in the place where it is wrong."""
     try:
-        text = path.read_text()
+        if path.suffix == ".jsonl":
+            with path.open("rb") as file:
+                yield from _jsonl_entries(file, name)
+        elif path.suffix in {".yaml", ".yml", ".json"}:
+            # JSON is YAML here, for the sake of line numbers. Of a file that breaks off nothing is taken.
+            yield from list(_yaml_entries(path.read_text(encoding="utf-8"), name))
+        else:
+            expected = "expected .jsonl, .json, .yaml or .yml"
+            yield Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")
+    except InputError as error:
+        yield from error.problems
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Problem(name, None, "", f"cannot be read as UTF-8 text: {error}")]) from error
-    if path.suffix == ".jsonl":
-        yield from _jsonl_entries(text, name)
-    elif path.suffix in {".yaml", ".yml", ".json"}:
-        # JSON is YAML here, for the sake of line numbers.
-        yield from _yaml_entries(text, name)
-    else:
-        expected = "expected .jsonl, .json, .yaml or .yml"
-        raise InputError([Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")])
+        yield Problem(name, None, "", f"cannot be read as UTF-8 text: {error}")
 
 
-def _jsonl_entries(text: str, name: str) -> Iterator[_Entry | Problem]:
-    for number, line in enumerate(text.split("\n"), start=1):
+def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[_Entry | Problem]:
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            yield _Entry(json.loads(line), name, number)
+            yield _Entry(json.loads(line.decode()), name, number)
+        except UnicodeDecodeError as error:
+            yield Problem(name, number, "", f"cannot be read as UTF-8 text: {error}")
         except (json.JSONDecodeError, RecursionError) as error:
             yield Problem(name, number, "", f"not a JSON object on one line: {error}")
 

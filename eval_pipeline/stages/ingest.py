@@ -15,6 +15,8 @@ from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
 
 VERSION = "1"
+_CASES_AT_ONCE = 250
+"""Their documents are copied while they are written."""
 
 
 def ingest_files(workspace: Workspace, suite: str) -> StageResult:
@@ -70,7 +72,8 @@ def ingest_cases(workspace: Workspace, suite: str, progress: Progress = SILENT) 
             _write_problems(record, key, made_from, found)
             shared_hash = _write_shared(record, key, made_from, track, found)
             with record.writer(CASES, key, made_from) as writer:
-                writer.write(case_columns(cases, hashes, shared_hash))
+                for start in range(0, len(cases), _CASES_AT_ONCE):
+                    writer.write(case_columns(cases[start : start + _CASES_AT_ONCE], hashes, shared_hash))
     header, turns = record.header(CASES, key), record.header(TURNS, key)
     assert header is not None and turns is not None
     if not reused:

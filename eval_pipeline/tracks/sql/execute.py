@@ -11,7 +11,8 @@ from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import Query
 from eval_pipeline.tracks.sql.case_file import Context
 from eval_pipeline.tracks.sql.source import Database
-from eval_pipeline.tracks.sql.validator import SAFETY, SCHEMA, SYNTAX, Validation, validate
+from eval_pipeline.tracks.sql.validator import Validation, validate
+from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 
 SHOWN_ROWS = 20
 """Rows of a result that the record keeps of an attempt."""

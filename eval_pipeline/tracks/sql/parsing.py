@@ -7,7 +7,8 @@ import sqlglot
 from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
 
-DEFAULT_DIALECT = "duckdb"
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
+
 LONGEST = 100_000
 """Characters of a statement: a longer one is not a query that a model wrote in earnest, and would take seconds."""
 _AFTER_LIMIT = frozenset(

@@ -1,11 +1,14 @@
 """Prompts: system, the schema of the database as a message of its own, the question."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
 from eval_pipeline.tracks.sql.artefact import LEVELS
-from eval_pipeline.tracks.sql.case_file import Context
 from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sql.case_file import Context
 
 VERSIONS = ("query-1",)
 

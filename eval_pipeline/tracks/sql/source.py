@@ -12,8 +12,8 @@ from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.sql.build import CSV, SCRIPT, build_database, count_rows
-from eval_pipeline.tracks.sql.parsing import DEFAULT_DIALECT
 from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, SqlTable
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.tracks.sql.tables_in import base_tables
-
-TABLES, FILTERS, AGGREGATES = "tables", "filters", "aggregates"
+from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, TABLES
 
 
 @lru_cache(maxsize=4096)

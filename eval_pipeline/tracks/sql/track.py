@@ -10,22 +10,18 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran,
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sql import case_file, damage, judging, source
-from eval_pipeline.tracks.sql import evidence as evidence_of
-from eval_pipeline.tracks.sql import gold as gold_of
+from eval_pipeline.tracks.sql import source
 from eval_pipeline.tracks.sql.artefact import Query, parse_query, query_from_json, query_json
-from eval_pipeline.tracks.sql.case_file import Context, Gold
-from eval_pipeline.tracks.sql.execute import open_executor, result_text, validated
-from eval_pipeline.tracks.sql.harmless import is_harmless
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
 from eval_pipeline.tracks.sql.recorded import recorded_response
 from eval_pipeline.tracks.sql.source import Shared
-from eval_pipeline.tracks.sql.structure import differences
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from eval_pipeline.tracks.sql.case_file import Context, Gold
 
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
@@ -43,7 +39,11 @@ _TURN_COLUMNS = (
 
 
 class SqlTrack(PlainTrack):
-    """Implements `tracks.base.Track`."""
+    """Implements `tracks.base.Track`.
+
+    What parses SQL is imported where it is used: every evaluation asks every track for its columns, and sqlglot takes
+    30 MiB.
+    """
 
     name = "sql"
     primary_metric = "outcome_correct"
@@ -74,16 +74,22 @@ class SqlTrack(PlainTrack):
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
         """See `case_file.read_case`."""
+        from eval_pipeline.tracks.sql import case_file
+
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
         """Turns with an accepted query that the validator rejects or that does not run."""
-        found = ((turn, gold_of.gold_problem(turn.gold)) for turn in case.turns)
+        from eval_pipeline.tracks.sql.gold import gold_problem
+
+        found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
     def expected_text(self, turn: Turn) -> str:
         """The first accepted query, or that a refusal is right."""
-        return gold_of.gold_text(turn.gold)
+        from eval_pipeline.tracks.sql.gold import gold_text
+
+        return gold_text(turn.gold)
 
     def expected_printed(self, turn: Turn) -> str | None:
         """The suite gives no other form."""
@@ -91,7 +97,9 @@ class SqlTrack(PlainTrack):
 
     def gold_json(self, turn: Turn) -> Json:
         """See `gold.gold_json`."""
-        return gold_of.gold_json(turn.gold)
+        from eval_pipeline.tracks.sql import gold
+
+        return gold.gold_json(turn.gold)
 
     def gold_is_empty(self, turn: Turn) -> bool:
         """Whether a refusal is right."""
@@ -142,6 +150,8 @@ class SqlTrack(PlainTrack):
         if artefact.sql is None:
             return ValidationRow(True, "valid", {"declined": True}, ())
         context: Context = case.context
+        from eval_pipeline.tracks.sql.execute import validated
+
         found = validated(artefact.sql, context.database)
         checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
         sentences = tuple(f"{e.category}: {e.message}" for e in found.errors)
@@ -149,18 +159,26 @@ class SqlTrack(PlainTrack):
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Child processes that run queries."""
+        from eval_pipeline.tracks.sql.execute import open_executor
+
         return open_executor()
 
     def answer_text(self, value: Json) -> str:
         """See `execute.result_text`."""
+        from eval_pipeline.tracks.sql.execute import result_text
+
         return result_text(value)
 
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
         """See `evidence.gather`."""
-        return evidence_of.gather(case, turn, final)
+        from eval_pipeline.tracks.sql import evidence
+
+        return evidence.gather(case, turn, final)
 
     def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
         """See `judging.to_judge`."""
+        from eval_pipeline.tracks.sql import judging
+
         return judging.to_judge(case, turn, final, evidence)
 
     def values(
@@ -171,6 +189,10 @@ class SqlTrack(PlainTrack):
         `generated`: the final attempt's SQL. `answered`: its response had the answer form. `blocked`: the validator
         rejected it where a refusal is right. `failed`: it did not run. `differing`: in what its syntax tree differs.
         """
+        from eval_pipeline.tracks.sql import evidence as evidence_of
+        from eval_pipeline.tracks.sql.harmless import is_harmless
+        from eval_pipeline.tracks.sql.structure import differences
+
         gold, final, context = turn.gold, attempts[-1], case.context
         query = final.artefact if isinstance(final.artefact, Query) else None
         generated = query.sql if query is not None else None
@@ -240,11 +262,15 @@ class SqlTrack(PlainTrack):
 
     def oracle(self, turn: Turn) -> str:
         """The first accepted query, or a refusal."""
-        return gold_of.gold_response(turn.gold, gold_of.drawn_confidence(turn.id))
+        from eval_pipeline.tracks.sql.gold import drawn_confidence, gold_response
+
+        return gold_response(turn.gold, drawn_confidence(turn.id))
 
     def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
-        return damage.damaged_response(turn.gold, mode, rng)
+        from eval_pipeline.tracks.sql.damage import damaged_response
+
+        return damaged_response(turn.gold, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

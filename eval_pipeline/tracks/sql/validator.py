@@ -4,17 +4,12 @@ It looks at the text alone. What runs SQL has its own, harder limits.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-from eval_pipeline.tracks.sql.parsing import DEFAULT_DIALECT, SqlSyntaxError, shared_statements
+from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, shared_statements
 from eval_pipeline.tracks.sql.safety import unsafe
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.schema_check import misfits
-
-Category = Literal["syntax error", "schema violation", "safety violation"]
-SYNTAX: Category = "syntax error"
-SCHEMA: Category = "schema violation"
-SAFETY: Category = "safety violation"
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT, SAFETY, SCHEMA, SYNTAX, Category
 
 
 @dataclass(frozen=True, slots=True)

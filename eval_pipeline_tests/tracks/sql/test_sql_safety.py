@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.validator import SAFETY, SYNTAX, validate
+from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
 from eval_pipeline_tests.tracks.sql.corpora import SHARED, Statement, load_corpus
 
 HOSTILE = load_corpus("sql_hostile.yaml")

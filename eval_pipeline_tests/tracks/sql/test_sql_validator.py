@@ -12,7 +12,8 @@ import yaml
 
 from eval_pipeline.tracks.sql.parsing import LONGEST, SqlSyntaxError, parse_statement, shared_statements
 from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.validator import SAFETY, SCHEMA, SYNTAX, Validation, ValidationError, validate
+from eval_pipeline.tracks.sql.validator import Validation, ValidationError, validate
+from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_validator.yaml").read_text("utf-8"))

@@ -4,7 +4,7 @@ import sqlglot
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from eval_pipeline.tracks.sql.parsing import DEFAULT_DIALECT
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 # What is a name and not a keyword: its case may matter.
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NATIONAL_STRING})

@@ -3,8 +3,7 @@
 from collections.abc import Collection
 
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.sql.structure import AGGREGATES, FILTERS, TABLES
-from eval_pipeline.tracks.sql.validator import SAFETY, SCHEMA, SYNTAX
+from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, SAFETY, SCHEMA, SYNTAX, TABLES
 
 FAILURE_MODES = (
     "no_answer",

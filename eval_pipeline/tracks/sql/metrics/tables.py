@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.sql.parsing import DEFAULT_DIALECT, SqlSyntaxError, parse_statement
-from eval_pipeline.tracks.sql.tables_in import TableName, base_tables
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"
 NO_SQL = "no SQL was given"
@@ -21,6 +20,9 @@ def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str 
         expected_tables: `table` or `schema.table`.
         dialect: sqlglot's name.
     """
+    from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
+    from eval_pipeline.tracks.sql.tables_in import TableName, base_tables
+
     try:
         found = base_tables(parse_statement(generated, dialect))
     except SqlSyntaxError as error:

@@ -1,14 +1,17 @@
 """Whether the validator accepts what it should."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, MetricResult
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.sql.validator import ValidationError
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sql.validator import ValidationError
 
 CORRECT_ACCEPTANCE, CORRECT_REJECTION = "correct_acceptance", "correct_rejection"
 FALSE_REJECTION, FALSE_ACCEPTANCE = "false_rejection", "false_acceptance"
-Errors = Sequence[ValidationError | Mapping[str, Json]]
+Errors = Sequence["ValidationError | Mapping[str, Json]"]
 
 
 def validation_accuracy(is_valid: bool, should_pass: bool, errors: Errors = ()) -> MetricResult:
@@ -32,10 +35,10 @@ def validation_accuracy(is_valid: bool, should_pass: bool, errors: Errors = ()) 
     return MetricResult(1.0, CORRECT_REJECTION, "Invalid query rejected", details=details)
 
 
-def _plain(error: ValidationError | Mapping[str, Json]) -> dict[str, Json]:
-    if isinstance(error, ValidationError):
-        return {"category": error.category, "message": error.message}
-    return {"category": error["category"], "message": error["message"]}
+def _plain(error: "ValidationError | Mapping[str, Json]") -> dict[str, Json]:
+    if isinstance(error, Mapping):
+        return {"category": error["category"], "message": error["message"]}
+    return {"category": error.category, "message": error.message}
 
 
 def _of_turn(is_valid: bool | None, should_pass: bool, validation_errors: Errors, declined: bool) -> MetricResult:
