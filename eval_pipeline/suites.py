@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.ids import files_hash
+from eval_pipeline.core.ids import files_hash, json_text
 from eval_pipeline.core.model import Case, Json, Suite
 from eval_pipeline.tracks.base import CaseError, Track
 from eval_pipeline.tracks.registry import TRACKS, load_track
@@ -135,11 +135,13 @@ class SuiteCases:
 
     Attributes:
         cases: in the order of files and lines.
+        contents: each of them in the suite's file format, as JSON: what the record keeps.
         problems: why other cases could not be read; only of tracks that keep the good ones.
         shared: what the cases have in common; the track's own type.
     """
 
     cases: tuple[Case, ...]
+    contents: tuple[str, ...]
     problems: tuple[Problem, ...]
     shared: Any
 
@@ -159,6 +161,7 @@ def read_suite(source: SuiteSource) -> SuiteCases:
     header, track = source.require(), source.track()
     shared = track.read_shared(source.folder, header.options)
     cases: list[Case] = []
+    contents: list[str] = []
     problems: list[Problem] = []
     first: dict[str, str] = {}
     for path in _case_files(source, header):
@@ -175,9 +178,10 @@ def read_suite(source: SuiteSource) -> SuiteCases:
                 continue
             first[case.id] = f"{entry.file}:{entry.line}"
             cases.append(case)
+            contents.append(json_text(entry.raw))
     if problems and not (cases and track.keeps_good_cases):
         raise InputError(problems)
-    return SuiteCases(tuple(cases), tuple(problems), shared)
+    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared)
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:

@@ -76,7 +76,6 @@ class Case:
         features: facts from the data set that results are split by.
         context: what every turn of the case is about; the track's own type.
         source_file, source_line: where the case was read.
-        content: the case in the suite's file format, as JSON: what the record keeps.
     """
 
     id: str
@@ -87,7 +86,6 @@ class Case:
     turns: tuple[Turn, ...]
     source_file: str
     source_line: int
-    content: str
 
 
 @value

@@ -73,7 +73,8 @@ def ingest_cases(workspace: Workspace, suite: str, progress: Progress = SILENT) 
             shared_hash = _write_shared(record, key, made_from, track, found)
             with record.writer(CASES, key, made_from) as writer:
                 for start in range(0, len(cases), _CASES_AT_ONCE):
-                    writer.write(case_columns(cases[start : start + _CASES_AT_ONCE], hashes, shared_hash))
+                    some = slice(start, start + _CASES_AT_ONCE)
+                    writer.write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
     header, turns = record.header(CASES, key), record.header(TURNS, key)
     assert header is not None and turns is not None
     if not reused:
@@ -126,7 +127,9 @@ def _made_from(track: Track, loaded: Suite) -> dict[str, str]:
     return {"files": loaded.content_hash, **versions, "stage": VERSION}
 
 
-def case_columns(cases: Sequence[Case], hashes: dict[str, str], shared_hash: str | None) -> dict[str, list[object]]:
+def case_columns(
+    cases: Sequence[Case], contents: Sequence[str], hashes: dict[str, str], shared_hash: str | None
+) -> dict[str, list[object]]:
     """Columns of the `cases` table."""
     return {
         "case_id": [case.id for case in cases],
@@ -137,7 +140,7 @@ def case_columns(cases: Sequence[Case], hashes: dict[str, str], shared_hash: str
         "source_file": [case.source_file for case in cases],
         "source_line": [case.source_line for case in cases],
         "source_hash": [hashes.get(case.source_file) for case in cases],
-        "content": [case.content for case in cases],
+        "content": list(contents),
         "shared_hash": [shared_hash for _ in cases],
     }
 

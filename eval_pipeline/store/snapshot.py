@@ -18,7 +18,7 @@ from eval_pipeline.store.tables import all_tables
 if TYPE_CHECKING:
     import duckdb
 
-_ROW_GROUP = 4096
+_ROW_GROUP = 2048
 """Rows that DuckDB gathers before it compresses them. Its default, 122,880, keeps 0.6 GB of prompts in memory."""
 _FILES_A_STATEMENT = 200
 _COMPACT_FROM_BLOCKS = 32
@@ -199,7 +199,7 @@ def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
         ":memory:",
         config={
             "threads": 1,
-            "memory_limit": "128MB",
+            "memory_limit": "96MB",
             "temp_directory": str(spill),
             "write_buffer_row_group_count": 1,
             "fsync_mode": "NONE",  # no one sees the file before it is whole; it is fsynced once, then

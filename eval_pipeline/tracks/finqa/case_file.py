@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
-from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text, parse_number
 from eval_pipeline.tracks.finqa.document import Document, Gold, Rows, answer_numbers
@@ -127,7 +127,6 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case
         turns=tuple(turns),
         source_file=file,
         source_line=line,
-        content=json_text(raw),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.sdmx.catalogue import Catalogue
@@ -152,7 +152,6 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         turns=turns,
         source_file=file,
         source_line=line,
-        content=json_text(raw),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.sql.complexity import query_parts
@@ -130,7 +130,6 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         turns=(Turn(turn_id(suite, parsed.id, 0), 0, parsed.question, gold),),
         source_file=file,
         source_line=line,
-        content=json_text(raw),
     )
 
 

@@ -6,8 +6,10 @@ import yaml
 from pydantic import ValidationError
 
 from eval_pipeline.core.model import Case
+from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.finqa.program import Constant, Label, Literal, Reference, Step, parse_program
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.support import SHIPPED
 
 from .helpers import case_of, gold_turn, raw_case
 
@@ -42,11 +44,11 @@ def test_a_case_as_it_is_read() -> None:
     assert not TRACK.gold_is_empty(growth)
 
 
-def test_content_gives_the_case_back() -> None:
-    case = _read(raw_case(gold_turn("412.5"), GROWTH, gold_turn("greater(2, 1)"), cluster="page", tags=["a"]))
-    again = _read(json.loads(case.content))
-    assert again == case
-    assert again.content == case.content
+def test_the_contents_that_are_kept_give_the_cases_back() -> None:
+    found = read_suite(read_header(SHIPPED / "suites" / "finqa_sample"))
+    assert len(found.cases) >= 40
+    for case, content in zip(found.cases, found.contents, strict=True):
+        assert TRACK.read_case(json.loads(content), "finqa_sample", case.source_file, case.source_line) == case
 
 
 @pytest.mark.parametrize(
