@@ -124,6 +124,8 @@ def _setting(kind: type, **config: str) -> dict[str, object]:
 def _alive(pid: str, started: str) -> bool:
     """Whether the process is there, and not another one that got its number."""
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started)) < 1
+        process = psutil.Process(int(pid))
+        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}  # killed, but not yet waited for
+        return not ended and abs(process.create_time() - float(started)) < 1
     except psutil.NoSuchProcess:
         return False
