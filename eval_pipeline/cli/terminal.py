@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ REFRESH = 4
 """Redraws a second; each costs CPU."""
 HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that what is over soon does not flicker."""
+_LOGGED = "eval_pipeline"
 
 
 class _Count(MofNCompleteColumn):
@@ -39,8 +41,16 @@ class _LateBars(Bars):
         yield self.make_tasks_table([task for task in self.tasks if (task.elapsed or 0) >= HIDDEN_S])
 
 
+class _Notes(logging.Handler):
+    """Shows what is logged as remarks, which come above the bars."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Shows a record."""
+        note(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
 class ProgressBars:
-    """Progress as bars on the terminal; nothing where standard error is no terminal."""
+    """Progress as bars on the terminal, and warnings above them; no bars where standard error is no terminal."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeRemainingColumn())
@@ -48,13 +58,16 @@ class ProgressBars:
             *columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal
         )
         self._tasks: dict[str, TaskID] = {}
+        self._notes = _Notes(logging.WARNING)
 
     def __enter__(self) -> "ProgressBars":
+        logging.getLogger(_LOGGED).addHandler(self._notes)
         self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+        logging.getLogger(_LOGGED).removeHandler(self._notes)
 
     def start(self, label: str, total: int) -> None:
         """Begins a bar; a total of 0 stands for one that nobody knows."""
