@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from eval_pipeline.stages.doctor import Finding
     from eval_pipeline.stages.headline import Headline
-    from eval_pipeline.stages.planning import Plan
+    from eval_pipeline.stages.planning import Bound, Plan
 
 console = Console()
 errors = Console(stderr=True)
@@ -24,6 +25,7 @@ REFRESH = 4
 """Redraws a second; each costs CPU."""
 HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that what is over soon does not flicker."""
+_LOGGED = "eval_pipeline"
 
 
 class _Count(MofNCompleteColumn):
@@ -39,8 +41,16 @@ class _LateBars(Bars):
         yield self.make_tasks_table([task for task in self.tasks if (task.elapsed or 0) >= HIDDEN_S])
 
 
+class _Notes(logging.Handler):
+    """Shows what is logged as remarks, which come above the bars."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Shows a record."""
+        note(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
 class ProgressBars:
-    """Progress as bars on the terminal; nothing where standard error is no terminal."""
+    """Progress as bars on the terminal, and warnings above them; no bars where standard error is no terminal."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeRemainingColumn())
@@ -48,13 +58,16 @@ class ProgressBars:
             *columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal
         )
         self._tasks: dict[str, TaskID] = {}
+        self._notes = _Notes(logging.WARNING)
 
     def __enter__(self) -> "ProgressBars":
+        logging.getLogger(_LOGGED).addHandler(self._notes)
         self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+        logging.getLogger(_LOGGED).removeHandler(self._notes)
 
     def start(self, label: str, total: int) -> None:
         """Begins a bar; a total of 0 stands for one that nobody knows."""
@@ -130,8 +143,13 @@ def plan_lines(found: "Plan") -> Iterator[str]:
     bound, recovery = found.generations, found.recovery
     yield f"{found.suite} · {found.model_version}"
     yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
+    if found.how in {"told", "unknown"}:
+        yield from _application_lines(found)
+        return
     cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
     yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
+    if found.why:
+        yield f"            not counted: {found.why}"
     yield f"  output    at most {bound.output_tokens:,} tokens"
     yield "  cost      " + _at_most(bound.usd)
     if recovery.calls:
@@ -142,6 +160,25 @@ def plan_lines(found: "Plan") -> Iterator[str]:
         yield "            " + _at_most(recovery.usd)
     if found.open_batches:
         yield f"  batches   handed in before and open: {found.open_batches}; {found.in_batches:,} turns wait for them"
+
+
+def _application_lines(found: "Plan") -> Iterator[str]:
+    """The part of a plan on an application, which makes its own prompt: what it told is all that is known."""
+    if found.answers:
+        yield f"  expected  {_expected(found.generations)}, going by {found.answers:,} answers on record"
+    else:
+        yield "  expected  unknown: the application makes its own prompt, and no answer on record tells what it took"
+    if found.recovery.calls:
+        known = f": {_expected(found.recovery)}" if found.answers else ""
+        yield f"  recovery  at most {found.recovery.calls:,} calls more{known}"
+
+
+def _expected(bound: "Bound") -> str:
+    tokens = [
+        f"{'unknown' if count is None else format(count, ',')} tokens {way}"
+        for count, way in ((bound.input_tokens, "in"), (bound.output_tokens, "out"))
+    ]
+    return ", ".join([*tokens, "dollars unknown" if bound.usd is None else f"${bound.usd:,.4f}"])
 
 
 def _at_most(usd: float | None) -> str:

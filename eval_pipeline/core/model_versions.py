@@ -12,7 +12,8 @@ from eval_pipeline.core.model import Json
 class Price(BaseModel):
     """Prices in US dollars per million tokens, for a model that the price table does not know.
 
-    `since` is the first day the price held; cache prices left out mean the input price.
+    `since` is the first day the price held. Left out, reading from a cache costs what input does, writing to one a
+    quarter more.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

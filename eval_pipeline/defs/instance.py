@@ -35,6 +35,9 @@ concurrency:
     max_concurrent_runs: 2
 run_monitoring:
   enabled: true
+python_logs:
+  managed_python_loggers: [eval_pipeline]
+  python_log_level: INFO
 """
 
 
@@ -69,6 +72,8 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     overrides: dict[str, object] = {}
     if not STORAGE_SETTINGS & settings.keys():
         overrides["storage"] = {"custom": _setting(ReusingSqliteStorage, base_dir=folder)}
+    if "python_logs" not in settings:  # a home of before they were among the settings
+        overrides["python_logs"] = yaml.safe_load(SETTINGS)["python_logs"]
     if "compute_logs" not in settings:
         overrides["compute_logs"] = _setting(NoOpComputeLogManager)
     return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides=overrides))
@@ -124,6 +129,8 @@ def _setting(kind: type, **config: str) -> dict[str, object]:
 def _alive(pid: str, started: str) -> bool:
     """Whether the process is there, and not another one that got its number."""
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started)) < 1
+        process = psutil.Process(int(pid))
+        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}  # killed, but not yet waited for
+        return not ended and abs(process.create_time() - float(started)) < 1
     except psutil.NoSuchProcess:
         return False

@@ -1,6 +1,7 @@
 """Claude models through the Anthropic API: messages, message batches and token counts."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -97,16 +98,21 @@ class AnthropicProvider:
                 told = await client.sdk.messages.batches.retrieve(batch_id)
             except anthropic.NotFoundError:
                 return None
-        return _batch(told) if told.archived_at is None else None
+            found = _batch(told)
+        return found if told.archived_at is None else None
 
     async def batches(self, since: datetime) -> AsyncIterator[Batch]:
         """Batches of the key's workspace created since then, the newest first. Raises CallError or FatalCallError."""
         client = self._client()
         with client.errors():
-            async for told in client.sdk.messages.batches.list(limit=_PAGE):
-                if told.created_at < since:
-                    return
-                yield _batch(told)
+            first = await client.sdk.messages.batches.list(limit=_PAGE)
+            async for page in first.iter_pages():
+                with _of_its_form():  # the SDK takes anything without `data` for an empty list
+                    found = [_batch(told) for told in page.data]
+                for batch in found:
+                    if batch.created_at < since:
+                        return
+                    yield batch
 
     async def batch_results(self, batch_id: str) -> AsyncGenerator[tuple[str, Response | CallError], None]:
         """What became of each request of a batch that has ended, by custom id, in no order.
@@ -123,8 +129,9 @@ class AnthropicProvider:
             results = await client.sdk.messages.batches.results(batch_id)
             try:
                 async for entry in results:
-                    result = entry.result.to_dict(mode="json")
-                    yield entry.custom_id, self._batch_outcome(client, result, metadata)
+                    with _of_its_form():
+                        custom_id, result = entry.custom_id, entry.result.to_dict(mode="json")
+                    yield custom_id, self._batch_outcome(client, result, metadata)
             finally:
                 await results.close()
 
@@ -192,6 +199,18 @@ def _response(client: AnthropicClient, answered: Answered) -> Response:
 
 
 def _batch(told: "MessageBatch") -> Batch:
-    counts = told.request_counts
-    requests = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
-    return Batch(told.id, requests, told.created_at, told.processing_status == "ended")
+    """A batch as the API told of it. Raises CallError."""
+    with _of_its_form():
+        counts = told.request_counts
+        requests = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+        return Batch(told.id, requests, told.created_at.astimezone(), told.processing_status == "ended")
+
+
+@contextmanager
+def _of_its_form() -> Iterator[None]:
+    """Raises CallError where the SDK's objects lack what they are to have: it makes them of any JSON."""
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        what = f"the API sent something of no known form ({error})"
+        raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True) from None

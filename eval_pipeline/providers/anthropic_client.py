@@ -4,6 +4,7 @@ The SDK is imported with the first call: it takes seconds.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from eval_pipeline.providers.anthropic_settings import AnthropicSettings
 from eval_pipeline.providers.anthropic_wire import StreamedMessage, batch_error, error_of
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.providers.endpoints import Secrets, client_arguments, read_secret
+
+_CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +43,20 @@ class AnthropicClient:
         self._model = version.model
         self._key_name = settings.api_key_env
         key = read_secret(settings.api_key_env, version)
-        self.secrets = Secrets([key])
+        self.secrets = Secrets([key, *_custom_header_values()])
         arguments = client_arguments(settings.address, version)
         if settings.timeout_s is not None:
             arguments["timeout"] = httpx2.Timeout(settings.timeout_s, pool=None)
         # The SDK's own kind of client takes the proxies of the environment whatever `trust_env` says.
         connections = anthropic.DefaultAsyncHttpxClient if arguments["trust_env"] else httpx2.AsyncClient
+        # The key is meant for the address that the model version names, so redirects are not followed.
         self.sdk = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=settings.address,
             max_retries=0,  # retries are the caller's: it counts them and keeps the deadline
             timeout=arguments["timeout"],
             open_telemetry=False,  # spans of the SDK could carry prompts to wherever the environment says
-            http_client=connections(**arguments),
+            http_client=connections(**arguments, follow_redirects=False),
         )
         self.version = f"anthropic {anthropic.__version__}"
 
@@ -161,6 +165,12 @@ def _sendable_schema(schema: str) -> dict[str, Any]:
         return anthropic.transform_schema(json.loads(schema))
     except ValueError as error:
         raise CallError(CallErrorKind.BAD_REQUEST, f"the answer schema cannot be sent: {error}") from None
+
+
+def _custom_header_values() -> list[str]:
+    """Values of headers that the SDK takes from the environment: what a gateway is told by them may be secret."""
+    lines = os.environ.get(_CUSTOM_HEADERS, "").split("\n")
+    return [value.strip() for _, colon, value in (line.partition(":") for line in lines) if colon]
 
 
 def _milliseconds(since: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from eval_pipeline.core.model import CallErrorKind, Json, Prompt, Response, Usage
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.http_errors import retry_after
+from eval_pipeline.providers.http_errors import redirected, retry_after
 
 _STATUS_OF = {
     "invalid_request_error": 400,
@@ -213,6 +213,8 @@ def error_of(
         return FatalCallError(f"{_NO_CREDIT} ({text})")
     if code in _CLOSED:
         return FatalCallError(f"the account is closed to calls ({text})")
+    if 300 <= status < 400 and "location" in headers:
+        return redirected(status, headers["location"])
     status = _STATUS_OF.get(kind, status if status >= 400 else 500)
     if status in _FATAL:
         return FatalCallError(f"{_FATAL[status].format(model=model, key_name=key_name)} ({text})")

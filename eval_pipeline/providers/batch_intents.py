@@ -63,6 +63,10 @@ class Intent:
     batch_id: str | None
     owner: str
 
+    def __str__(self) -> str:
+        """As people are told of it who wait."""
+        return f"{self.id[:8]} ({len(self.keys):,} requests)"
+
 
 class BatchIntents:
     """The table `batches` of the journal's file, as one model version sees it.
@@ -167,6 +171,9 @@ def _lives(owner: str, since: datetime) -> bool:
     if host != socket.gethostname():
         return datetime.now(UTC) - since < _ELSEWHERE
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started)) < 1
+        process = psutil.Process(int(pid))
+        # One that was killed stays in the list of processes until its parent has looked at it, perhaps for ever.
+        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+        return not ended and abs(process.create_time() - float(started)) < 1
     except psutil.NoSuchProcess:
         return False

@@ -7,17 +7,21 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from typing import TypeVar
 
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, FatalCallError
 from eval_pipeline.providers.batch_intents import BatchIntents, Intent, State
+from eval_pipeline.providers.batch_watch import BatchWatch, Unwatched, shown
 from eval_pipeline.providers.codec import decode_response, encode_response
 from eval_pipeline.providers.journal import Journal
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 256
 """Results journalled together: they share a commit."""
+_FAILURES_TOLD = 3
+"""Failures in a row after which the log tells of them: single ones are nothing special."""
 
 T = TypeVar("T")
 Tell = Callable[[str, Response | CallError], None]
@@ -53,7 +57,15 @@ class Pace:
 class BatchWork:
     """Carries batches through with one provider. Its methods raise CallError where the provider does not help on."""
 
-    def __init__(self, provider: BatchProvider, journal: Journal, intents: BatchIntents, pace: Pace) -> None:
+    def __init__(
+        self,
+        provider: BatchProvider,
+        journal: Journal,
+        intents: BatchIntents,
+        pace: Pace,
+        watch: BatchWatch | None = None,
+    ) -> None:
+        self._watch = watch or Unwatched()
         self._provider = provider
         self._journal = journal
         self._intents = intents
@@ -69,7 +81,7 @@ class BatchWork:
                 whether the endpoint did take it: the next run looks for it then.
         """
         pause, give_up = self._pace.first_poll_s, intent.created_at + timedelta(seconds=self._pace.patience_s)
-        while True:
+        for failures in count(1):
             try:
                 async with asyncio.timeout(self._pace.submit_s):
                     batch_id = (await self._provider.submit_batch(calls)).id
@@ -82,7 +94,8 @@ class BatchWork:
             except FatalCallError:
                 await asyncio.to_thread(self._intents.close, intent.id, State.REFUSED)
                 raise
-            if problem.retryable and problem.kind is not CallErrorKind.RATE_LIMITED:
+            # Whether it was taken is known where it was not even sent, or turned away.
+            if problem.retryable and problem.sent and problem.kind is not CallErrorKind.RATE_LIMITED:
                 found = await self.find(intent, give_up)
                 if found is not None:
                     return found
@@ -90,6 +103,7 @@ class BatchWork:
             if not problem.retryable or _in(pause) > give_up:
                 await asyncio.to_thread(self._intents.close, intent.id, State.REFUSED)
                 raise problem
+            _tell_of(failures, problem, give_up)
             await asyncio.sleep(pause)
             pause = min(pause * self._pace.growth, self._pace.longest_poll_s)
         await self._handed_in(intent, batch_id)
@@ -110,7 +124,10 @@ class BatchWork:
         Raises:
             CallError: the endpoint does not tell, or what may be the batch has not ended at the deadline.
         """
-        give_up = give_up or _in(self._pace.patience_s)
+        with shown(self._watch, f"looking whether the endpoint has batch {intent}"):
+            return await self._look_for(intent, give_up or _in(self._pace.patience_s))
+
+    async def _look_for(self, intent: Intent, give_up: datetime) -> str | None:
         # It may be in the list only a while after it was taken, which may have been just now.
         certain = _in(self._pace.listed_after_s)
         pause = self._pace.first_poll_s
@@ -215,17 +232,20 @@ class BatchWork:
         return None if body is None else decode_response(body)
 
     async def _patiently(self, give_up: datetime, ask: Callable[[], Awaitable[T]]) -> T:
-        """What the provider says, asked again after failures that pass."""
-        pause = self._pace.first_poll_s
-        while True:
+        """What the provider says, asked again after failures that pass; what cannot be read mostly stays so."""
+        pause, unreadable = self._pace.first_poll_s, min(give_up, _in(self._pace.patience_s))
+        for failures in count(1):
             try:
                 return await ask()
             except CallError as error:
                 pause = max(pause, error.retry_after or 0.0)
-                if not error.retryable or _in(pause) >= give_up:
+                until = unreadable if error.kind is CallErrorKind.BAD_RESPONSE else give_up
+                if not error.retryable or _in(pause) >= until:
                     raise
+                _tell_of(failures, error, until)
             await asyncio.sleep(pause)
             pause = min(pause * self._pace.growth, self._pace.longest_poll_s)
+        raise AssertionError("there is always another try")
 
     def _deadline(self, intent: Intent) -> datetime:
         return intent.created_at + timedelta(seconds=self._pace.deadline_s)
@@ -233,6 +253,16 @@ class BatchWork:
     def _patience(self, intent: Intent) -> datetime:
         # After the deadline too: a batch of days ago may be collected where the first look at it fails.
         return max(self._deadline(intent), _in(self._pace.patience_s))
+
+
+def _tell_of(failures: int, error: CallError, until: datetime) -> None:
+    if failures == _FAILURES_TOLD:
+        _log.warning(
+            "batches: the endpoint failed %d times in a row (%s); it is asked again until %s UTC",
+            failures,
+            error.message,
+            f"{until:%Y-%m-%d %H:%M}",
+        )
 
 
 def _in(seconds: float) -> datetime:
@@ -247,10 +277,16 @@ async def _groups(
     results: AsyncGenerator[tuple[str, Response | CallError], None],
 ) -> AsyncGenerator[dict[str, Response | CallError], None]:
     group: dict[str, Response | CallError] = {}
-    async for key, told in results:
-        group[key] = told
-        if len(group) == _AT_ONCE:
-            yield group
-            group = {}
+    broken: CallError | None = None
+    try:
+        async for key, told in results:
+            group[key] = told
+            if len(group) == _AT_ONCE:
+                yield group
+                group = {}
+    except CallError as error:
+        broken = error  # what came before is paid for and good
     if group:
         yield group
+    if broken is not None:
+        raise broken

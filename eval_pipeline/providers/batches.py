@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import BatchProvider, Call, CallError, Provider
 from eval_pipeline.providers.batch_intents import BatchIntents, Intent, State
+from eval_pipeline.providers.batch_watch import BatchWatch, Unwatched, shown
 from eval_pipeline.providers.batch_work import BatchWork, Pace
 from eval_pipeline.providers.journal import Journal
 
@@ -17,26 +17,6 @@ _BYTES_A_REQUEST = 128
 
 Told = Response | CallError | CallFailure
 """A response, in the journal; why the batch has none (the call may be asked singly); why it must not be asked now."""
-
-
-class BatchWatch(Protocol):
-    """Told which batches are waited for."""
-
-    def waiting(self, batch_id: str, requests: int) -> None:
-        """A batch is waited for."""
-
-    def over(self, batch_id: str, requests: int) -> None:
-        """It is not any more."""
-
-
-class Unwatched:
-    """Nobody looks on."""
-
-    def waiting(self, batch_id: str, requests: int) -> None:
-        """Tells nobody."""
-
-    def over(self, batch_id: str, requests: int) -> None:
-        """Tells nobody."""
 
 
 class BatchQueue:
@@ -63,7 +43,7 @@ class BatchQueue:
         self._most_requests, self._most_bytes = provider.max_batch_requests, provider.max_batch_bytes
         self._pace, self._watch = pace or Pace(), watch or Unwatched()
         self._intents = BatchIntents(journal.path, version)
-        self._work = BatchWork(provider, journal, self._intents, self._pace)
+        self._work = BatchWork(provider, journal, self._intents, self._pace, self._watch)
         self._covered: dict[str, Intent] = {}  # key → the open batch that has it
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by intent
         self._beginning: set[asyncio.Task[None]] = set()
@@ -206,28 +186,34 @@ class BatchQueue:
         """The id of an intent's batch, handed in or found again; None where there is none: it is closed then."""
         if calls:
             return await self._work.hand_in(intent, calls)
-        while intent.batch_id is None and not await asyncio.to_thread(self._intents.take_over, intent):
-            await asyncio.sleep(self._pace.first_poll_s)  # another process is just handing it in
-            now_open = {found.id: found for found in await asyncio.to_thread(self._intents.open)}
-            if intent.id not in now_open:
-                return None
-            intent = now_open[intent.id]
-        batch_id = intent.batch_id or await self._work.find(intent)
+        free = await self._when_free(intent)
+        if free is None:
+            return None
+        batch_id = free.batch_id or await self._work.find(free)
         if batch_id is None:
             await asyncio.to_thread(self._intents.close, intent.id, State.LOST)
         return batch_id
 
+    async def _when_free(self, intent: Intent) -> Intent | None:
+        """The intent once its batch has an id or this process has taken it over; None where it was closed meanwhile."""
+        if intent.batch_id is not None or await asyncio.to_thread(self._intents.take_over, intent):
+            return intent
+        with shown(self._watch, f"waiting for another process that hands in batch {intent}"):
+            while True:
+                await asyncio.sleep(self._pace.first_poll_s)
+                now_open = {found.id: found for found in await asyncio.to_thread(self._intents.open)}
+                now = now_open.get(intent.id)
+                if now is None or now.batch_id is not None or await asyncio.to_thread(self._intents.take_over, now):
+                    return now
+
     async def _collect(self, intent: Intent, batch_id: str) -> bool:
         """Waits for a batch and journals its results; False where the provider does not know it any more."""
-        self._watch.waiting(batch_id, len(intent.keys))
-        try:
+        with shown(self._watch, f"waiting for batch {batch_id} ({len(intent.keys):,} requests)"):
             known = await self._work.wait(intent, batch_id)
             if known:
                 self._collecting.add(intent.id)
                 await self._work.collect(intent, batch_id, self._tell)
             return known
-        finally:
-            self._watch.over(batch_id, len(intent.keys))
 
     def _tell(self, key: str, told: Told | None) -> None:
         place = self._waiting.pop(key, None)

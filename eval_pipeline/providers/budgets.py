@@ -11,6 +11,7 @@ from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.providers.registry import OWN_PROMPT
 
 REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
 
@@ -32,10 +33,17 @@ class Amount:
 NOTHING = Amount(0, None)
 
 
+_LEAST = Amount(1, 1e-9)
+"""What every call takes: none fits where nothing is left."""
+
+
 @dataclass(slots=True)
 class _Waiter:
-    amount: Amount
+    """A call that wants to be made; `most` is what it takes at most, None where nobody knows."""
+
+    most: Amount | None
     place: "asyncio.Future[bool]"
+    reserved: Amount = NOTHING
 
 
 class Budget:
@@ -49,6 +57,10 @@ class Budget:
         before: what earlier steps of the run have spent.
         tokens, usd: spent since; no dollars are known (None) where no call had a price.
         reached: a call was refused, here or in an earlier step.
+
+    What an application takes that makes its own prompt (`OWN_PROMPT`) cannot be told before. The first call is made
+    alone; each later one reserves what the dearest so far took, so that the limits can be exceeded by as much as the
+    calls in flight take more than that one.
     """
 
     def __init__(
@@ -61,6 +73,8 @@ class Budget:
         self._version = version
         self._today = today
         self._limited = version.max_cost_usd is not None or version.max_tokens_total is not None
+        self._learns = version.provider in OWN_PROMPT
+        self._dearest: Amount | None = None
         self._in_flight = 0
         self._reserved_tokens, self._reserved_usd = 0, 0.0
         self._waiting: deque[_Waiter] = deque()
@@ -74,46 +88,51 @@ class Budget:
             return NOTHING
         if self.reached:
             return None
-        amount = most(self._version, call, self._today().isoformat(), batch=batch)
-        waiter = _Waiter(amount, asyncio.get_running_loop().create_future())
+        known = None if self._learns else most(self._version, call, self._today().isoformat(), batch=batch)
+        waiter = _Waiter(known, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         self._let_in()
         try:
             fits = await waiter.place
         except asyncio.CancelledError:
             if not waiter.place.cancelled() and waiter.place.result():
-                self.settle(amount, None)
+                self.settle(waiter.reserved, None)
             elif waiter in self._waiting:
                 self._waiting.remove(waiter)
             raise
-        return amount if fits else None
+        return waiter.reserved if fits else None
 
     def settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
         """Replaces what was reserved for a call by what it cost.
 
         Failures cost nothing, but for those after which the endpoint may have charged: they count with the most.
         """
+        unknown = reserved if not self._learns else self._dearest or NOTHING
         if isinstance(outcome, Response):
-            self._spend(outcome, reserved)
+            self._spend(outcome, unknown)
         elif outcome is not None and outcome.kind in MAY_HAVE_COST:
-            self.tokens += reserved.tokens
-            self.usd = _sum(self.usd, reserved.usd)
+            self.tokens += unknown.tokens
+            self.usd = _sum(self.usd, unknown.usd)
         if self._limited:
             self._in_flight -= 1
             self._reserved_tokens -= reserved.tokens
             self._reserved_usd -= reserved.usd or 0.0
             self._let_in()
 
-    def _spend(self, response: Response, reserved: Amount) -> None:
+    def _spend(self, response: Response, unknown: Amount) -> None:
         usage, usd = response.usage, response.usd
         if usage.input_tokens is None or usage.output_tokens is None:
-            self.tokens += reserved.tokens  # not told: it is no more than that
-            self.usd = _sum(self.usd, reserved.usd if usd is None else usd)
-            return
-        self.tokens += usage.input_tokens + usage.output_tokens
-        if usd is None:
-            usd = cost_usd(self._version, usage, response.asked_on or self._today().isoformat(), batch=response.batch)
+            tokens, usd = unknown.tokens, unknown.usd if usd is None else usd
+        else:
+            tokens = usage.input_tokens + usage.output_tokens
+            if usd is None:
+                asked_on = response.asked_on or self._today().isoformat()
+                usd = cost_usd(self._version, usage, asked_on, batch=response.batch)
+        self.tokens += tokens
         self.usd = _sum(self.usd, usd)
+        if self._learns and (tokens or usd):
+            before = self._dearest or NOTHING
+            self._dearest = Amount(max(tokens, before.tokens), max(usd or 0.0, before.usd or 0.0))
 
     def _let_in(self) -> None:
         """Lets those in who fit, in their order; refuses all where the first does not and nothing can come free."""
@@ -122,21 +141,31 @@ class Budget:
             if first.place.done():  # cancelled while it waited
                 self._waiting.popleft()
                 continue
-            if not self._fits(first.amount):
+            amount = self._to_reserve(first)
+            if amount is None or not self._fits(amount):
                 if self._in_flight:
                     return
                 self.reached = True
                 break
             self._waiting.popleft()
             self._in_flight += 1
-            self._reserved_tokens += first.amount.tokens
-            self._reserved_usd += first.amount.usd or 0.0
+            first.reserved = amount
+            self._reserved_tokens += amount.tokens
+            self._reserved_usd += amount.usd or 0.0
             first.place.set_result(True)
         if self.reached:
             for waiter in self._waiting:
                 if not waiter.place.done():
                     waiter.place.set_result(False)
             self._waiting.clear()
+
+    def _to_reserve(self, waiter: _Waiter) -> Amount | None:
+        """What has to be free for a call; None while it must not be made beside others."""
+        if waiter.most is not None:
+            return waiter.most
+        if self._dearest is None and self._in_flight:
+            return None
+        return self._dearest or _LEAST
 
     def _fits(self, amount: Amount) -> bool:
         version, before = self._version, self.before

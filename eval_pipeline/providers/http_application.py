@@ -17,6 +17,7 @@ from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application_answers import AnswerMapping, JsonPath
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
+from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.endpoints import (
     BaseUrl,
     EnvironmentName,
@@ -83,6 +84,8 @@ class ApplicationProvider:
         if taken:
             told = "is a field of every request already; give yours another name"
             raise SettingsError(version.name, tuple(Complaint(("options", "body", name), told) for name in taken))
+        if unknown := _unknown_spending(version, settings):
+            raise SettingsError(version.name, unknown)
         self._version = version
         self._mapping = settings.mapping
         self._client: Any = None
@@ -159,6 +162,21 @@ class ApplicationProvider:
                 raise
             # The client's own error stays out: it holds the request with its headers.
             raise self._secrets.redact_error(meaning) from None
+
+
+def _unknown_spending(version: ModelVersion, settings: ApplicationSettings) -> tuple[Complaint, ...]:
+    """Limits of which nobody could tell whether they are kept."""
+    tells_tokens = settings.input_tokens_path is not None and settings.output_tokens_path is not None
+    tells_dollars = settings.cost_path is not None or (tells_tokens and has_price(version))
+    told = "needs {}: else nothing is known of what the application spends"
+    wrong = []
+    if version.max_cost_usd is not None and not tells_dollars:
+        what = told.format("options.cost_path, or both paths of tokens and a price")
+        wrong.append(Complaint(("max_cost_usd",), what))
+    if version.max_tokens_total is not None and not tells_tokens:
+        what = told.format("options.input_tokens_path and options.output_tokens_path")
+        wrong.append(Complaint(("max_tokens_total",), what))
+    return tuple(wrong)
 
 
 async def _read(answer: Any, asked: float) -> tuple[bytes, float | None]:

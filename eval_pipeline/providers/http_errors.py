@@ -36,14 +36,18 @@ def status_error(
         not_found_is_fatal: 404 is about the address or the model, not about what was asked.
     """
     if 300 <= status < 400 and "location" in headers:
-        # Not followed: keys are meant for the address that the model version names.
-        place = urlsplit(headers["location"])._replace(query="", fragment="").geturl()
-        return FatalCallError(f"the endpoint redirects to {place} (HTTP {status}); write that as its address")
+        return redirected(status, headers["location"])
     told = _told(body)
     text = f"HTTP {status}: {told.message}" if told.message else f"HTTP {status}"
     if status == 404 and not not_found_is_fatal:
         return CallError(CallErrorKind.BAD_REQUEST, text)
     return _meaning(status, told, text, retry_after(headers, datetime.now(UTC)))
+
+
+def redirected(status: int, location: str) -> FatalCallError:
+    """What a redirect means. None is followed: keys are meant for the address that the model version names."""
+    place = urlsplit(location)._replace(query="", fragment="").geturl()
+    return FatalCallError(f"the endpoint redirects to {place} (HTTP {status}); write that as its address")
 
 
 def error_in_answer(body: Json) -> CallError | FatalCallError:

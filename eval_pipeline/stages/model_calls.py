@@ -92,16 +92,13 @@ async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BatchBars:
-    """Shows the batches that are waited for."""
+    """Shows which batches are waited for, and what else of batches takes its time."""
 
     progress: Progress
     partition: Partition
 
-    def waiting(self, batch_id: str, requests: int) -> None:
-        self.progress.start(self._label(batch_id, requests), 0)
+    def waiting(self, what: str) -> None:
+        self.progress.start(label_of(self.partition, what), 0)
 
-    def over(self, batch_id: str, requests: int) -> None:
-        self.progress.finish(self._label(batch_id, requests))
-
-    def _label(self, batch_id: str, requests: int) -> str:
-        return label_of(self.partition, f"waiting for batch {batch_id} ({requests:,} requests)")
+    def over(self, what: str) -> None:
+        self.progress.finish(label_of(self.partition, what))

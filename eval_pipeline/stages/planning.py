@@ -13,12 +13,14 @@ from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.calls import Caller
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.providers.registry import OWN_PROMPT
 from eval_pipeline.stages.ask import TurnGold, TurnTask, history_texts, prefix_uses
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.model_calls import provider_for
 from eval_pipeline.stages.planned import effective_epoch
 from eval_pipeline.stages.scope import Scope, failed_cases
 from eval_pipeline.stages.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
+from eval_pipeline.stages.told_costs import told_so_far
 from eval_pipeline.stages.units import plan_units
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.suites import read_cases
@@ -35,11 +37,13 @@ class Bound:
         input_tokens: as they are expected; of recovery attempts the most.
         output_tokens: `max_tokens` a call.
         usd: for these tokens, as if no cache were ever hit; None where no price is known.
+
+    Of an application with a prompt of its own they are no bounds: as its earlier answers told, None where they did not.
     """
 
     calls: int
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
     usd: float | None
 
 
@@ -52,7 +56,9 @@ class Plan:
         journalled: of these, how many the journal answers already.
         in_batches: of the others, how many a batch that is open has already.
         open_batches: batches handed in by runs that did not end.
-        how: whether input tokens were counted by the provider, counted for a sample, or estimated from lengths.
+        how: how input tokens are known.
+        why: why they were only estimated though the provider counts them; else empty.
+        answers: of an application: how many of its answers `told`.
         cacheable: share of the input tokens that later calls can read from a cache, where the endpoint has one.
         generations: the calls still to be made.
         recovery: what comes on top at most, if no generation ran and no attempt recovered it.
@@ -68,6 +74,8 @@ class Plan:
     cacheable: float
     generations: Bound
     recovery: Bound
+    why: str = ""
+    answers: int = 0
 
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> Plan:
@@ -92,10 +100,12 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         intents = BatchIntents(journal.path, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
+    recovered = 0 if provider.recorded else version.max_recovery_attempts
+    if version.provider in OWN_PROMPT:
+        return _of_application(workspace, partition, len(calls), len(placed), recovered)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
-    recovered = 0 if provider.recorded else version.max_recovery_attempts
     return Plan(
         suite=suite,
         model_version=version.name,
@@ -107,6 +117,32 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         cacheable=_cacheable(left, rate),
         generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
         recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, recovered),
+        why=counts.why,
+    )
+
+
+def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> Plan:
+    """For an application that makes its own prompts, of which `left` turns are still to be asked."""
+    told = told_so_far(workspace, partition)
+
+    def expected(calls: int) -> Bound:
+        tokens_in, tokens_out = (
+            None if mean is None else ceil(mean * calls) for mean in (told.input_tokens, told.output_tokens)
+        )
+        return Bound(calls, tokens_in, tokens_out, None if told.usd is None else told.usd * calls)
+
+    return Plan(
+        suite=partition.suite,
+        model_version=partition.model_version,
+        turns=turns,
+        journalled=turns - left,
+        in_batches=0,
+        open_batches=0,
+        how="told" if told.answers else "unknown",
+        cacheable=0.0,
+        generations=expected(left),
+        recovery=expected(turns * recovered),
+        answers=told.answers,
     )
 
 

@@ -28,7 +28,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
 from eval_pipeline.tracks.base import Track
 
-VERSION = "1"
+VERSION = "2"
 TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
 
 

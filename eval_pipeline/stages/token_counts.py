@@ -17,7 +17,9 @@ CHARACTERS_PER_TOKEN = 4
 """A rough rule for English text; providers that count tokens themselves come closer."""
 _AT_ONCE = 4
 
-How = Literal["counted", "sampled", "estimated"]
+How = Literal["counted", "sampled", "estimated", "told", "unknown"]
+"""How input tokens are known: each counted by the provider; some were, the rest follows from their length; estimated
+from the length alone; told by earlier answers; not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +27,29 @@ class TokenCounts:
     """Input tokens of each call, in order.
 
     Attributes:
-        how: each `counted`; `sampled`: some were, the rest follows from their length; `estimated` from that alone.
+        how: `counted`, `sampled` or `estimated`.
+        why: what kept a provider that counts from counting all that it was asked; else empty.
     """
 
     tokens: tuple[float, ...]
     how: How
+    why: str = ""
 
 
 def count_input_tokens(provider: Provider, calls: Sequence[Call]) -> TokenCounts:
     """The input tokens of calls; an estimate where the provider cannot count them, or not now (no key, no network)."""
+    why = ""
     if isinstance(provider, TokenCounter) and calls:
         distinct = list({call.prompt.text(): call for call in calls}.values())
-        drawn = distinct if len(distinct) <= COUNTED_ALL else Random(0).sample(distinct, COUNTED_ALL)
+        counted: dict[str, int] = {}
         try:
-            counted = asyncio.run(_count(provider, drawn))
-        except (CallError, EvalError):
-            counted = {}
+            asyncio.run(_count(provider, Random(0).sample(distinct, min(COUNTED_ALL, len(distinct))), counted))
+        except (CallError, EvalError) as error:
+            why = str(error)
         if counted:
-            return TokenCounts(_each(calls, drawn, counted), "counted" if drawn is distinct else "sampled")
-    return TokenCounts(tuple(characters(call.prompt) / CHARACTERS_PER_TOKEN for call in calls), "estimated")
+            how: How = "counted" if len(counted) == len(distinct) else "sampled"
+            return TokenCounts(_each(calls, counted), how, why)
+    return TokenCounts(tuple(characters(call.prompt) / CHARACTERS_PER_TOKEN for call in calls), "estimated", why)
 
 
 def characters(prompt: Prompt) -> int:
@@ -52,9 +58,8 @@ def characters(prompt: Prompt) -> int:
     return sum(len(message.text) for message in prompt.messages) + schema
 
 
-async def _count(provider: TokenCounter, calls: Sequence[Call]) -> dict[str, int]:
-    """Tokens by the prompt's text. Raises CallError or EvalError."""
-    counted: dict[str, int] = {}
+async def _count(provider: TokenCounter, calls: Sequence[Call], counted: dict[str, int]) -> None:
+    """Adds tokens by the prompt's text. Raises CallError or EvalError."""
     waiting = iter(calls)
 
     async def worker() -> None:
@@ -69,12 +74,12 @@ async def _count(provider: TokenCounter, calls: Sequence[Call]) -> dict[str, int
             for task in workers:
                 task.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-    return counted
 
 
-def _each(calls: Sequence[Call], drawn: Sequence[Call], counted: Mapping[str, int]) -> tuple[float, ...]:
+def _each(calls: Sequence[Call], counted: Mapping[str, int]) -> tuple[float, ...]:
     """What was counted, and for other calls as many tokens a character as the counted ones have."""
-    rate = sum(counted.values()) / sum(characters(call.prompt) for call in drawn)
+    lengths = {text: characters(call.prompt) for call in calls if (text := call.prompt.text()) in counted}
+    rate = sum(counted.values()) / sum(lengths.values())
     found = (counted.get(call.prompt.text()) for call in calls)
     return tuple(
         characters(call.prompt) * rate if tokens is None else float(tokens)

@@ -8,15 +8,16 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs import launch
 from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, serve, sweep
 from eval_pipeline.defs.partitions import DIMENSION
 from eval_pipeline.defs.storage import ReusingEventLog
+from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.runs import record_run, run_rows
 from eval_pipeline.stages.workspace import Silent
 from eval_pipeline_tests.defs.runs import materialise
-from eval_pipeline_tests.support import DAY, Lab, python
+from eval_pipeline_tests.support import DAY, Lab, Puppet, python
 
 
 def test_sweeping_ends_runs_whose_process_is_gone_and_no_others(instance: dg.DagsterInstance) -> None:
@@ -74,6 +75,20 @@ def test_the_ui_sweeps_before_it_starts(
     swept = instance.get_run_by_id(run_id)
     assert swept is not None
     assert swept.status == dg.DagsterRunStatus.FAILURE
+
+
+@pytest.mark.parametrize("older_home", [False, True])
+def test_what_is_logged_of_calls_is_in_the_log_of_the_run(small: Lab, older_home: bool) -> None:
+    if older_home:
+        small.home.dagster.mkdir(parents=True)
+        (small.home.dagster / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    later = CallError(CallErrorKind.RATE_LIMITED, "later")
+    Puppet.answer = staticmethod(lambda call: later if call.turn_index else call.gold.oracle())
+    with open_instance(small.home) as instance:
+        instance.add_dynamic_partitions(DIMENSION, ["puppet"])
+        result = materialise(small, instance)
+        told = [entry.user_message for entry in instance.all_logs(result.run_id)]
+    assert any(text.startswith("puppet: the limit of calls in flight falls from ") for text in told)
 
 
 def test_the_users_storage_is_used(small: Lab, tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ BATCH_CANCEL = "batch.cancel"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An answer with an error status. `echo_key` repeats the client's key in the message, as a bad gateway might."""
+    """An answer with an error status, or one that redirects to `location`.
+
+    `echo_key` repeats the client's key in the message, as a bad gateway might.
+    """
 
     status: int
     type: str = "api_error"
@@ -27,6 +30,7 @@ class Status:
     retry_after: str | None = None
     error_code: str | None = None
     echo_key: bool = False
+    location: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

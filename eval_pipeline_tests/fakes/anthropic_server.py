@@ -181,7 +181,8 @@ class AnthropicServer(SocketServer):
             case faulty.Status():
                 message = f"{fault.message} ({self._key})" if fault.echo_key else fault.message
                 details = {"error_code": fault.error_code} if fault.error_code else None
-                headers = {"retry-after": fault.retry_after} if fault.retry_after is not None else {}
+                told = {"retry-after": fault.retry_after, "location": fault.location}
+                headers = {name: value for name, value in told.items() if value is not None}
                 raise _RefusedError(fault.status, fault.type, message, headers, details)
             case faulty.Reset():
                 connection.reset()

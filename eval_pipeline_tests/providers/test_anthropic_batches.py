@@ -175,6 +175,7 @@ def test_a_batch_that_was_taken_although_the_reply_was_lost_is_in_the_list() -> 
         (OVERLOADED, "overloaded"),
         (Malformed(), "bad_response"),
         (BrokenStream(), "connection"),
+        (Status(200), "bad_response"),  # as gateways have it
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -173,6 +173,30 @@ def test_the_key_is_in_no_error_and_no_log(
     assert KEY not in shown.getvalue() + caplog.text
 
 
+def test_headers_of_the_environment_are_secrets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Gateway: gateway-secret-77\nX-Team: analysts-of-rates")
+    fault = Status(500, message="gateway-secret-77 of analysts-of-rates")
+    with AnthropicServer(lambda body: "gateway-secret-77", faults=[fault]) as server:
+        with pytest.raises(CallError) as told:
+            ask_once(server)
+        answer = ask_once(server)
+        assert server.log[0].headers["x-gateway"] == "gateway-secret-77"
+    assert "[redacted] of [redacted]" in told.value.message
+    assert answer.text == "[redacted]"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_redirects_are_not_followed_since_the_key_would_be(stream: bool) -> None:
+    with AnthropicServer() as elsewhere:
+        moved = Status(307, location=f"{elsewhere.url}/v1/messages?a=b")
+        with AnthropicServer(faults=[moved]) as server, pytest.raises(FatalCallError) as told:
+            ask_once(server, stream=stream)
+        assert not elsewhere.log
+    assert str(told.value) == (
+        f"the endpoint redirects to {elsewhere.url}/v1/messages (HTTP 307); write that as its address"
+    )
+
+
 @pytest.mark.parametrize("how", ["whole", "streamed", "batch"])
 def test_a_key_that_the_model_repeats_is_not_kept(how: str) -> None:
     async def work(provider: AnthropicProvider) -> Response | CallError:

@@ -154,6 +154,52 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up_after_the_patience_for_o
     assert len(BatchIntents(journal.path, VERSION).open()) == 1
 
 
+def test_an_endpoint_that_fails_again_and_again_is_told_of_once(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Shaky(BatchedProvider):
+        looks = 0
+
+        async def batch(self, batch_id: str) -> Batch | None:
+            self.looks += 1
+            if self.looks % 9:
+                raise broken()
+            return await super().batch(batch_id)
+
+    assert texts(run(Shaky(Endpoint(looks=0)), journal)) == EXPECTED
+    (message,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert message.startswith("batches: the endpoint failed 3 times in a row (the connection broke); it is asked again")
+
+
+def test_what_was_never_sent_is_handed_in_again_without_looking_for_it(journal: Journal) -> None:
+    class Unlisted(BatchedProvider):
+        async def batches(self, since: datetime) -> AsyncIterator[Batch]:
+            raise AssertionError("nobody took it")
+            yield
+
+    away = CallError(CallErrorKind.CONNECTION, "nobody listens", retryable=True, sent=False)
+    endpoint = Endpoint(refuse=[away, away])
+    assert texts(run(Unlisted(endpoint), journal)) == EXPECTED
+    assert endpoint.sizes() == [3]
+
+
+def test_results_that_cannot_be_read_are_given_up_after_the_patience_for_them(journal: Journal) -> None:
+    class Garbled(BatchedProvider):
+        async def batch_results(self, batch_id: str) -> AsyncGenerator[tuple[str, Response | CallError], None]:
+            async for result in super().batch_results(batch_id):
+                yield result
+                break
+            raise CallError(CallErrorKind.BAD_RESPONSE, "no JSON", retryable=True)
+
+    endpoint = Endpoint()
+    pace = replace(QUICK, patience_s=0.2)  # the deadline is 25 hours
+    told = texts(run(Garbled(endpoint), journal, pace=pace))
+    assert sorted(told) == ["bad_response", "bad_response", EXPECTED[0]]
+    # What could be read is kept, and the rest is neither lost nor handed in again.
+    assert texts(run(BatchedProvider(endpoint), journal)) == EXPECTED
+    assert endpoint.sizes() == [3]
+
+
 def test_closing_waits_for_results_that_keep_failing_a_while_only(journal: Journal) -> None:
     provider = Unreachable(Endpoint(looks=0))
     intent = claimed(provider, journal)

@@ -2,12 +2,18 @@
 
 import asyncio
 import multiprocessing
+import os
+import signal
+import socket
 import sqlite3
+import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from eval_pipeline.core.errors import StoreError
@@ -237,6 +243,20 @@ def test_an_intent_is_taken_over_from_a_process_that_is_gone_and_from_no_other(j
         orphan(journal, mine, owner, timedelta(0))
     orphan(journal, mine, f"elsewhere {pid} {started}", timedelta(hours=2))
     assert intents.take_over(*intents.open())
+
+
+def test_a_process_that_was_killed_is_gone_though_its_parent_has_not_looked(journal: Journal) -> None:
+    intents = BatchIntents(journal.path, make_version())
+    mine = intents.claim(["a"])
+    assert mine is not None
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = psutil.Process(child.pid)
+        orphan(journal, mine, f"{socket.gethostname()} {child.pid} {process.create_time():.2f}", timedelta(0))
+        assert not intents.take_over(*intents.open())
+        os.kill(child.pid, signal.SIGKILL)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.001)
+        assert intents.take_over(*intents.open())
 
 
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -242,21 +243,25 @@ def test_a_provider_without_batches_is_refused(journal: Journal) -> None:
         BatchQueue(ScriptedProvider(), journal, make_version())
 
 
-def test_batches_waited_for_are_told(journal: Journal) -> None:
-    told: list[tuple[Any, ...]] = []
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_is_waited_for_is_told(journal: Journal, lost: bool) -> None:
+    told: list[tuple[str, str]] = []
 
     class Watch:
-        def waiting(self, batch_id: str, requests: int) -> None:
-            told.append(("waiting", batch_id, requests))
+        def waiting(self, what: str) -> None:
+            told.append(("waiting", re.sub("[0-9a-f]{8}", "…", what)))
 
-        def over(self, batch_id: str, requests: int) -> None:
-            told.append(("over", batch_id, requests))
+        def over(self, what: str) -> None:
+            told.append(("over", re.sub("[0-9a-f]{8}", "…", what)))
 
     async def ask() -> None:
-        provider, version = BatchedProvider(Endpoint()), make_version()
+        provider, version = BatchedProvider(Endpoint(lose_reply=[BROKEN] * lost)), make_version()
         queue = BatchQueue(provider, journal, version, pace=QUICK, watch=Watch())
         await Caller(provider, journal, version, batches=queue).ask(make_call())
         await queue.close()
 
     asyncio.run(ask())
-    assert told == [("waiting", "batch-0", 1), ("over", "batch-0", 1)]
+    looking = "looking whether the endpoint has batch … (1 requests)"
+    waiting = "waiting for batch batch-0 (1 requests)"
+    shown = [looking] * lost + [waiting]
+    assert told == [(state, what) for what in shown for state in ("waiting", "over")]

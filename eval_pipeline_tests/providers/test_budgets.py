@@ -165,6 +165,66 @@ def test_a_waiter_that_is_cancelled_as_money_comes_free_is_passed_over(refused: 
     assert (asyncio.run(work()) is None) is refused
 
 
+def of_application(**limits: Any) -> Budget:
+    return make_budget(provider="http", price=None, **limits)
+
+
+def test_of_an_application_one_call_is_made_alone_and_each_later_one_reserves_what_the_dearest_took() -> None:
+    budget = of_application(max_cost_usd=1.0)
+
+    async def work() -> list[int]:
+        tasks = [asyncio.create_task(budget.reserve(make_call())) for _ in range(8)]
+        let_in = []
+        for usd in (0.1, 0.3, 0.2):
+            await asyncio.sleep(0)
+            let_in.append(sum(task.done() for task in tasks))
+            done = next(task for task in tasks if task.done())
+            tasks.remove(done)
+            reserved = done.result()
+            assert reserved
+            budget.settle(reserved, Response("x", usd=usd))
+        await asyncio.sleep(0)
+        return [*let_in, sum(task.done() for task in tasks)]
+
+    # 1: alone. 0.9 are left: 7 in flight reserve 0.1 each. The next tells 0.3: 0.6 are left, the 6 in flight stay …
+    assert asyncio.run(work()) == [1, 7, 6, 5]
+    assert budget.usd == pytest.approx(0.6)
+
+
+def test_of_an_application_the_budget_is_reached_when_the_dearest_call_does_not_fit() -> None:
+    budget = of_application(max_tokens_total=1000, max_cost_usd=1.0)
+
+    async def work() -> list[bool]:
+        made = []
+        for _ in range(5):
+            reserved = await budget.reserve(make_call())
+            made.append(reserved is not None)
+            if reserved is not None:
+                budget.settle(reserved, answer(200, 100, usd=0.001))
+        return made
+
+    assert asyncio.run(work()) == [True, True, True, False, False]
+    assert budget.reached
+    assert budget.tokens == 900
+
+
+def test_what_an_application_does_not_tell_counts_as_its_dearest_call() -> None:
+    budget = of_application(max_cost_usd=1.0)
+
+    async def ask(outcome: Response | CallFailure) -> None:
+        reserved = await budget.reserve(make_call())
+        assert reserved
+        budget.settle(reserved, outcome)
+
+    asyncio.run(ask(CallFailure(CallErrorKind.TIMEOUT, "no answer")))
+    asyncio.run(ask(answer(None, None)))
+    assert budget.usd is None  # nothing is known yet
+    for outcome in (answer(None, None, usd=0.25), answer(None, None), CallFailure(CallErrorKind.TIMEOUT, "no answer")):
+        asyncio.run(ask(outcome))
+    assert budget.usd == pytest.approx(0.75)
+    assert asyncio.run(of_application(before=Amount(0, 1.0), max_cost_usd=1.0).reserve(make_call())) is None
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     limit=st.integers(1, 20_000),

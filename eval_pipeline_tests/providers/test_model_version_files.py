@@ -253,3 +253,31 @@ def test_batches_need_a_provider_that_has_them_and_dollar_limits_a_price(tmp_pat
             "max_tokens_total (model version 'two')",
         ),
     ]
+
+
+def test_a_budget_of_an_application_needs_what_tells_of_its_spending(tmp_path: Path) -> None:
+    told = problems(
+        tmp_path,
+        """model_versions:
+  - name: silent
+    provider: http
+    options: {base_url: "http://127.0.0.1:1", input_tokens_path: $.in}
+    max_cost_usd: 3
+    max_tokens_total: 3
+  - name: dollars
+    provider: http
+    options: {base_url: "http://127.0.0.1:1", cost_path: $.usd}
+    max_cost_usd: 3
+  - name: tokens
+    provider: http
+    options: {base_url: "http://127.0.0.1:1", input_tokens_path: $.in, output_tokens_path: $.out}
+    max_cost_usd: 3
+    max_tokens_total: 3
+    priced_as: claude-sonnet-4-5
+""",
+    )
+    unknown = "else nothing is known of what the application spends (model version 'silent')"
+    assert told == [
+        (5, "max_cost_usd", f"needs options.cost_path, or both paths of tokens and a price: {unknown}"),
+        (6, "max_tokens_total", f"needs options.input_tokens_path and options.output_tokens_path: {unknown}"),
+    ]

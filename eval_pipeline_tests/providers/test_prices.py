@@ -123,8 +123,10 @@ def test_a_stated_price() -> None:
     price = Price(input=2.0, output=10.0, cache_read=0.5, batch_discount=0.4)
     version = make_version("claude-sonnet-4-6", price=price)
     usage = Usage(MILLION, MILLION, cache_read_tokens=400_000, cache_write_tokens=100_000)
-    assert cost_usd(version, usage, DAY) == pytest.approx(0.5 * 2 + 0.4 * 0.5 + 0.1 * 2 + 10)
-    assert cost_usd(version, usage, DAY, batch=True) == pytest.approx(0.6 * (0.5 * 2 + 0.4 * 0.5 + 0.1 * 2 + 10))
+    assert cost_usd(version, usage, DAY) == pytest.approx(0.5 * 2 + 0.4 * 0.5 + 0.1 * 2.5 + 10)
+    assert cost_usd(version, usage, DAY, batch=True) == pytest.approx(0.6 * (0.5 * 2 + 0.4 * 0.5 + 0.1 * 2.5 + 10))
+    told = make_version(price=Price(input=2.0, output=10.0, cache_write=2.0))  # reading is not said to be cheaper
+    assert cost_usd(told, usage, DAY) == pytest.approx(2 + 10)
     free = make_version("mine", "local", price=Price(input=0, output=0))
     assert cost_usd(free, usage, DAY) == 0.0  # it is known to cost nothing
 

@@ -10,8 +10,9 @@ from eval_pipeline.stages.planning import Plan, plan
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.units import plan_units, turn_by_turn
 from eval_pipeline.suites import read_cases
-from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS
+from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS, RATE_LIMITED, Asked, Fault
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.fakes.application_server import ApplicationServer
 from eval_pipeline_tests.remote import PACE, TURNS, VERSION, answers, prepare
 from eval_pipeline_tests.support import DAY, Lab, case
 
@@ -78,8 +79,58 @@ def test_without_a_key_tokens_are_estimated(lab: Lab, monkeypatch: pytest.Monkey
         counted = make_plan(lab)
         monkeypatch.delenv("ANTHROPIC_API_KEY")
         found = make_plan(lab)
-    assert found.how == "estimated"
+    assert (found.how, found.why) == (
+        "estimated",
+        "model version 'claude': the environment variable ANTHROPIC_API_KEY is not set",
+    )
     assert found.generations.input_tokens == pytest.approx(counted.generations.input_tokens, rel=0.25)
+
+
+def test_that_the_key_is_refused_is_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-wrong-0000")
+    with AnthropicServer(answers) as server:
+        said = prepare(lab, server).cli("plan", "--eval-date", DAY.isoformat())
+    assert "tokens, estimated from the length" in said.out
+    assert "not counted: the API refuses the key in ANTHROPIC_API_KEY (HTTP 401" in said.out
+    assert "wrong-0000" not in said.out
+
+
+def test_what_was_counted_before_the_api_had_enough_is_a_sample(lab: Lab) -> None:
+    def enough(asked: Asked) -> Fault | None:
+        return RATE_LIMITED if asked.operation == COUNT_TOKENS and asked.number >= 20 else None
+
+    with AnthropicServer(answers, faults=enough) as server:
+        prepare(lab, server)
+        found = make_plan(lab)
+        lab.evaluate("small", VERSION)
+    assert found.how == "sampled"
+    assert "HTTP 429" in found.why
+    assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
+
+
+def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
+    with ApplicationServer() as server:
+        lab.suite(cases=[case("c0", *TURNS), case("c1", *TURNS)])
+        options = {"base_url": server.url, "path": "/ask", "answer_path": "$.result.calculation"}
+        options |= {"answer_field": "calculation", "cost_path": "$.cost_usd"}
+        options |= {"input_tokens_path": "$.usage.input", "output_tokens_path": "$.usage.output"}
+        lab.versions({"name": VERSION, "provider": "http", "options": options, "max_cost_usd": 1})
+        before = lab.cli("plan", "--eval-date", DAY.isoformat()).out
+        assert not server.asked
+        lab.evaluate("small", VERSION, scope=Scope(cases=("c0",)))
+        found = make_plan(lab)
+        after = lab.cli("plan", "--eval-date", DAY.isoformat()).out
+    assert "expected  unknown: the application makes its own prompt" in before
+    assert "recovery  at most 16 calls more\n" in before
+    tokens_in, tokens_out, usd = asked(lab, "= 0")
+    assert (found.turns, found.journalled, found.how, found.answers) == (8, 4, "told", 4)
+    assert (found.generations.calls, found.recovery.calls) == (4, 16)
+    assert found.generations.input_tokens == tokens_in
+    assert found.generations.output_tokens == tokens_out
+    assert found.generations.usd == pytest.approx(usd)
+    assert found.recovery.usd == pytest.approx(4 * usd)
+    line = f"expected  {tokens_in:,} tokens in, {tokens_out:,} tokens out, ${usd:,.4f}, going by 4 answers on record"
+    assert line in after
 
 
 def test_what_the_journal_has_costs_nothing(lab: Lab) -> None:
