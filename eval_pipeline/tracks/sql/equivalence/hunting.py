@@ -6,9 +6,11 @@ from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.tracks.sql.equivalence.databases import Database, DatabaseMaker
-from eval_pipeline.tracks.sql.equivalence.memory import DuckdbMemory, Memory, SqliteMemory, row_check
+from eval_pipeline.tracks.sql.equivalence.checks import Checks
+from eval_pipeline.tracks.sql.equivalence.databases import DatabaseMaker
+from eval_pipeline.tracks.sql.equivalence.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.tracks.sql.equivalence.pair import QueryPair
+from eval_pipeline.tracks.sql.equivalence.references import Database
 from eval_pipeline.tracks.sql.equivalence.shrinking import shrunk
 from eval_pipeline.tracks.sql.equivalence.told import counterexample
 from eval_pipeline.tracks.sql.results import ColumnMatch, Result
@@ -31,6 +33,7 @@ class Tally:
         compared: databases on which both gave stable results.
         unstable: databases on which one did not.
         vacuous: whether both were empty on each.
+        runs: both have run in the engine that counts.
         error: the last one, of either query.
         out_of_time: not all databases were tried.
     """
@@ -39,6 +42,7 @@ class Tally:
     compared: int = 0
     unstable: int = 0
     vacuous: bool = True
+    runs: bool = False
     error: str | None = None
     out_of_time: bool = False
 
@@ -65,7 +69,7 @@ class Hunt:
             stop: `time.monotonic()` after which no further database is tried.
         """
         self.pair, self.tally, self._samples, self._stop = pair, tally, samples, stop
-        self._maker = DatabaseMaker(pair.schema, pair.mined(), row_check(pair.schema))
+        self._maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema))
         self._telling: list[Database] = []
 
     def run(self, *, proved: bool) -> dict[str, Any] | None:
@@ -82,9 +86,9 @@ class Hunt:
                 engine.close()
         native = DuckdbMemory(self.pair.schema)
         try:
-            if not self._runs(native):
+            if not self.tally.runs and not self._runs(native):
                 return None
-            found = self._in_sqlite_for(native, wanted)
+            found = self._in_sqlite_for(native, wanted, proved=proved)
             return found if found is not None or proved else self._confirmed_agreement(native)
         finally:
             native.close()
@@ -103,7 +107,7 @@ class Hunt:
                 return True
         return False
 
-    def _in_sqlite_for(self, native: Memory, wanted: int) -> dict[str, Any] | None:
+    def _in_sqlite_for(self, native: Memory, wanted: int, *, proved: bool) -> dict[str, Any] | None:
         """Hunts in SQLite, or in the native engine where SQLite is of no use."""
         tally = self.tally
         before = tally.compared, tally.unstable, tally.vacuous, tally.match.copy()
@@ -114,7 +118,7 @@ class Hunt:
             return self._hunt(native, native, self._samples)
         try:
             found = self._hunt(hunting, native, wanted)
-            if found is None:
+            if found is None and not proved:
                 self._try_stability(hunting)
             return found
         except NotUnderstoodError:
@@ -180,7 +184,7 @@ class Hunt:
     def _note_instability(self, engine: Memory, database: Database) -> None:
         """Counts a database on which a result changes with the order of the tables' rows."""
         try:
-            self.tally.unstable += not self.pair.ready(engine.dialect).is_stable(engine, database, trials=1)
+            self.tally.unstable += not self.pair.ready(engine.dialect).is_stable(engine, database)
         except SqlError as error:
             self.tally.error = error.message
 
@@ -188,7 +192,7 @@ class Hunt:
         """A database as small as can be found on which both differ in the engine that counts, with what they give."""
         order = self.tally.match.order
         pair, sure = self.pair.ready(hunting.dialect), self.pair.ready(native.dialect)
-        small = shrunk(self.pair.schema, database, lambda one: pair.differs(hunting, one, order), self._stop)
+        small = shrunk(self._maker.references, database, lambda one: pair.differs(hunting, one, order), self._stop)
         if hunting is not native and not sure.differs(native, small, order):
             small = database
         generated, expected = sure.results_on(native, small)

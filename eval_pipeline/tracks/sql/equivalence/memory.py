@@ -1,26 +1,24 @@
 """Generated databases in memory, in SQLite and in DuckDB, for queries that a model wrote."""
 
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any, Protocol
 
-import sqlglot
-from sqlglot.errors import SqlglotError
-
-from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
-from eval_pipeline.sandbox.sql.errors import SqlError, of_duckdb, of_sqlite
+from eval_pipeline.sandbox.sql.errors import of_duckdb, of_sqlite
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline.tracks.sql.equivalence.databases import Database, Row
+from eval_pipeline.tracks.sql.equivalence.references import Database
 from eval_pipeline.tracks.sql.equivalence.values import family_of
-from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, SqlTable, quoted
+from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, quoted
 
-_LIMITS = SqlLimits(seconds=1.0, rows=20_000)
+LIMITS = SqlLimits(seconds=1.0, rows=20_000)
+"""Of a query on a generated database."""
+_SQLITES = frozenset({type(None), int, float, str, bytes})
 
 
 class Memory(Protocol):
@@ -40,7 +38,7 @@ class SqliteMemory:
 
     dialect = "sqlite"
 
-    def __init__(self, schema: SqlSchema, *, case_sensitive_like: bool = False, limits: SqlLimits = _LIMITS) -> None:
+    def __init__(self, schema: SqlSchema, *, case_sensitive_like: bool = False, limits: SqlLimits = LIMITS) -> None:
         """Makes the tables, without their constraints: the rows keep them."""
         import sqlite3
 
@@ -73,7 +71,7 @@ class SqliteMemory:
         for name, table, places in self._inserts:
             connection.execute(f"DELETE FROM {table}")
             connection.executemany(
-                f"INSERT INTO {table} VALUES ({places})", [tuple(map(_for_sqlite, row)) for row in database[name]]
+                f"INSERT INTO {table} VALUES ({places})", [tuple(map(for_sqlite, row)) for row in database[name]]
             )
         connection.execute("COMMIT")
         self._guard.trusted = False
@@ -84,94 +82,68 @@ class SqliteMemory:
 
 
 class DuckdbMemory:
-    """DuckDB: the connection is dear and kept, the tables are made anew for each pair."""
+    """DuckDB: the connection is dear and kept, and so are tables from pair to pair as long as their columns stay."""
 
     dialect = "duckdb"
 
-    def __init__(self, schema: SqlSchema, limits: SqlLimits = _LIMITS) -> None:
+    def __init__(self, schema: SqlSchema, limits: SqlLimits = LIMITS) -> None:
         """Takes the connection; the tables are made when the first rows come, without their constraints."""
-        self._guard = _duckdb(limits)
-        self._tables = [
-            (
-                table.name.lower(),
-                quoted(table.name),
-                ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns),
-            )
+        self._kept = _duckdb(limits)
+        self._tables = {
+            table.name.lower(): ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
             for table in schema.tables
-        ]
-        self._made = False
+        }
 
     def close(self) -> None:
-        """Drops the tables."""
-        import duckdb
-
-        try:
-            for (name,) in self._guard.connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-                self._guard.connection.execute(f"DROP TABLE {quoted(name)}")
-        except duckdb.Error:  # the next pair gets a new connection
-            _duckdb.cache_clear()
+        """Leaves the tables to the next pair."""
 
     def load(self, database: Database) -> None:
         """Replaces all rows. Raises SqlError where a type or a value is not DuckDB's."""
         import duckdb
 
-        statements = ["BEGIN"]
-        for name, table, columns in self._tables:
-            statements.append(f"DELETE FROM {table}" if self._made else f"CREATE OR REPLACE TABLE {table} ({columns})")
+        kept = self._kept
+        statements = ["BEGIN", *(f"DROP TABLE {quoted(name)}" for name in kept.tables.keys() - self._tables.keys())]
+        for name, columns in self._tables.items():
+            table = quoted(name)
+            if kept.tables.get(name) != columns:
+                statements.append(f"CREATE OR REPLACE TABLE {table} ({columns})")
+            elif name in kept.filled:
+                statements.append(f"DELETE FROM {table}")
             if rows := database[name]:
                 values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
                 statements.append(f"INSERT INTO {table} VALUES {values}")
         try:
-            self._guard.connection.execute("; ".join([*statements, "COMMIT"]))
-            self._made = True
+            kept.guard.connection.execute("; ".join([*statements, "COMMIT"]))
         except duckdb.Error as error:
             with suppress(duckdb.Error):  # it may have come before BEGIN
-                self._guard.connection.execute("ROLLBACK")
+                kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
+        kept.tables = dict(self._tables)
+        kept.filled = {name for name in self._tables if database[name]}
 
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises SqlError."""
-        return self._guard.query(sql)
+        return self._kept.guard.query(sql)
+
+
+@dataclass
+class _KeptDuckdb:
+    """A connection with the tables of the last pair.
+
+    Attributes:
+        guard: the connection.
+        tables: their columns by name, in lower case.
+        filled: those with rows.
+    """
+
+    guard: GuardedDuckdb
+    tables: dict[str, str] = field(default_factory=dict)
+    filled: set[str] = field(default_factory=set)
 
 
 @cache
-def _duckdb(limits: SqlLimits) -> GuardedDuckdb:
-    return GuardedDuckdb(None, limits, optimizer=False)
-
-
-def row_check(schema: SqlSchema) -> Callable[[SqlTable, Row], bool]:
-    """A function that says whether a row keeps the CHECKs of its table, evaluated by SQLite.
-
-    A CHECK that SQLite does not understand is kept by no row, so that none can break it.
-    """
-    queries: dict[str, str] = {}
-    for table in schema.tables:
-        if table.checks:
-            cells = ", ".join(f"? AS {quoted(column.name)}" for column in table.columns)
-            conditions = " AND ".join(f"coalesce(({_translated(check)}), 1)" for check in table.checks)
-            queries[table.name] = f"SELECT {conditions} FROM (SELECT {cells}) AS {quoted(table.name)}"
-
-    if not queries:
-        return lambda table, row: True
-    guard = GuardedSqlite(None, _LIMITS)
-
-    def keeps(table: SqlTable, row: Row) -> bool:
-        import sqlite3
-
-        try:
-            found = guard.connection.execute(queries[table.name], tuple(map(_for_sqlite, row))).fetchone()
-        except sqlite3.Error:
-            return False
-        return bool(found[0])
-
-    return keeps
-
-
-def _translated(check: str) -> str:
-    try:
-        return sqlglot.transpile(check, read="duckdb", write="sqlite")[0]
-    except SqlglotError as error:
-        raise SqlError(ErrorClass.SYNTAX, f"the CHECK {check} cannot be read") from error
+def _duckdb(limits: SqlLimits) -> _KeptDuckdb:
+    return _KeptDuckdb(GuardedDuckdb(None, limits, optimizer=False))
 
 
 def _sqlite_type(column: SqlColumn) -> str:
@@ -189,7 +161,10 @@ def _sqlite_type(column: SqlColumn) -> str:
     }.get(family_of(column), "")
 
 
-def _for_sqlite(value: Any) -> Any:
+def for_sqlite(value: Any) -> Any:
+    """A value as SQLite keeps it: days and times as text."""
+    if type(value) in _SQLITES:
+        return value
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, date):

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from eval_pipeline.tracks.sql.equivalence.checks import parsed_check
 from eval_pipeline.tracks.sql.schema import SqlSchema
 
 Column = tuple[str, str]
@@ -21,10 +22,10 @@ _DEEPEST = 12
 
 
 class Mined:
-    """What is known of the columns of a schema from the queries looked at.
+    """What is known of the columns of a schema from its constraints, and from the queries looked at.
 
     Attributes:
-        used: columns that the queries read.
+        used: columns that the queries and the CHECKs read.
         group_size: rows that conditions on counts, and limits, ask for; 0 where nothing does.
         relative: whether the queries ask for today's date.
         date_texts: columns of text that the queries read dates from.
@@ -32,6 +33,7 @@ class Mined:
     """
 
     def __init__(self, schema: SqlSchema) -> None:
+        """Takes in the schema. Raises SqlError where a CHECK cannot be read."""
         self._schema = schema
         self._parent: dict[Column, Column] = {}
         self._literals: defaultdict[Column, dict[Any, None]] = defaultdict(dict)
@@ -46,6 +48,8 @@ class Mined:
             for key in table.foreign_keys:
                 for mine, theirs in zip(key.columns, key.references, strict=False):
                     self.link((table.name.lower(), mine.lower()), (key.table.lower(), theirs.lower()))
+            for check in table.checks:
+                self.look_at(parsed_check(check), alone=table.name.lower())
 
     def group(self, column: Column) -> Column:
         """The column that stands for all that share values with one."""

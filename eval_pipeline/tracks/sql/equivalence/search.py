@@ -60,8 +60,10 @@ class _Search:
         try:
             run = connection_to(path, SqlLimits()).query
             left = max(self.stop - time.monotonic(), _LEAST_S)
-            pair = self.pair.ready(engine_of(path))
+            engine = engine_of(path)
+            pair = self.pair.ready(engine)
             generated, expected = pair.results(lambda sql: run(sql, left))
+            self.tally.runs |= engine == self.pair.native
             told["same"] = self.tally.match.agrees(generated, expected)
             if pair.cuts_ties(lambda sql: run(sql, left)):
                 self.tally.unstable += 1

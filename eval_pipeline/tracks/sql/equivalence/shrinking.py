@@ -3,17 +3,16 @@
 import time
 from collections.abc import Callable
 
-from eval_pipeline.tracks.sql.equivalence.databases import Database, repaired
-from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.equivalence.references import Database, References
 
 _MOST_TRIES = 80
 
 
-def shrunk(schema: SqlSchema, database: Database, differ: Callable[[Database], bool], stop: float) -> Database:
+def shrunk(references: References, database: Database, differ: Callable[[Database], bool], stop: float) -> Database:
     """A smaller database on which `differ` still holds, constraints kept; the same one where none is found.
 
     Args:
-        schema: of the database.
+        references: which every database keeps.
         database: rows; not changed.
         differ: whether the queries differ on a database.
         stop: `time.monotonic()` after which nothing more is tried.
@@ -30,7 +29,7 @@ def shrunk(schema: SqlSchema, database: Database, differ: Callable[[Database], b
                     return best
                 tries += 1
                 without = {**best, name: rows[:start] + rows[start + size :]}
-                candidate = repaired(schema, without)
+                candidate = references.repaired(without)
                 if differ(candidate):
                     smaller = candidate
                     break

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eval_pipeline.tracks.sql.equivalence.databases import Database
+from eval_pipeline.tracks.sql.equivalence.references import Database
 from eval_pipeline.tracks.sql.results import Result, Rows
 from eval_pipeline.tracks.sql.schema import ForeignKey, SqlColumn, SqlSchema, SqlTable
 

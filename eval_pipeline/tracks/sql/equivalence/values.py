@@ -1,5 +1,6 @@
 """Values worth trying: what a literal of a query means for a column of some type, and what lies next to it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -47,10 +48,25 @@ def family_of(column: SqlColumn) -> Family:
 
 @dataclass(slots=True)
 class Candidates:
-    """Values for a column: those that conditions name, and those beside them."""
+    """Values for a column.
+
+    Attributes:
+        exact: those that conditions name.
+        near: those beside them.
+        generic: those that any column of the family may have.
+        keeps: the CHECKs on this column alone, which have ruled out some; None without any.
+    """
 
     exact: list[Any] = field(default_factory=list)
     near: list[Any] = field(default_factory=list)
+    generic: Sequence[Any] = ()
+    keeps: Callable[[Any], bool] | None = None
+
+    def kept_by(self, keeps: Callable[[Any], bool]) -> "Candidates":
+        """Those that a CHECK leaves; the generic ones where that is none."""
+        exact, near = list(filter(keeps, self.exact)), list(filter(keeps, self.near))
+        generic = list(filter(keeps, self.generic))
+        return Candidates(exact, near, generic or near or exact or self.generic, keeps)
 
     def add(self, other: "Candidates") -> None:
         """Takes in others', without repetition."""

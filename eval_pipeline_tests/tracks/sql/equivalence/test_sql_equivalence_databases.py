@@ -8,12 +8,14 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.sql.equivalence.databases import DatabaseMaker, repaired
-from eval_pipeline.tracks.sql.equivalence.memory import row_check
+from eval_pipeline.tracks.sql.equivalence import check
+from eval_pipeline.tracks.sql.equivalence.checks import Checks
+from eval_pipeline.tracks.sql.equivalence.databases import DatabaseMaker
 from eval_pipeline.tracks.sql.equivalence.mining import Mined
+from eval_pipeline.tracks.sql.equivalence.references import References
 from eval_pipeline.tracks.sql.equivalence.rewriting import qualified
 from eval_pipeline.tracks.sql.equivalence.shapes import SHAPES
-from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, SqlTable
 from eval_pipeline_tests.tracks.sql.equivalence.constraints import broken_constraints
 
 SCHEMAS = {
@@ -37,7 +39,7 @@ def maker_of(schema: SqlSchema, *queries: str) -> DatabaseMaker:
     for sql in queries:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
         mined.look_at(qualified(tree, schema, "duckdb") or tree)
-    return DatabaseMaker(schema, mined, row_check(schema))
+    return DatabaseMaker(schema, mined, Checks(schema))
 
 
 def cells(maker: DatabaseMaker, table: str, column: str, count: int = 80) -> list:
@@ -97,7 +99,7 @@ def test_rows_that_lead_nowhere_are_dropped_and_those_that_led_to_them():
         "CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY, a INT REFERENCES a (id)); "
         "CREATE TABLE c (b INT REFERENCES b (id));"
     )
-    kept = repaired(schema, {"a": [(1,)], "b": [(1, 1), (2, 9), (3, None)], "c": [(1,), (2,), (None,)]})
+    kept = References(schema).repaired({"a": [(1,)], "b": [(1, 1), (2, 9), (3, None)], "c": [(1,), (2,), (None,)]})
     assert kept == {"a": [(1,)], "b": [(1, 1), (3, None)], "c": [(1,), (None,)]}
 
 
@@ -147,3 +149,25 @@ def test_a_column_that_no_query_reads_holds_nothing():
 def test_some_database_has_an_empty_table():
     maker = maker_of(PLAIN, "SELECT n, m FROM t, u")
     assert any(not made["t"] and made["u"] for made in map(maker.make, range(12 * len(SHAPES))))
+
+
+CHECKED = """
+CREATE TABLE jobs (id INT PRIMARY KEY, state VARCHAR NOT NULL CHECK (state IN ('new', 'done')),
+  hours DOUBLE NOT NULL CHECK (hours > 7.5), began DATE NOT NULL, ended DATE, CHECK (ended >= began),
+  mood ENUM ('calm', 'cross') NOT NULL);
+"""
+
+
+def test_columns_with_checks_of_their_own_are_filled_with_what_these_allow():
+    maker = maker_of(SqlSchema.from_ddl(CHECKED), "SELECT * FROM jobs WHERE state = 'old' OR hours = 3")
+    made = [maker.make(number)["jobs"] for number in range(22)]
+    assert {row[1] for rows in made for row in rows} <= {"new", "done"}
+    assert {row[5] for rows in made for row in rows} == {"calm", "cross"}
+    assert sum(bool(rows) for rows in made) >= 20
+
+
+def test_a_check_that_nobody_can_read_says_so():
+    table = SqlTable("t", (SqlColumn("a", "INTEGER"),), checks=("a GLOB GLOB",))
+    found = check("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", SqlSchema((table,)))
+    assert (found.verdict, found.evidence["reason"]) == ("undecided", "cannot run")
+    assert "the CHECK a GLOB GLOB cannot be read" in found.evidence["error"]
