@@ -13,7 +13,7 @@ class Ran:
     Attributes:
         result: tagged plain data as `inside/encode.py` writes it; `results.as_pandas` makes the pandas value of it.
         stdout: what it printed.
-        seconds: CPU time of the snippet's process, measured from outside.
+        seconds: CPU time of the snippet's process above that of one that does nothing, measured from outside.
         peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
         tier: what held it, e.g. `bwrap`.
     """
@@ -44,6 +44,22 @@ class Failed:
 
 
 Outcome = Ran | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a snippet costs, measured from outside its process, above what a process costs that does nothing.
+
+    Attributes:
+        seconds: least CPU time of its runs.
+        peak_bytes: least peak memory of its runs; making plain data of the result is not part of it.
+        runs: how often it ran.
+    """
+
+    seconds: float
+    peak_bytes: int
+    runs: int
+
 
 _BY_TYPE = (
     (ErrorClass.SYNTAX, {"SyntaxError"}),
