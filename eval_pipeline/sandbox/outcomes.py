@@ -11,7 +11,7 @@ class Ran:
     """The snippet ran to its end and left a result.
 
     Attributes:
-        result: tagged plain data as `inside/encode.py` writes it; `results.as_pandas` makes the pandas value of it.
+        result: tagged plain data as `inside/encode.py` writes it, checked; `results.as_pandas` makes the value of it.
         stdout: what it printed.
         seconds: CPU time of the snippet's process above that of one that does nothing, measured from outside.
         peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
@@ -74,7 +74,10 @@ _BY_TYPE = (
 )
 # What the more general exceptions say of themselves; first that fits.
 _BY_MESSAGE = (
-    (ErrorClass.SANDBOX, ("operation not permitted", "read-only file system", "permission denied")),
+    (
+        ErrorClass.SANDBOX,
+        ("operation not permitted", "read-only file system", "permission denied", "function not implemented"),
+    ),
     (ErrorClass.MEMORY, ("unable to allocate", "cannot allocate memory", "can't start new thread")),
     (ErrorClass.COLUMN, ("not in index", "column not found", "unknown column", "no such column")),
     (ErrorClass.TYPE, ("dtype", "unsupported operand type")),
