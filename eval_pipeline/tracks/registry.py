@@ -36,6 +36,7 @@ class ForeignForm:
 
 TRACKS: Mapping[str, str] = {
     "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
+    "pandas": "eval_pipeline.tracks.pandas_code.track:TRACK",
     "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",
     "sql": "eval_pipeline.tracks.sql.track:TRACK",
 }
