@@ -27,7 +27,8 @@ _COMPARISON = re.compile(
     | except(?:\ for)? | exclud(?:e|es|ed|ing)
     | (?:without|no|not|non|with|have|has|having|is|are)\ (?:any\ |a\ )?(?:missing|null|nan)
     | {COLUMN}\ (?:(?:is|are|was|were|of)\ )?(?:not\ )?{VALUE}
-    | {COLUMN}\ (?:is|are|was|were)\ (?:not\ )?(?:{NUMBER}|true|false|missing|null|nan|empty)
+    | {COLUMN}\ (?:is|are|was|were)\ (?:not\ )?(?:{NUMBER}|true|false|empty)
+    | {COLUMN}\ (?:(?:is|are)\ )?(?:not\ )?(?:missing|null|nan)
     )(?=\ )""",
     re.VERBOSE,
 )

@@ -35,7 +35,7 @@ _GROUPED = re.compile(
     rf"(?P<what>{_LIST}|{TABLE}|{_TIMES}|\S+)(?= )"
 )
 _BEFORE_BY = re.compile(
-    r" (?:(?P<group>group\w*|aggregat\w*|means?|averages?|avg|sums?|totals?|counts?|number|many|maximum|max|minimum|min"
+    r"(?<! at) (?:(?P<group>group\w*|aggregat\w*|means?|averages?|avg|sums?|totals?|counts?|number|many|maximum|max|minimum|min"
     r"|medians?|split|broken|breakdown|distribution)"
     r"|(?P<other>sort\w*|order(?:ed|ing)?|rank\w*|top|bottom|largest|smallest|highest|lowest|most|least|ascending"
     r"|descending|arranged?|join\w*|merg\w*|combin\w*|match\w*|divid\w*|multipl\w*|increas\w*|decreas\w*|reduc\w*"
@@ -162,8 +162,8 @@ def _selections(plain: str) -> Iterator[Selection]:
         later = _ENDS_AFTER_NUMBER[end]
         for pattern in (
             rf" (?:{words}) {number}(?= )",
-            rf"(?P<before>\S+) {number} (?:{later})(?= )",
-            rf"(?P<before>\S+) {number}(?: (?!and|or|[.])\S+){{1,4}}? "
+            rf"(?:(?P<before>\S+)|^) {number} (?:{later})(?= )",
+            rf"(?:(?P<before>\S+)|^) {number}(?: (?!and|or|[.])\S+){{1,4}}? "
             rf"(?:with|by|having|have|had|has|of)(?: the)? (?:{later})(?= )",
         ):
             for found in re.finditer(pattern, plain):

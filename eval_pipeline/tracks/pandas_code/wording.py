@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
 _NUMBERS = {
     word: number
     for number, word in enumerate(

@@ -7,7 +7,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet, read_snippet
 from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
-from eval_pipeline.tracks.pandas_code.question import End, Question, Selection, read_question
+from eval_pipeline.tracks.pandas_code.question import Direction, End, Question, Selection, read_question
 
 WEIGHTS = {
     "filter_conditions_coverage": 0.3,
@@ -15,6 +15,8 @@ WEIGHTS = {
     "sorting_coverage": 0.2,
     "join_conditions_coverage": 0.2,
 }
+DIRECTIONS: Mapping[End, Direction] = {"top": "descending", "bottom": "ascending"}
+"""The order at whose beginning an end stands."""
 _JOINED_WITHOUT_KEYS = 0.5
 _NO_CODE = "There is no code that parses"
 
@@ -100,18 +102,18 @@ def sorting(asked: Question, written: Snippet) -> Part:
     if not wanted:
         return _MET if not asked.ordered or found.directions else Part(0.0, "Sorting missing")
     missing = [direction for direction in asked.directions if direction not in found.directions]
-    lacking = [*missing, *(end for end in asked.ends if not _gives_end(end, asked, written))]
-    if not lacking:
+    missing += [DIRECTIONS[end] for end in asked.ends if not _gives_end(end, asked, written)]
+    if not missing:
         return _MET
+    share = 1 - len(missing) / len(wanted)
     if not found.directions:
-        return Part(1 - len(lacking) / len(wanted), "Sorting missing")
-    return Part(1 - len(lacking) / len(wanted), f"Sorting direction missing: {', '.join(lacking)}")
+        return Part(share, "Sorting missing")
+    return Part(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
 
 
 def _gives_end(end: End, asked: Question, written: Snippet) -> bool:
     """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
-    direction = "descending" if end == "top" else "ascending"
-    if direction in written.sorting.directions:
+    if DIRECTIONS[end] in written.sorting.directions:
         return True
     numbers = {selection.n for selection in asked.selections if selection.end == end}
     if numbers <= {1}:

@@ -27,7 +27,7 @@ def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence
 
 
 def understanding_score(asked: Question, written: Snippet | None) -> MetricResult:
-    """0.4 · share of the named columns that the code touches, 0.3 · share of the phrases and of the statistics honoured.
+    """0.4 · share of the named columns that are touched + 0.3 · phrases honoured + 0.3 · statistics honoured.
 
     A part for which the question has no trigger gives full marks and stands in `not_applicable` of the details.
 
@@ -47,7 +47,7 @@ def understanding_score(asked: Question, written: Snippet | None) -> MetricResul
 
 
 def phrases_honoured(asked: Question, written: Snippet) -> Iterator[bool]:
-    """Each phrase of the question (every "top N" and "bottom N", and filtering as one), and whether the code heeds it."""
+    """Whether the code heeds each phrase of the question: every "top N" and "bottom N", and filtering as one."""
     for selection in asked.selections:
         yield takes(written, selection)
     if asked.conditions:
@@ -87,6 +87,6 @@ METRIC = Metric(
     "understanding_score",
     understanding_score,
     "score",
-    "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code does "
-    "not parse.",
+    "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "
+    "does not parse.",
 )
