@@ -159,7 +159,7 @@ def as_pandas(result: Json) -> Any:
     return _value(result["value"])
 
 
-def _index(levels: Sequence[Mapping[str, Json]]) -> "pd.Index[Any]":
+def _index(levels: Sequence[Mapping[str, Json]]) -> Any:
     import pandas as pd
 
     names = [_value(level["name"]) for level in levels]
@@ -169,7 +169,7 @@ def _index(levels: Sequence[Mapping[str, Json]]) -> "pd.Index[Any]":
     return pd.MultiIndex.from_arrays(columns, names=names)
 
 
-def _labels(names: Sequence[Any]) -> "pd.Index[Any]":
+def _labels(names: Sequence[Any]) -> Any:
     import pandas as pd
 
     if names and all(isinstance(name, tuple) and len(name) == len(names[0]) for name in names):
@@ -182,7 +182,7 @@ _DTYPE = re.compile(
     r"u?int(8|16|32|64)|U?Int(8|16|32|64)|float(32|64)|Float(32|64)|complex128|bool|boolean|str|string|category"
     r"|timedelta64\[(s|ms|us|ns)\]|datetime64\[(s|ms|us|ns)\]"
 )
-_ZONED = re.compile(r"datetime64\[(?P<unit>s|ms|us|ns), (?P<zone>[\w/+:-]+)\]")
+_ZONED = re.compile(r"datetime64\[(s|ms|us|ns), [\w/+:-]+\]")
 _PERIOD = re.compile(r"period\[(?P<frequency>[\w-]+)\]")
 
 
@@ -196,8 +196,8 @@ def _column(column: Mapping[str, Json], index: "pd.Index[Any] | None") -> "pd.Se
     try:
         if _DTYPE.fullmatch(dtype):
             return plain.astype(dtype)
-        if zoned := _ZONED.fullmatch(dtype):
-            return pd.to_datetime(plain, utc=True).dt.tz_convert(zoned["zone"]).dt.as_unit(zoned["unit"])
+        if _ZONED.fullmatch(dtype):
+            return pd.to_datetime(plain, utc=True).astype(dtype)
         if period := _PERIOD.fullmatch(dtype):
             return plain.map(str, na_action="ignore").astype(pd.PeriodDtype(period["frequency"]))
     except (ValueError, TypeError, OverflowError, KeyError):
