@@ -32,8 +32,12 @@ _COMPARISON = re.compile(
     )(?=\ )""",
     re.VERBOSE,
 )
+_FORMULA = rf"(?:is|equals?) (?:the )?(?:sum|product|difference|ratio|{COLUMN} (?:times|plus|minus|divided))"
+_DEFINED = rf"(?:it|(?:\S+ ){{1,4}}?(?:means?|{_FORMULA}))"
+"""Behind a `where` that says what a word means, and asks for no rows."""
 _INTRODUCTION = re.compile(
-    r"(?<= )(?:where|filter(?:s|ed|ing)?|whose|such that|restrict(?:ed)? to|(?:that|who) (?:are|is|have|has|was|were)"
+    rf"(?<= )(?:where(?! {_DEFINED})|filter(?:s|ed|ing)?|whose|such that|restrict(?:ed)? to"
+    r"|that (?:are|is|have|has|was|were)|(?<=[^. ] )who (?:are|is|have|has|was|were)"
     rf"|(?<!not )only(?! (?:the )?(?:columns?|fields?|top|bottom|first|last|largest|smallest|highest|lowest|{NUMBER}"
     rf"|{COLUMN}(?: [.,]| and| or| columns?| $))))(?= )"
 )

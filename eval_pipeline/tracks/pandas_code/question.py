@@ -17,26 +17,29 @@ _ENDS: Mapping[End, str] = {
 }
 _ENDS_AFTER_NUMBER: Mapping[End, str] = {"top": f"{_ENDS['top']}|most", "bottom": f"{_ENDS['bottom']}|least"}
 _NO_NUMBER_OF_ROWS = frozenset(
-    "than least most over under above below exceeding is are equals in of and to = > <".split()
+    "than least most over under above below exceeding is are equals in of to = > <".split()
 )
 """Words before a number that does not say how many rows there are to be."""
 
 _STATISTICS = {
-    "mean": re.compile(r" (?:means?|averag(?:e|es|ed)|avg)(?= )"),
+    "mean": re.compile(r" (?:mean|averag(?:e|es|ed)|avg)(?= )"),
     "sum": re.compile(r" (?:sum(?:s|med)?|totals?|totall?ed)(?! (?:number|count) )(?= )"),
     "max": re.compile(r" (?:max|maximum|maxima)(?= )"),
     "min": re.compile(r" (?:min|minimum|minima)(?= )"),
-    "count": re.compile(r" (?:count(?:s|ed|ing)?|numbers? of|how many)(?= )"),
+    "count": re.compile(
+        r" (?:count(?:s|ed|ing)?|numbers? of(?! (?:days|weeks|months|years|hours|minutes) )|how many)(?= )"
+    ),
 }
 _TIMES = "days?|weeks?|months?|quarters?|years?|hours?|decades?|weekdays?"
 _LIST = rf"(?:the )?{COLUMN}(?:(?: ,)?(?: and)?(?: by| per)?(?: the)? {COLUMN})*"
 _GROUPED = re.compile(
-    rf" (?:group(?:s|ed|ing)? (?:\S+ ){{0,4}}?by|per|each|every|by) (?:the |each |every )*"
+    rf" (?:group(?:s|ed|ing)? (?:\S+ ){{0,4}}?by|per|by|(?:for|in|within|across|(?<!row)(?<!rows) of) (?:each|every)) "
+    rf"(?:the |each |every )*"
     rf"(?P<what>{_LIST}|{TABLE}|{_TIMES}|\S+)(?= )"
 )
 _BEFORE_BY = re.compile(
-    r"(?<! at) (?:(?P<group>group\w*|aggregat\w*|means?|averages?|avg|sums?|totals?|counts?|number|many|maximum|max|minimum|min"
-    r"|medians?|split|broken|breakdown|distribution)"
+    r"(?<! at) (?:(?P<group>group\w*|aggregat\w*|means?|averages?|avg|sums?|totals?|counts?|number|many|maximum|max"
+    r"|minimum|min|medians?|split|broken|breakdown|distribution)"
     r"|(?P<other>sort\w*|order(?:ed|ing)?|rank\w*|top|bottom|largest|smallest|highest|lowest|most|least|ascending"
     r"|descending|arranged?|join\w*|merg\w*|combin\w*|match\w*|divid\w*|multipl\w*|increas\w*|decreas\w*|reduc\w*"
     r"|weight\w*|filter\w*|shift\w*))(?= )"

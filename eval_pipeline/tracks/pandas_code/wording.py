@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     | (?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?![^\W\d_])
     | (?P<word>[^\W_](?:\w|(?<=\w)['’](?=[a-z]))*)
     | (?P<sign>>=|<=|==|!=|<>|[<>=%])
-    | (?P<stop>[.?!;,&]+)
+    | (?P<stop>[.?!;,&)]+)
     """,
     re.VERBOSE,
 )
@@ -110,7 +110,7 @@ def _tokens(question: str) -> Iterator[_Token]:
             case "number":
                 yield _Token(raw, f"«n{raw.replace(',', '')}»")
             case "stop":
-                yield _Token(raw, "," if set(raw) <= {",", "&"} else ".")
+                yield _Token(raw, "," if set(raw) <= {",", "&", ")"} else ".")
             case "word" if raw.lower() in _NUMBERS:
                 yield _Token(raw, f"«n{_NUMBERS[raw.lower()]}»")
             case "word" if raw in _MONTHS:
@@ -150,6 +150,8 @@ def _is_plain_word(tokens: Sequence[_Token], place: int, end: int, name: str) ->
     if len(word) == 1:
         return token.raw != name
     if word in _VERBS and before in _BEFORE_VERBS and after in _AFTER_VERBS:
+        return True
+    if word in ("top", "bottom") and end + 1 < len(tokens) and tokens[end + 1].symbol.startswith("«n"):
         return True
     if word == "order" and name.lower() != word:  # the table `orders`, and "order by"
         return after in _ORDER_AFTER or before in _ORDER_BEFORE

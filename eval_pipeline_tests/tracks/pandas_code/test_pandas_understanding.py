@@ -78,8 +78,11 @@ def test_code_that_is_made_to_break_its_reader_is_read_or_given_up(code: str) ->
 
 
 _pieces = st.sampled_from(
-    "df ['region'] .amount .groupby('region') .head(3) .sort_values('amount') ( ) [ ] = + result \n & > 5 "
-    ".query('a > 1') lambda x: if for in , .merge(df, on='region') 'text' .agg({'amount': 'sum'}) [df.amount>5] == not".split(" ")
+    [
+        *"df ['region'] .amount .groupby('region') .head(3) .sort_values('amount') ( ) [ ] = + result & > 5".split(),
+        *"in , if for == not .agg({'amount':'sum'}) [df.amount>5] 'text'".split(),
+        *("\n", "lambda x: ", ".query('a > 1')", ".merge(df, on='region')"),
+    ]
 )
 _words = st.sampled_from(
     "top three 5 regions by amount average total where between and or greater than at least per group only each "

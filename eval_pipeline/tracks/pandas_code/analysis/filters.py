@@ -14,7 +14,7 @@ _TESTS = frozenset(
 )
 """Methods that give a truth value for each row."""
 _JOINS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-_THROUGH = frozenset({"fillna", "astype", "to_numpy", "reindex", "reset_index", "transform", "groupby"})
+_THROUGH = frozenset({"fillna", "astype", "rename", "to_numpy", "reindex", "reset_index", "transform", "groupby"})
 _REDUCTIONS = frozenset({"sum", "mean", "count_nonzero", "value_counts"})
 _NOT_COLUMNS = frozenset({"columns", "index", "loc", "iloc"})
 
@@ -93,6 +93,11 @@ class _Reader:
                 yield from self.atoms(call.args[0])
             case "dropna" if isinstance(call.func, ast.Attribute):
                 yield (id(call), 0)
+            case "cut" if len(call.args) > 1 and isinstance(call.args[1], ast.List):
+                yield from ((id(call), place) for place in range(len(call.args[1].elts) - 1))
+            case "select" if call.args and isinstance(call.args[0], ast.List):
+                for test in call.args[0].elts:
+                    yield from self.atoms(test)
             case name if name in _REDUCTIONS:
                 for part in _reduced(call):
                     yield from self.atoms(part)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from eval_pipeline.tracks.pandas_code.analysis.columns import column_arguments, is_module_call, touched_columns
 from eval_pipeline.tracks.pandas_code.analysis.names import Names
-from eval_pipeline.tracks.pandas_code.analysis.syntax import argument, call_name, keyword
+from eval_pipeline.tracks.pandas_code.analysis.syntax import argument, call_name, keyword, root
 
 STATISTICS: Mapping[str, frozenset[str]] = {
     "mean": frozenset({"mean", "average", "nanmean", "fmean", "describe"}),
@@ -98,6 +98,7 @@ def grouping_columns(tree: ast.Module, names: Names) -> frozenset[str]:
                 found.update(_touched_through(variable, names))
         if name == "value_counts" and isinstance(call.func, ast.Attribute):
             found.update(touched_columns(call.func.value, names))
+            found.update(_touched_through(root(call.func.value), names))
         if name == "resample" or keyword(call, "level") is not None:
             found |= index
     return frozenset(found)
