@@ -1,4 +1,4 @@
-"""Every attack of spec/sandbox.md, on each tier that this machine can run, as the present user and as an ordinary one."""
+"""Every attack of spec/sandbox.md, on each tier that can run here, as the present user and as an ordinary one."""
 
 import asyncio
 import json
