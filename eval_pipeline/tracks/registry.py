@@ -26,12 +26,14 @@ class ForeignForm:
         place: where its importer is.
         further: option of `eval-pipeline import <form>` that takes further files, e.g. `structures`; empty for none.
         further_help: what those are.
+        leaves_out_wrong_gold: turns whose own gold does not hold are known to be in it: their cases are left out.
     """
 
     track: str
     place: str
     further: str = ""
     further_help: str = ""
+    leaves_out_wrong_gold: bool = False
 
 
 TRACKS: Mapping[str, str] = {
@@ -47,6 +49,17 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         "eval_pipeline.tracks.sdmx.importers.statgpt:read_statgpt",
         "structures",
         "SDMX structure message, or a CSV list of terms (may be given again).",
+    ),
+    "dabench": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.dabench:read_dabench",
+        "files",
+        "File of labels, table, or folder of such (may be given again).",
+    ),
+    "pandaseval": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
+        leaves_out_wrong_gold=True,
     ),
     **{
         form: ForeignForm(

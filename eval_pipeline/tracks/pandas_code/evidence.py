@@ -93,10 +93,15 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 
 def _tested(gold: Gold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Tests that follow the code."""
-    found = sandbox().run(f"{artefact.code}\n{gold.tests}\nresult = True", gold.context.paths)
+    assert gold.tests is not None
+    found = sandbox().run(_with_tests(artefact.code, gold.tests), gold.context.paths)
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
     return DIFFERENT, 0.0, {"message": error_text(found)}
+
+
+def _with_tests(code: str, tests: str) -> str:
+    return f"{code}\n{tests}\nresult = True"
 
 
 @lru_cache(maxsize=64)
@@ -112,8 +117,7 @@ def _whole_result(context: Context, artefact: Code) -> Json | Failed:
 
 def _performance(gold: Gold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
-    tests = f"\n{gold.tests}\nresult = True" if gold.tests is not None else ""
-    generated, reference = (runnable(text, gold.context) + tests for text in (code, gold.code))
+    generated, reference = (text if gold.tests is None else _with_tests(text, gold.tests) for text in (code, gold.code))
     found = measure(generated, reference, gold.context.paths, gold.context.options.timed_runs)
     if isinstance(found, Failed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}

@@ -23,9 +23,15 @@ def gold_problem(gold: Gold) -> str | None:
         return None
     result = reference_result(gold)
     if isinstance(result, Failed):
-        return f"the reference code does not run: {error_text(result)}"
+        return f"the reference code does not run: {_first_line(error_text(result))}"
     verdict, _, details = judged(gold, Code(gold.code), {"result": result})
-    return None if verdict == MATCH else f"the reference code's result is not the right one: {details['message']}"
+    if verdict == MATCH:
+        return None
+    return f"the reference code's result is not the right one: {_first_line(str(details['message']))}"
+
+
+def _first_line(message: str) -> str:
+    return message.partition("\n")[0]
 
 
 def gold_text(gold: Gold) -> str:
