@@ -64,7 +64,7 @@ def _import(form: str, source: Path, suite: str, limit: int | None, further: Seq
         made = import_suite(open_workspace(), form, source, suite, limit, further)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
     for sentence in made.wrong_gold:
-        typer.echo(f"gold does not hold: {sentence}")
+        typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
 
 

@@ -46,6 +46,10 @@ class Home:
         return self.root / "databases"
 
     @property
+    def expected(self) -> Path:
+        return self.root / "expected"
+
+    @property
     def judgements(self) -> Path:
         return self.root / "judge.sqlite"
 

@@ -193,17 +193,23 @@ class CallFailure:
 
 @value
 class Ran:
-    """The artefact was executed; `value` is the track's result, as JSON can hold it."""
+    """The artefact was executed; `value` is the track's result, as JSON can hold it.
+
+    Attributes:
+        tier: of the sandbox that held it; None where none was needed.
+    """
 
     value: Json
+    tier: str | None = None
 
 
 @value
 class Failed:
-    """The artefact could not be made or executed."""
+    """The artefact could not be made or executed; `tier` as of `Ran`."""
 
     error_class: ErrorClass
     message: str
+    tier: str | None = None
 
 
 Outcome = Ran | Failed

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from eval_pipeline.store.schemas import Table
@@ -63,6 +64,8 @@ class Profile:
         turns_table: `<track>_turns`.
         tables: the track's further tables of turns, which its sheets read.
         sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`), which come first.
+        further_sheets: the same, of sheets that come last.
+        files: writers of the track's own report files (an `Evaluation` and the folder).
     """
 
     track: str
@@ -72,6 +75,8 @@ class Profile:
     turns_table: Table
     tables: tuple[Table, ...] = ()
     sheets: tuple[Callable[[Any, Any], None], ...] = ()
+    further_sheets: tuple[Callable[[Any, Any], None], ...] = ()
+    files: tuple[Callable[[Any, Path], None], ...] = ()
 
     @property
     def averaged(self) -> tuple[MetricInfo, ...]:

@@ -49,5 +49,7 @@ def write_reports(evaluation: Evaluation, folder: Path, version: str) -> bool:
     def fill(aside: Path) -> None:
         for report in REPORTS:
             report.write(evaluation, aside)
+        for write in evaluation.profile.files:
+            write(evaluation, aside)
 
     return make_folder(folder, evaluation.made_from() | {"report": version}, fill)

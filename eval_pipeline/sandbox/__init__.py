@@ -1,8 +1,12 @@
-"""Model-written code runs here and nowhere else: `async with PythonSandbox() as box: await box.run(code, tables)`."""
+"""Model-written code runs here and nowhere else: `async with PythonSandbox() as box: await box.run(code, tables)`.
 
+`BlockingSandbox` is the same for callers without an event loop; `results.as_pandas(ran.result)` gives the pandas value.
+"""
+
+from eval_pipeline.sandbox.blocking import BlockingSandbox
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Outcome, Ran
+from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
 from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 from eval_pipeline.sandbox.tiers import NoSandboxError
 
-__all__ = ["Failed", "Limits", "NoSandboxError", "Outcome", "PythonSandbox", "Ran"]
+__all__ = ["BlockingSandbox", "Failed", "Limits", "Measurement", "NoSandboxError", "Outcome", "PythonSandbox", "Ran"]

@@ -11,9 +11,9 @@ class Ran:
     """The snippet ran to its end and left a result.
 
     Attributes:
-        result: tagged plain data as `inside/encode.py` writes it; `results.as_pandas` makes the pandas value of it.
+        result: tagged plain data as `inside/encode.py` writes it, checked; `results.as_pandas` makes the value of it.
         stdout: what it printed.
-        seconds: CPU time of the snippet's process, measured from outside.
+        seconds: CPU time of the snippet's process above that of one that does nothing, measured from outside.
         peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
         tier: what held it, e.g. `bwrap`.
     """
@@ -45,6 +45,22 @@ class Failed:
 
 Outcome = Ran | Failed
 
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a snippet costs, measured from outside its process, above what a process costs that does nothing.
+
+    Attributes:
+        seconds: least CPU time of its runs.
+        peak_bytes: least peak memory of its runs; making plain data of the result is not part of it.
+        runs: how often it ran.
+    """
+
+    seconds: float
+    peak_bytes: int
+    runs: int
+
+
 _BY_TYPE = (
     (ErrorClass.SYNTAX, {"SyntaxError"}),
     (ErrorClass.COLUMN, {"KeyError", "UndefinedVariableError", "ColumnNotFoundError"}),
@@ -58,7 +74,10 @@ _BY_TYPE = (
 )
 # What the more general exceptions say of themselves; first that fits.
 _BY_MESSAGE = (
-    (ErrorClass.SANDBOX, ("operation not permitted", "read-only file system", "permission denied")),
+    (
+        ErrorClass.SANDBOX,
+        ("operation not permitted", "read-only file system", "permission denied", "function not implemented"),
+    ),
     (ErrorClass.MEMORY, ("unable to allocate", "cannot allocate memory", "can't start new thread")),
     (ErrorClass.COLUMN, ("not in index", "column not found", "unknown column", "no such column")),
     (ErrorClass.TYPE, ("dtype", "unsupported operand type")),

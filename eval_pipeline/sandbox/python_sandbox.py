@@ -1,178 +1,207 @@
-"""Running model-written Python: a pool of zygotes in jails."""
+"""Running model-written Python in jails."""
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Outcome, Ran, classify
+from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
+from eval_pipeline.sandbox.pool import Pool
+from eval_pipeline.sandbox.reading import read_outcome, suspicious
 from eval_pipeline.sandbox.tables import NO_TABLES, PackedTables, pack
-from eval_pipeline.sandbox.tiers import ENVIRONMENT, INSTALL, UNSAFE, NoSandboxError, allowed_tiers
-from eval_pipeline.sandbox.zygote_process import Zygote, ZygoteError
+from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE, NoSandboxError, Tier, allowed_tiers
+from eval_pipeline.sandbox.zygote_process import ZygoteError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NO_RESULT = "the process ended without a well-formed result"
+Tables = Mapping[str, "pd.DataFrame | Path"]
 
 
 class PythonSandbox:
     """Runs snippets of Python with pandas in jails, one a core at a time; an async context manager.
 
+    It belongs to the event loop it is opened in; `BlockingSandbox` serves threads.
+
     Example:
         async with PythonSandbox() as box:
             outcome = await box.run("result = df.a.sum()", {"df": frame})
-
-    Attributes:
-        tier: what holds the snippets; known once it is open.
     """
 
-    tier: str
-
-    def __init__(self, limits: Limits | None = None, *, zygotes: int | None = None) -> None:
+    def __init__(
+        self, limits: Limits | None = None, *, zygotes: int | None = None, tiers: Sequence[Tier] | None = None
+    ) -> None:
         """Starts nothing yet.
 
         Args:
             limits: of every snippet.
-            zygotes: processes at most; one a core by default.
+            zygotes: snippets at the same time at most; one a core by default.
+            tiers: what may hold them, the best first; by default what `EVAL_SANDBOX` allows.
         """
         self._limits = limits or Limits()
-        self._most = zygotes or len(os.sched_getaffinity(0))
-        self._idle: list[Zygote] = []
-        self._ending: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(zygotes or len(os.sched_getaffinity(0)))
+        self._tiers = tiers
+        self._tier: Tier | None = None
+        self._pool: Pool | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def tier(self) -> str:
+        """Name of what holds the snippets, as it is stored with attempts; known once the sandbox is open."""
+        return self.chosen.name
+
+    @property
+    def chosen(self) -> Tier:
+        """What holds the snippets. Raises RuntimeError before the sandbox is open."""
+        if self._tier is None:
+            raise RuntimeError("the sandbox is not open: use it in `async with`")
+        return self._tier
 
     async def __aenter__(self) -> Self:
         """Picks the best tier that really runs a snippet. Raises NoSandboxError where none does."""
-        self._slots = asyncio.Semaphore(self._most)
+        self._loop = asyncio.get_running_loop()
         reasons = []
-        for tier in allowed_tiers():
-            why_not = tier.why_not()
-            if why_not is None:
-                self.tier = tier.name
-                why_not = await self._try()
+        for tier in allowed_tiers() if self._tiers is None else self._tiers:
+            why_not = tier.why_not() or await self._try(tier)
             if why_not is None:
                 return self
-            reasons.append(f"{tier.name}: {why_not}")
+            reasons.append(f"{tier.title}: {why_not}")
         raise NoSandboxError(
-            f"nothing here can hold model-written code ({'; '.join(reasons)}); {INSTALL}; "
+            f"nothing here can hold model-written code ({'; '.join(reasons)}); `eval-pipeline doctor` says what to do; "
             f"on a machine that may be lost {ENVIRONMENT}={UNSAFE} runs it under resource limits alone"
         )
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        idle, self._idle = self._idle, []
-        await asyncio.gather(*(zygote.stop() for zygote in idle), *self._ending)
+        await self._close()
 
-    async def run(self, code: str, tables: Mapping[str, "pd.DataFrame | Path"] | None = None) -> Outcome:
+    async def _close(self) -> None:
+        pool, self._pool, self._tier = self._pool, None, None
+        if pool is not None:
+            await pool.close()
+
+    async def run(self, code: str, tables: Tables | None = None) -> Outcome:
         """Runs a snippet, which finds its tables under their names (`df` too, where there is one) and sets `result`.
 
         Raises:
             NoSandboxError: no zygote can be started any more.
-            ValueError: a table that is neither a DataFrame nor a Parquet or CSV file, or has no identifier for a name.
+            RuntimeError: the sandbox is not open, or belongs to another event loop.
+            ValueError: a table that is neither a DataFrame nor a Parquet or CSV file, that cannot be read, or has no
+                identifier for a name.
         """
         return await self.run_packed(code, pack(tables or {}))
 
-    async def run_packed(self, code: str, tables: PackedTables = NO_TABLES) -> Outcome:
-        """As `run`, with tables that are packed once for many snippets."""
+    async def run_packed(self, code: str, tables: PackedTables = NO_TABLES, *, wanted: bool = True) -> Outcome:
+        """As `run`, with tables that are packed once for many snippets; the result is null where it is not wanted."""
+        pool = self._open_pool()
+        text = code.encode(errors="surrogatepass")
+        if len(text) > self._limits.code_bytes:
+            message = f"the code takes more than {self._limits.code_bytes:,} bytes"
+            return Failed(ErrorClass.SANDBOX, message, "", 0.0, self.tier)
         async with self._slots:
-            zygote = await self._zygote()
-            keep = False
             try:
-                outcome, keep = await self._outcome(zygote, code, tables)
-            finally:
-                if keep and zygote.snippets < self._limits.snippets_per_zygote:
-                    self._idle.append(zygote)
-                else:
-                    self._retire(zygote)
+                return await self._attempt(pool, text, tables, wanted=wanted)
+            except ZygoteError:
+                # Most likely the snippet is not to blame: the system may have killed the zygote for want of memory.
+                if self._pool is not pool:
+                    raise RuntimeError("the sandbox was closed while the snippet ran") from None
+            try:
+                return await self._attempt(pool, text, tables, wanted=wanted)
+            except ZygoteError as error:
+                return Failed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
+
+    async def measure(
+        self,
+        codes: Sequence[str],
+        tables: Tables | None = None,
+        *,
+        repeats: int = 5,
+        negligible: Measurement | None = None,
+    ) -> list[Measurement | Failed]:
+        """What snippets cost on the same tables, e.g. generated and reference code.
+
+        They run alternately, each time in a fresh process that is forked off a zygote, so that what disturbs one
+        disturbs the others, and none can change what is measured of another. Results are not encoded or sent.
+
+        Args:
+            codes: the snippets; one that fails is not run again.
+            tables: as in `run`.
+            repeats: runs of each.
+            negligible: stops after the first round in which the best runs of all were below both of its figures:
+                spares the other runs where small costs count as equal anyway.
+
+        Returns:
+            For each snippet its least CPU time and least peak memory, or how it failed.
+
+        Raises:
+            NoSandboxError, RuntimeError, ValueError: as `run`.
+        """
+        packed = pack(tables or {})
+        runs: list[list[Ran]] = [[] for _ in codes]
+        failed: dict[int, Failed] = {}
+        measured: list[Measurement | Failed] = []
+        for _ in range(repeats):
+            for place, code in enumerate(codes):
+                if place not in failed:
+                    outcome = await self.run_packed(code, packed, wanted=False)
+                    if isinstance(outcome, Ran):
+                        runs[place].append(outcome)
+                    else:
+                        failed[place] = outcome
+            measured = [failed.get(place) or _least(runs[place]) for place in range(len(codes))]
+            if negligible and all(isinstance(one, Failed) or _below(one, negligible) for one in measured):
+                break
+        return measured
+
+    def _open_pool(self) -> Pool:
+        if self._pool is None:
+            raise RuntimeError("the sandbox is not open: use it in `async with`")
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("the sandbox belongs to another event loop: open one in each, or a BlockingSandbox")
+        return self._pool
+
+    async def _try(self, tier: Tier) -> str | None:
+        """Opens the sandbox with that tier; a sentence where it does not run a snippet."""
+        self._tier, self._pool = tier, Pool(tier, self._limits)
+        try:
+            outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES, wanted=True)
+            if isinstance(outcome, Ran) and outcome.result == {"kind": "value", "value": 3}:
+                return None
+            why_not = outcome.message if isinstance(outcome, Failed) else "a test snippet gave a wrong result"
+        except (ZygoteError, NoSandboxError) as error:
+            why_not = str(error.__cause__ or error)
+        except BaseException:
+            await self._close()
+            raise
+        await self._close()
+        return why_not
+
+    async def _attempt(self, pool: Pool, code: bytes, tables: PackedTables, *, wanted: bool) -> Outcome:
+        """Runs a snippet in some zygote; however that ends, the zygote is given back or given up."""
+        zygote = await pool.take(tables.key)
+        keep = False
+        try:
+            try:
+                await zygote.load(tables)
+            except ValueError:
+                keep = True
+                raise
+            seen, output, left = await zygote.run(code, wanted=wanted)
+            outcome = read_outcome(seen, output, left, self._limits, self.tier)
+            keep = seen["clean"] and not suspicious(outcome)
             return outcome
-
-    async def _zygote(self) -> Zygote:
-        if self._idle:
-            return self._idle.pop()
-        try:
-            return await Zygote.start(self.tier, self._limits)
-        except ZygoteError as error:
-            raise NoSandboxError(f"the sandbox ({self.tier}) does not start any more: {error}") from error
-
-    def _retire(self, zygote: Zygote) -> None:
-        """Ends a zygote without keeping anybody waiting for it."""
-        task = asyncio.get_running_loop().create_task(zygote.stop())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
-    async def _try(self) -> str | None:
-        """Why the tier cannot be used; None where it ran a snippet."""
-        try:
-            zygote = await Zygote.start(self.tier, self._limits)
-        except (ZygoteError, OSError) as error:
-            return str(error)
-        outcome, keep = await self._outcome(zygote, "result = pd.Series([1, 2]).sum()", NO_TABLES)
-        if isinstance(outcome, Ran) and keep and outcome.result == {"kind": "value", "value": 3}:
-            self._idle.append(zygote)
-            return None
-        await zygote.stop()
-        return outcome.message if isinstance(outcome, Failed) else "a test snippet gave a wrong result"
-
-    async def _outcome(self, zygote: Zygote, code: str, tables: PackedTables) -> tuple[Outcome, bool]:
-        """What became of a snippet, and whether its zygote can be used again."""
-        try:
-            told, output, result = await zygote.run(code, tables)
-        except ZygoteError as error:
-            return Failed(ErrorClass.SANDBOX, f"the sandbox had to be stopped: {error}", "", 0.0, self.tier), False
-        stdout = output.decode(errors="replace")
-        outcome = self._read(told, stdout, result)
-        violated = isinstance(outcome, Failed) and outcome.exception is None
-        violated = violated or (isinstance(outcome, Failed) and outcome.error_class is ErrorClass.SANDBOX)
-        return outcome, not violated
-
-    def _read(self, told: Mapping[str, Any], stdout: str, result: bytes) -> Outcome:
-        seconds = float(told["seconds"])
-
-        def failed(error_class: ErrorClass, message: str, **more: Any) -> Failed:
-            return Failed(error_class, message, stdout, seconds, self.tier, **more)
-
-        limits = self._limits
-        match told["stopped"]:
-            case "wall":
-                return failed(ErrorClass.TIMEOUT, f"no result within {limits.wall_s:g} s")
-            case "output":
-                return failed(ErrorClass.SANDBOX, f"it printed more than {limits.output_bytes:,} bytes")
-            case "result":
-                return failed(ErrorClass.VALUE, f"its result takes more than {limits.result_bytes:,} bytes")
-        try:
-            left = parse_json(result.decode())
-        except ValueError:
-            left = None
-        match left:
-            case {"result": {"kind": str()} as value}:
-                return Ran(value, stdout, seconds, int(told["peak_bytes"]), self.tier)
-            case {"error": {"types": [str() as kind, *_] as types, "message": str() as message, "line": line}}:
-                found = classify([str(name) for name in types], message)
-                return failed(found, message, exception=kind, line=line if isinstance(line, int) else None)
-        status = told["status"]
-        if status < 0:
-            return failed(*_killed(-status))
-        return failed(ErrorClass.SANDBOX, _NO_RESULT)
+        finally:
+            (pool.give_back if keep else pool.give_up)(zygote)
 
 
-def _killed(number: int) -> tuple[ErrorClass, str]:
-    """Class and sentence for a process that a signal ended."""
-    import signal
+def _least(runs: Sequence[Ran]) -> Measurement:
+    return Measurement(min(run.seconds for run in runs), min(run.peak_bytes for run in runs), len(runs))
 
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
-    if number == signal.SIGXCPU:
-        return ErrorClass.TIMEOUT, "it used more CPU time than allowed"
-    if number == signal.SIGKILL:
-        return ErrorClass.MEMORY, "the system killed it, most likely for the memory it took"
-    if number == signal.SIGXFSZ:
-        return ErrorClass.SANDBOX, "it wrote a file that is larger than allowed"
-    return ErrorClass.OTHER, f"it crashed the interpreter ({name})"
+
+def _below(measured: Measurement, bound: Measurement) -> bool:
+    return measured.seconds < bound.seconds and measured.peak_bytes < bound.peak_bytes

@@ -1,4 +1,4 @@
-"""What can hold model-written code on this machine, the best first, probed with a real snippet."""
+"""What can hold model-written code on this machine, the best first."""
 
 import os
 from collections.abc import Callable
@@ -7,13 +7,11 @@ from importlib.util import find_spec
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.sandbox.inside import seccomp
-from eval_pipeline.sandbox.jail import bwrap_path
+from eval_pipeline.sandbox.jail import Launch, bwrap_launch, sandlock_launch, system_bwrap, unsafe_launch, wheel_bwrap
+from eval_pipeline.sandbox.limits import Limits
 
 BWRAP, SANDLOCK, UNSAFE = "bwrap", "sandlock", "unsafe"
 ENVIRONMENT = "EVAL_SANDBOX"
-INSTALL = (
-    "use a kernel that lets users make namespaces or has Landlock; `uv sync` and Debian's bubblewrap have the rest"
-)
 
 
 class NoSandboxError(EvalError):
@@ -25,17 +23,28 @@ class Tier:
     """One way to hold a snippet.
 
     Attributes:
+        name: as it is stored with attempts.
+        title: tells apart what has the same name.
         why_not: a sentence where it cannot be used, before trying; None where it may work.
+        launch: how to start a zygote, given a scratch folder on the disk (which jails do not use) and the limits.
     """
 
     name: str
+    title: str
     why_not: Callable[[], str | None]
+    launch: Callable[[str, Limits], Launch]
 
 
-def _why_no_bwrap() -> str | None:
-    if bwrap_path() is None:
-        return "bubblewrap is not installed"
-    return _why_no_filter()
+def _bwrap_tier(title: str, find: Callable[[], str | None]) -> Tier:
+    def why_not() -> str | None:
+        return "bubblewrap is not installed" if find() is None else _why_no_filter()
+
+    def launch(_: str, limits: Limits) -> Launch:
+        program = find()
+        assert program is not None
+        return bwrap_launch(program, limits)
+
+    return Tier(BWRAP, title, why_not, launch)
 
 
 def _why_no_sandlock() -> str | None:
@@ -53,11 +62,16 @@ def _why_no_filter() -> str | None:
     return None if seccomp.supported() else "the system-call filter does not know this kind of machine"
 
 
-TIERS = (Tier(BWRAP, _why_no_bwrap), Tier(SANDLOCK, _why_no_sandlock))
+TIERS = (
+    _bwrap_tier("bwrap (system)", system_bwrap),
+    _bwrap_tier("bwrap (wheel)", wheel_bwrap),
+    Tier(SANDLOCK, SANDLOCK, _why_no_sandlock, sandlock_launch),
+)
+UNSAFE_TIER = Tier(UNSAFE, UNSAFE, lambda: None, unsafe_launch)
 
 
 def allowed_tiers() -> tuple[Tier, ...]:
-    """The tiers that may be used: all safe ones, or the one that `EVAL_SANDBOX` names.
+    """The tiers that may be used: all safe ones, or those that `EVAL_SANDBOX` names.
 
     Raises:
         NoSandboxError: the name is unknown.
@@ -65,9 +79,9 @@ def allowed_tiers() -> tuple[Tier, ...]:
     wanted = os.environ.get(ENVIRONMENT, "")
     if not wanted:
         return TIERS
-    known = (*TIERS, Tier(UNSAFE, lambda: None))
+    known = (*TIERS, UNSAFE_TIER)
     chosen = tuple(tier for tier in known if tier.name == wanted)
     if not chosen:
-        names = ", ".join(tier.name for tier in known)
+        names = ", ".join(dict.fromkeys(tier.name for tier in known))
         raise NoSandboxError(f"{ENVIRONMENT}={wanted} is unknown; allowed: {names}")
     return chosen

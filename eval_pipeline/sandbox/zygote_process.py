@@ -2,21 +2,22 @@
 
 import asyncio
 import json
+import os
 import struct
 import tempfile
 from collections.abc import Mapping
 from typing import Any, Self
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.sandbox.jail import Launch, bwrap_launch, bwrap_path, plain_launch, readable_paths
+from eval_pipeline.sandbox.inside.scratch import wipe
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.tables import NO_TABLES, PackedTables
-from eval_pipeline.sandbox.tiers import BWRAP, SANDLOCK, UNSAFE
+from eval_pipeline.sandbox.tiers import Tier
 
 _HEAD = struct.Struct("<II")
 _START_S = 60.0
 _GRACE_S = 5.0
-_STOP_S = 2.0
+_MOST_HEADER = 1 << 16
 
 
 class ZygoteError(Exception):
@@ -28,34 +29,39 @@ class Zygote:
 
     Attributes:
         snippets: run so far.
+        tables: key of those it has.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, limits: Limits, scratch: tempfile.TemporaryDirectory[str]):
+    def __init__(self, process: asyncio.subprocess.Process, limits: Limits, scratch: str) -> None:
         self.snippets = 0
+        self.tables = NO_TABLES.key
         self._process = process
         self._limits = limits
         self._scratch = scratch
-        self._tables = NO_TABLES.key
 
     @classmethod
-    async def start(cls, tier: str, limits: Limits) -> Self:
+    async def start(cls, tier: Tier, limits: Limits) -> Self:
         """Starts one and waits until it has pandas.
 
         Raises:
             ZygoteError: with what it said last, where it does not start.
         """
-        scratch = tempfile.TemporaryDirectory(prefix="eval-scratch-", ignore_cleanup_errors=True)
-        launch = _launch(tier, limits, scratch.name)
+        scratch = tempfile.mkdtemp(prefix="eval-scratch-")
+        launch = tier.launch(scratch, limits)
         with tempfile.TemporaryFile() as log:
-            process = await asyncio.create_subprocess_exec(
-                *launch.command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env=launch.environment,
-                cwd="/",
-                start_new_session=True,
-            )
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *launch.command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=log,
+                    env=launch.environment,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                os.rmdir(scratch)
+                raise ZygoteError(str(error)) from error
             zygote = cls(process, limits, scratch)
             try:
                 await zygote._answer(_START_S)
@@ -69,44 +75,67 @@ class Zygote:
                 raise
         return zygote
 
-    async def run(self, code: str, tables: PackedTables) -> tuple[Mapping[str, Any], bytes, bytes]:
-        """Runs a snippet: what the zygote told of it, what it printed, what it left as its result.
+    @property
+    def alive(self) -> bool:
+        """Whether its process is there."""
+        return self._process.returncode is None
+
+    async def load(self, tables: PackedTables) -> None:
+        """Gives it the tables for the next snippets, if it does not have them.
+
+        Raises:
+            ValueError: a table cannot be read; the zygote has none then.
+            ZygoteError: as `run`.
+        """
+        if tables.key == self.tables:
+            return
+        self.tables = ""
+        await self._send({"op": "tables", "tables": tables.described}, tables.body)
+        told, _ = await self._answer(_START_S)
+        if told.get("problem") is not None:
+            raise ValueError(told["problem"])
+        self.tables = tables.key
+
+    async def run(self, code: bytes, *, wanted: bool) -> tuple[Mapping[str, Any], bytes, bytes]:
+        """Runs a snippet: what the zygote saw of it, what it printed, what it left as its result.
+
+        Args:
+            code: UTF-8.
+            wanted: whether its result is.
 
         Raises:
             ZygoteError: no answer in time; the zygote is of no use any more.
         """
-        if tables.key != self._tables:
-            await self._send({"op": "tables", "tables": tables.described}, tables.body)
-            await self._answer(_START_S)
-            self._tables = tables.key
         self.snippets += 1
-        await self._send({"op": "run", "code": code})
-        told, body = await self._answer(self._limits.wall_s + _GRACE_S)
+        await self._send({"op": "run", "wanted": wanted}, code)
+        seen, body = await self._answer(self._limits.wall_s + _GRACE_S)
         try:
-            printed = told["output_bytes"]
-            return told, body[:printed], body[printed:]
+            printed = seen["output_bytes"]
+            return seen, body[:printed], body[printed:]
         except (KeyError, TypeError) as error:
             raise ZygoteError(f"an answer of the wrong form: {error!r}") from error
 
     async def stop(self) -> None:
-        """Ends the process and everything in its jail."""
-        if self._process.returncode is None:
-            assert self._process.stdin is not None
+        """Ends the process, everything in its jail, and what they left. May be called again."""
+        if self._process.stdin is not None:
             self._process.stdin.close()
-            try:
-                await asyncio.wait_for(self._process.wait(), _STOP_S)
-            except TimeoutError:
-                self._process.kill()
-                await self._process.wait()
-        self._scratch.cleanup()
+        if self.alive:
+            self._process.kill()
+        await self._process.wait()
+        for _ in range(100):  # its snippet is killed by the kernel, but may take a moment to be gone
+            if not os.path.isdir(self._scratch) or (wipe(self._scratch) and _removed(self._scratch)):
+                return
+            await asyncio.sleep(0.02)
 
-    async def _send(self, header: Mapping[str, Any], body: bytes = b"") -> None:
+    async def _send(self, header: Mapping[str, Any], body: bytes) -> None:
         assert self._process.stdin is not None
         text = json_text(header).encode()
-        self._process.stdin.write(_HEAD.pack(len(text), len(body)) + text + body)
         try:
-            await self._process.stdin.drain()
-        except ConnectionError as error:
+            self._process.stdin.write(_HEAD.pack(len(text), len(body)) + text)
+            self._process.stdin.write(body)
+            async with asyncio.timeout(_START_S):
+                await self._process.stdin.drain()
+        except (OSError, RuntimeError) as error:  # RuntimeError: its end of the pipe is known to be closed
             raise ZygoteError("the zygote is gone") from error
 
     async def _answer(self, patience_s: float) -> tuple[Mapping[str, Any], bytes]:
@@ -116,7 +145,7 @@ class Zygote:
         try:
             async with asyncio.timeout(patience_s):
                 header_bytes, body_bytes = _HEAD.unpack(await read(_HEAD.size))
-                if header_bytes > 1 << 16 or body_bytes > most:
+                if header_bytes > _MOST_HEADER or body_bytes > most:
                     raise ZygoteError("an answer of the wrong size")
                 return json.loads(await read(header_bytes)), await read(body_bytes)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -127,20 +156,9 @@ class Zygote:
             raise ZygoteError(f"an answer of the wrong form: {error}") from error
 
 
-def _launch(tier: str, limits: Limits, scratch: str) -> Launch:
-    configuration: dict[str, Any] = {
-        "wall_s": limits.wall_s,
-        "memory_bytes": limits.memory_bytes,
-        "output_bytes": limits.output_bytes,
-        "result_bytes": limits.result_bytes,
-        "scratch_bytes": limits.scratch_bytes,
-        "scratch": "/scratch" if tier == BWRAP else scratch,
-        "landlock": [*readable_paths(), "/dev/null"] if tier == SANDLOCK else [],
-        "seccomp": tier != UNSAFE,
-    }
-    text = json_text(configuration)
-    if tier != BWRAP:
-        return plain_launch(scratch, text)
-    bwrap = bwrap_path()
-    assert bwrap is not None
-    return bwrap_launch(bwrap, limits, text)
+def _removed(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return False
+    return True

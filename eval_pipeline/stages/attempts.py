@@ -57,7 +57,7 @@ def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: f
         "retries": response.retries if response else failure.retries if failure else None,
         "asked_on": response.asked_on if response else None,
         "batch": response.batch if response else None,
-        "sandbox_tier": None,
+        "sandbox_tier": outcome.tier if outcome is not None else None,
         "metadata": json_text(dict(response.metadata)) if response else None,
     }
 
@@ -69,9 +69,9 @@ def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
     if row["call_error"]:
         failure = CallFailure(CallErrorKind(row["call_error"]), row["error_message"], row["retries"] or 0)
     elif row["outcome"] == "failed":
-        outcome = Failed(ErrorClass(row["error_class"]), row["error_message"])
+        outcome = Failed(ErrorClass(row["error_class"]), row["error_message"], row["sandbox_tier"])
     else:
-        outcome = Ran(parse_json(row["result"]))
+        outcome = Ran(parse_json(row["result"]), row["sandbox_tier"])
     response = None
     if row["response"] is not None:
         response = Response(
@@ -96,7 +96,7 @@ def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
 READ = (
     "turn_id, case_id, turn_index, sample, number, prompt_hash, response, artefact, outcome, result, error_class, "
     "error_message, call_error, stop_reason, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, "
-    "usd, latency_ms, retries, simulated"
+    "usd, latency_ms, retries, simulated, sandbox_tier"
 ).split(", ")
 
 

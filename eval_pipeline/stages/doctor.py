@@ -41,6 +41,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _suites,
         _model_versions,
         _local,
+        _python_sandbox,
         _keys,
         _journal,
         _record,
@@ -93,6 +94,16 @@ def _local(_: Workspace) -> Iterator[Finding]:
     why_not = local_available()
     # Not needed for anything but the provider `local`.
     yield Finding("local model", True, why_not or "SmolLM2-135M-Instruct can run here")
+
+
+def _python_sandbox(_: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.sandbox.diagnosis import diagnose
+
+    found = diagnose()
+    text = "; ".join([found.title or "nothing here can hold model-written code", *found.reasons])
+    # Only tracks whose models write Python need one; a lesser tier holds too.
+    advice = "" if found.best else f"; for the best: {found.remedy}"
+    yield Finding("python sandbox", found.title is not None, text + advice, found.remedy)
 
 
 def _keys(_: Workspace) -> Iterator[Finding]:

@@ -38,12 +38,14 @@ class ImportedSuite:
 
     Attributes:
         wrong_gold: turns whose own gold does not hold, each with the reason.
+        left_out: their cases are not in the suite.
     """
 
     folder: Path
     cases: int
     turns: int
     wrong_gold: tuple[str, ...]
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,8 @@ def import_suite(
         # Built aside under the same name, since a suite's name is its folder's.
         made = aside / name
         made.mkdir()
-        raws = importer(source, limit, further, made) if foreign.further else importer(source, limit)
-        with (made / CASES_FILE).open("w") as file:
-            file.writelines(canonical_json(raw) + "\n" for raw in raws)
+        raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
+        _write_cases(made, raws)
         header = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
         header["description"] = f"imported from {source.name} ({form})"
         (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False))
@@ -94,13 +95,23 @@ def import_suite(
         if read.problems:
             raise InputError(read.problems)
         cases = read.cases
-        problems = [f"{turn.id}: {why}" for case in cases for turn, why in suite.track().check_gold(case)]
+        wrong = {case.id: suite.track().check_gold(case) for case in cases}
+        problems = [f"{turn.id}: {why}" for found in wrong.values() for turn, why in found]
+        if foreign.leaves_out_wrong_gold and problems:
+            cases = tuple(case for case in cases if not wrong[case.id])
+            _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
         if folder.exists():
             folder.rename(aside / "before")
         made.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return ImportedSuite(folder, len(cases), sum(len(case.turns) for case in cases), tuple(problems))
+    turns = sum(len(case.turns) for case in cases)
+    return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold)
+
+
+def _write_cases(folder: Path, raws: Sequence[Mapping[str, Json]]) -> None:
+    with (folder / CASES_FILE).open("w") as file:
+        file.writelines(canonical_json(raw) + "\n" for raw in raws)
 
 
 def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:

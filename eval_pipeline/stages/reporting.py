@@ -61,4 +61,6 @@ def profile(track: Track) -> Profile:
         turns_table(track),
         track.turn_tables,
         tuple(load_place(place) for place in track.sheets),
+        tuple(load_place(place) for place in track.further_sheets),
+        tuple(load_place(place) for place in track.report_files),
     )

@@ -130,6 +130,10 @@ class Track(Protocol):
     """Further tables with rows of a turn, filled by `table_rows`."""
     sheets: tuple[str, ...]
     """Where the writers of its own sheets of the workbook are, functions of a `Book` and an `Evaluation`."""
+    further_sheets: tuple[str, ...]
+    """The same, of sheets that come after the shared ones."""
+    report_files: tuple[str, ...]
+    """Where the writers of its own report files are, functions of an `Evaluation` and the report's folder."""
     keeps_good_cases: bool
     """Whether the other cases of a suite are evaluated where some cannot be read; else the suite's `cases` fails."""
     has_judge: bool
@@ -273,6 +277,8 @@ class PlainTrack:
     suite_tables: tuple[Table, ...] = ()
     turn_tables: tuple[Table, ...] = ()
     sheets: tuple[str, ...] = ()
+    further_sheets: tuple[str, ...] = ()
+    report_files: tuple[str, ...] = ()
     keeps_good_cases: bool = False
     has_judge: bool = False
 

@@ -26,16 +26,19 @@ class ForeignForm:
         place: where its importer is.
         further: option of `eval-pipeline import <form>` that takes further files, e.g. `structures`; empty for none.
         further_help: what those are.
+        leaves_out_wrong_gold: turns whose own gold does not hold are known to be in it: their cases are left out.
     """
 
     track: str
     place: str
     further: str = ""
     further_help: str = ""
+    leaves_out_wrong_gold: bool = False
 
 
 TRACKS: Mapping[str, str] = {
     "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
+    "pandas": "eval_pipeline.tracks.pandas_code.track:TRACK",
     "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",
     "sql": "eval_pipeline.tracks.sql.track:TRACK",
 }
@@ -46,6 +49,17 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         "eval_pipeline.tracks.sdmx.importers.statgpt:read_statgpt",
         "structures",
         "SDMX structure message, or a CSV list of terms (may be given again).",
+    ),
+    "dabench": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.dabench:read_dabench",
+        "files",
+        "File of labels, table, or folder of such (may be given again).",
+    ),
+    "pandaseval": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
+        leaves_out_wrong_gold=True,
     ),
     **{
         form: ForeignForm(

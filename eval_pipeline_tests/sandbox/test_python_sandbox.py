@@ -1,125 +1,281 @@
-"""Model-written Python: what it may do, what it may not reach, and that the next snippet is unharmed."""
+"""Running snippets: what they see, how they fail, what they cost, and that the pool survives what goes wrong."""
 
 import asyncio
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import psutil
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Failed, Limits, NoSandboxError, Outcome, PythonSandbox, Ran
-from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS
-
-LIMITS = Limits(wall_s=2.0, memory_bytes=512 << 20)
-Run = Callable[..., list[Outcome]]
-
-
-@pytest.fixture(params=[tier.name for tier in TIERS])
-def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs snippets one after the other in one sandbox of the tier."""
-    (tier,) = [tier for tier in TIERS if tier.name == request.param]
-    if (why_not := tier.why_not()) is not None:
-        pytest.skip(f"{tier.name}: {why_not}")
-    monkeypatch.setenv(ENVIRONMENT, tier.name)
-    monkeypatch.setenv("PLANTED_KEY", "planted-in-the-environment")
-
-    def run_all(*codes: str, tables: dict[str, Any] | None = None) -> list[Outcome]:
-        async def together() -> list[Outcome]:
-            async with PythonSandbox(LIMITS, zygotes=1) as box:
-                assert box.tier == tier.name
-                return [await box.run(code, tables) for code in codes]
-
-        return asyncio.run(together())
-
-    return run_all
-
-
-def value(outcome: Outcome) -> object:
-    assert isinstance(outcome, Ran), outcome
-    assert outcome.result["kind"] == "value", outcome
-    return outcome.result["value"]
-
-
-def test_a_snippet_sees_its_table_and_leaves_its_result(run: Run, tmp_path: Path) -> None:
-    table = tmp_path / "sales.csv"
-    table.write_text("region,amount\nnorth,1\nsouth,2\nnorth,4\n")
-    (outcome,) = run("print('hello')\nresult = df.groupby('region').amount.sum()", tables={"sales": table})
-    assert isinstance(outcome, Ran), outcome
-    assert outcome.stdout == "hello\n"
-    assert outcome.result["values"]["values"] == [5, 2]
-    assert outcome.result["index"] == [{"name": "region", "dtype": "str", "values": ["north", "south"]}]
-    assert 0 < outcome.seconds < LIMITS.wall_s
-
-
-@pytest.mark.parametrize(
-    ("code", "error_class", "line"),
-    [
-        ("x = (", ErrorClass.SYNTAX, 1),
-        ("\nresult = pd.DataFrame({'a': [1]})['b']", ErrorClass.COLUMN, 2),
-        ("result = 'a' + 1", ErrorClass.TYPE, 1),
-        ("result = [1][2]", ErrorClass.INDEX, 1),
-        ("result = pd.nothing", ErrorClass.ATTRIBUTE, 1),
-        ("result = int('x')", ErrorClass.VALUE, 1),
-        ("x = 1", ErrorClass.OTHER, None),
-        ("while True: pass", ErrorClass.TIMEOUT, None),
-        ("bytearray(8 << 30)", ErrorClass.MEMORY, 1),
-        ("import sys\nsys.exit(0)", ErrorClass.OTHER, 2),
-        ("def f(): return f()\nf()", ErrorClass.OTHER, 1),
-    ],
+from eval_pipeline.sandbox import (
+    BlockingSandbox,
+    Failed,
+    Limits,
+    Measurement,
+    NoSandboxError,
+    Outcome,
+    PythonSandbox,
+    Ran,
 )
-def test_failures_have_their_class_and_line(run: Run, code: str, error_class: ErrorClass, line: int | None) -> None:
-    (outcome,) = run(code)
-    assert isinstance(outcome, Failed)
-    assert (outcome.error_class, outcome.line) == (error_class, line), outcome
+from eval_pipeline.sandbox.results import as_pandas
+from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox.zygote_process import Zygote
+
+LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20)
+TITLES = [tier.title for tier in TIERS]
 
 
-ATTACKS = {
-    "shadow": "result = open('/etc/shadow').read()",
-    "secret": "result = open(r'{secret}').read()",
-    "environment": "import os; result = os.environ['PLANTED_KEY']",
-    "parent's environment": "result = open('/proc/{pid}/environ', 'rb').read().hex()",
-    "writing": "open(r'{folder}/written', 'w').write('x'); result = 1",
-    "socket": "import socket; socket.socket(); result = 1",
-    "loopback": "import socket; socket.create_connection(('127.0.0.1', 1), 1); result = 1",
-    "fork": "import os; os.fork(); result = 1",
-    "exec": "import subprocess; subprocess.run(['/bin/true']); result = 1",
-    "signal": "import os; os.kill({pid}, 0); result = 1",
-    "exit": "import os; os._exit(0)",
-    "flood": "while True: print('A' * 100_000)",
-    "deep result": "result = []\nfor _ in range(10_000): result = [result]",
-    "huge result": "result = ['x' * 1_000_000] * 100",
-    "an object": "result = object()",
-}
+def first_that_holds() -> Tier:
+    """The best tier here, or a skip."""
+    reasons = {tier.title: tier.why_not() for tier in TIERS}
+    usable = [tier for tier in TIERS if reasons[tier.title] is None]
+    if not usable:
+        pytest.skip(str(reasons))
+    return usable[0]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_attacks_fail_and_the_next_snippet_is_unharmed(run: Run, tmp_path: Path, attack: str) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("planted-in-a-file")
-    code = ATTACKS[attack].format(secret=secret, folder=tmp_path, pid=os.getpid())
-    outcome, after = run(code, "result = 6 * 7")
-    assert isinstance(outcome, Failed), outcome
-    assert "planted" not in f"{outcome.message}{outcome.stdout}"
-    assert not (tmp_path / "written").exists()
-    assert value(after) == 42
+def run(*codes: str, tables: Mapping[str, Any] | None = None, tier: Tier | None = None) -> list[Outcome]:
+    """Runs snippets one after the other in one sandbox."""
+
+    async def together() -> list[Outcome]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier or first_that_holds()]) as box:
+            return [await box.run(code, tables) for code in codes]
+
+    return asyncio.run(together())
 
 
-def test_nothing_is_left_for_the_next_snippet(run: Run) -> None:
-    left, found = run(
-        "open('left', 'w').write('x')\npd.DataFrame.sum = None\nimport builtins\nbuiltins.len = None\nresult = 1",
-        "import os\nresult = [os.listdir('.'), int(pd.DataFrame({'a': [1, 2]}).sum()['a']), len('ab')]",
+def value(outcome: Outcome) -> Any:
+    assert isinstance(outcome, Ran), outcome
+    return as_pandas(outcome.result)
+
+
+@pytest.mark.parametrize("title", [*TITLES, "unsafe"])
+def test_a_snippet_sees_its_tables_and_leaves_its_result_on_every_tier(title: str, tmp_path: Path) -> None:
+    (tier,) = [tier for tier in (*TIERS, UNSAFE_TIER) if tier.title == title]
+    if (why_not := tier.why_not()) is not None:
+        pytest.skip(why_not)
+    sales, regions = tmp_path / "sales.csv", tmp_path / "regions.parquet"
+    sales.write_text("region,amount\nnorth,1\nsouth,2\nnorth,4\n")
+    pd.DataFrame({"region": ["north", "south"], "head": ["ann", "bo"]}).to_parquet(regions)
+    notes = pd.DataFrame({"text": ["x", None]})
+    code = "print('hello')\nresult = sales.merge(regions).groupby('head').amount.sum() + len(notes)"
+    (outcome,) = run(code, tables={"sales": sales, "regions": regions, "notes": notes}, tier=tier)
+    assert isinstance(outcome, Ran), outcome
+    assert (outcome.stdout, outcome.tier) == ("hello\n", tier.name)
+    pd.testing.assert_series_equal(
+        as_pandas(outcome.result), pd.Series([7, 4], name="amount", index=pd.Index(["ann", "bo"], name="head"))
     )
-    assert value(left) == 1
-    assert value(found) == {"t": "list", "v": [{"t": "list", "v": []}, 3, 2]}
+
+
+def test_the_only_table_is_df_too() -> None:
+    assert value(run("result = int(df.a.sum() + sales.a.sum())", tables={"sales": pd.DataFrame({"a": [1, 2]})})[0]) == 6
+
+
+FAILURES = [
+    ("x = (", ErrorClass.SYNTAX, 1),
+    ("x = 1\nx = = 2", ErrorClass.SYNTAX, 2),
+    ("\nresult = pd.DataFrame({'a': [1]})['b']", ErrorClass.COLUMN, 2),
+    ("def f():\n    return pd.DataFrame({'a': [1]}).query('b > 1')\nresult = f()", ErrorClass.COLUMN, 2),
+    ("result = 'a' + 1", ErrorClass.TYPE, 1),
+    ("result = [1][2]", ErrorClass.INDEX, 1),
+    ("result = pd.nothing", ErrorClass.ATTRIBUTE, 1),
+    ("result = int('x')", ErrorClass.VALUE, 1),
+    ("result = 1 / 0", ErrorClass.VALUE, 1),
+    ("x = 1", ErrorClass.OTHER, None),
+    ("raise RuntimeError", ErrorClass.OTHER, 1),
+    ("\n\nbytearray(8 << 30)", ErrorClass.MEMORY, 3),
+    ("result = np.ones((1 << 16, 1 << 16))", ErrorClass.MEMORY, 1),
+    ("import sys\nsys.exit(0)", ErrorClass.OTHER, 2),
+    ("def f(): return f()\nf()", ErrorClass.OTHER, 1),
+    ("raise type('E', (Exception,), {'__str__': lambda self: 1 / 0})", ErrorClass.OTHER, 1),
+    ("#" * (Limits().code_bytes + 1), ErrorClass.SANDBOX, None),
+    ("import socket\nsocket.socket()", ErrorClass.SANDBOX, 2),
+]
+
+
+def test_failures_have_their_class_and_line() -> None:
+    outcomes = run(*(code for code, _, _ in FAILURES))
+    found = [(outcome.error_class, outcome.line) for outcome in outcomes if isinstance(outcome, Failed)]
+    assert found == [(error_class, line) for _, error_class, line in FAILURES]
+
+
+def test_an_endless_loop_ends_at_the_limit_of_its_time() -> None:
+    limits = Limits(wall_s=0.5)
+
+    async def loop() -> Outcome:
+        async with PythonSandbox(limits, zygotes=1, tiers=[first_that_holds()]) as box:
+            return await box.run("while True: pass")
+
+    outcome = asyncio.run(loop())
+    assert isinstance(outcome, Failed)
+    assert (outcome.error_class, outcome.message) == (ErrorClass.TIMEOUT, "no result within 0.5 s")
+
+
+def test_the_same_code_has_the_same_result_in_every_zygote() -> None:
+    code = "result = [df.sample(3).index.tolist(), list({'a', 'b', 'c', 'd'}), float(np.random.rand())]"
+    frame = pd.DataFrame({"a": range(100)})
+    assert value(run(code, tables={"t": frame})[0]) == value(
+        run("import os; os._exit(0)", code, tables={"t": frame})[1]
+    )
+
+
+def test_a_table_that_cannot_be_read_is_an_error_of_the_caller(tmp_path: Path) -> None:
+    broken = tmp_path / "sales.parquet"
+    broken.write_bytes(b"no parquet")
+
+    async def both() -> Outcome:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
+            with pytest.raises(ValueError, match="table 'sales' cannot be read as parquet"):
+                await box.run("result = 1", {"sales": broken})
+            with pytest.raises(ValueError, match="identifier"):
+                await box.run("result = 1", {"my sales": broken})
+            return await box.run("result = 1")
+
+    assert value(asyncio.run(both())) == 1
+
+
+def processes() -> set[int]:
+    return {process.pid for process in psutil.Process().children(recursive=True)}
+
+
+@pytest.mark.parametrize("title", [*TITLES, "unsafe"])
+def test_a_cancelled_run_leaves_no_process_and_the_next_one_its_own_result(title: str) -> None:
+    (tier,) = [tier for tier in (*TIERS, UNSAFE_TIER) if tier.title == title]
+    if (why_not := tier.why_not()) is not None:
+        pytest.skip(why_not)
+    before = processes()
+
+    async def cancelled() -> Outcome:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
+            task = asyncio.create_task(box.run("import time; time.sleep(4); result = 'late'"))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await box.run("result = 'next'")
+
+    assert value(asyncio.run(cancelled())) == "next"
+    assert processes() <= before
+
+
+def test_a_zygote_that_dies_is_replaced_whether_it_is_idle_or_at_work() -> None:
+    before = processes()
+
+    async def kill() -> list[Outcome]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
+            outcomes = [await box.run("result = 1")]
+            for pid in processes() - before:
+                os.kill(pid, signal.SIGKILL)
+            outcomes.append(await box.run("result = 2"))
+            task = asyncio.create_task(box.run("import time; time.sleep(1); result = 3"))
+            await asyncio.sleep(0.3)
+            for pid in processes() - before:
+                os.kill(pid, signal.SIGKILL)
+            outcomes.append(await task)
+            return outcomes
+
+    assert [value(outcome) for outcome in asyncio.run(kill())] == [1, 2, 3]
+
+
+def test_zygotes_are_replaced_after_so_many_snippets_and_after_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = [], Zygote.start
+
+    async def counted(*arguments: Any) -> Zygote:
+        started.append(arguments)
+        return await start(*arguments)
+
+    monkeypatch.setattr(Zygote, "start", counted)
+
+    async def starts(*codes: str) -> int:
+        started.clear()
+        limits = Limits(wall_s=5.0, snippets_per_zygote=3)
+        async with PythonSandbox(limits, zygotes=1, tiers=[first_that_holds()]) as box:  # its probe is a snippet too
+            for code in codes:
+                await box.run(code)
+        return len(started)
+
+    assert asyncio.run(starts("result = 1")) == 1
+    assert asyncio.run(starts("result = 1", "result = 2", "result = 3")) == 2
+    assert asyncio.run(starts("import os; os._exit(0)", "result = 1")) == 2
+    assert asyncio.run(starts("result = 1 / 0", "result = 1")) == 1
+
+
+def test_a_sandbox_belongs_to_the_event_loop_it_was_opened_in() -> None:
+    async def main() -> str:
+        box = PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()])
+        with pytest.raises(RuntimeError, match="not open"):
+            await box.run("result = 1")
+        async with box:
+            said = await asyncio.to_thread(lambda: asyncio.run(elsewhere(box)))
+        with pytest.raises(RuntimeError, match="not open"):
+            await box.run("result = 1")
+        return said
+
+    async def elsewhere(box: PythonSandbox) -> str:
+        with pytest.raises(RuntimeError) as error:
+            await box.run("result = 1")
+        return str(error.value)
+
+    assert "belongs to another event loop" in asyncio.run(main())
+
+
+def test_threads_share_a_blocking_sandbox() -> None:
+    tier, found = first_that_holds(), {}
+    with BlockingSandbox(LIMITS, zygotes=2) as box:
+        threads = [
+            threading.Thread(target=lambda n=n: found.update({n: value(box.run(f"result = {n}"))})) for n in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert box.tier == tier.name
+    assert found == {n: n for n in range(8)}
+
+
+def test_measuring_tells_costly_code_from_cheap_and_what_failed() -> None:
+    frame = pd.DataFrame({"a": range(1000)})
+    codes = [
+        "result = sum(i * i for i in range(3_000_000))",
+        "result = np.ones(8 << 20)",
+        "result = df.b",
+        "result = 1",
+    ]
+
+    async def measured() -> list[list[Measurement | Failed]]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
+            all_runs = await box.measure(codes, {"t": frame}, repeats=3)
+            return [all_runs, await box.measure(codes[-1:], repeats=3, negligible=Measurement(1.0, 1 << 30, 1))]
+
+    (slow, large, failed, cheap), (spared,) = asyncio.run(measured())
+    assert isinstance(failed, Failed)
+    assert failed.error_class is ErrorClass.ATTRIBUTE
+    assert isinstance(slow, Measurement)
+    assert isinstance(large, Measurement)
+    assert isinstance(cheap, Measurement)
+    assert isinstance(spared, Measurement)
+    assert slow.seconds > 5 * cheap.seconds
+    assert 60 << 20 < large.peak_bytes < 80 << 20
+    assert cheap.peak_bytes < 8 << 20
+    assert (slow.runs, cheap.runs, spared.runs) == (3, 3, 1)
 
 
 def test_without_anything_that_holds_code_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def enter() -> None:
-        async with PythonSandbox():
+    async def enter(**arguments: Any) -> None:
+        async with PythonSandbox(**arguments):
             pass
 
     monkeypatch.setenv(ENVIRONMENT, "chroot")
     with pytest.raises(NoSandboxError, match="allowed: bwrap, sandlock, unsafe"):
         asyncio.run(enter())
+    broken = Tier(
+        "bwrap", "bwrap (broken)", lambda: None, lambda scratch, limits: UNSAFE_TIER.launch("/nowhere", limits)
+    )
+    with pytest.raises(NoSandboxError, match=r"nothing here can hold .*bwrap \(broken\): .*/nowhere"):
+        asyncio.run(enter(tiers=[broken]))

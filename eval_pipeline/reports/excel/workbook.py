@@ -26,6 +26,6 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
 def write_workbook(evaluation: Evaluation, folder: Path) -> None:
     """Writes `report.xlsx`."""
     book = Book()
-    for write in (*evaluation.profile.sheets, *SHEETS):
+    for write in (*evaluation.profile.sheets, *SHEETS, *evaluation.profile.further_sheets):
         write(book, evaluation)
     book.save(folder / WORKBOOK, evaluation.partition, "simulated" if evaluation.simulated else "")

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 DEEPEST = 50
-LONGEST_TEXT = 1_000_000
 
 
 class ResultError(Exception):
@@ -42,7 +41,8 @@ def encode(result: object) -> bytes:
         told = {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
     else:
         told = {"kind": "value", "value": _cell(result)}
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+    # Lone surrogates, which UTF-8 cannot hold, become question marks.
+    return json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _index(index: pd.Index) -> list[dict[str, object]]:
@@ -84,7 +84,8 @@ def _cell(value: object, depth: int = 0) -> object:
             return {"t": "dict", "v": pairs}
         case list() | tuple() | set() | frozenset():
             items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-            return {"t": type(value).__name__, "v": [_cell(item, depth + 1) for item in items]}
+            kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
+            return {"t": kind.__name__, "v": [_cell(item, depth + 1) for item in items]}
         case pd.DataFrame() | pd.Series() | pd.Index() | np.ndarray():
             return {"t": "table", "v": json.loads(encode(value))}
     return _plain(value) if isinstance(value, _PLAIN) or value is None or value is pd.NA else _tagged(value)
@@ -103,7 +104,7 @@ def _plain(value: object) -> object:
         case float() | np.floating():
             return _number(value)
         case str():
-            return value[:LONGEST_TEXT]
+            return str(value)
     return None
 
 
@@ -121,7 +122,7 @@ def _tagged(value: object) -> dict[str, object]:
         case complex() | np.complexfloating():
             return {"t": "complex", "v": [_number(value.real), _number(value.imag)]}
         case bytes():
-            return {"t": "bytes", "v": value[:LONGEST_TEXT].hex()}
+            return {"t": "bytes", "v": value.hex()}
         case pd.Period() | pd.Interval():
             return {"t": type(value).__name__.lower(), "v": str(value)}
     raise ResultError(

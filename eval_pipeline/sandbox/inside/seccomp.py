@@ -8,187 +8,67 @@ import ctypes
 import os
 import platform
 import struct
+from collections.abc import Sequence
+
+from .syscalls import FIRST_NEW, MACHINES, NEW_ALLOWED
+
+Step = tuple[int, int, int, int]
+"""Of classic BPF: operation, steps to skip if true, if false, operand."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data; arguments are of 8 bytes, low half first
-_EPERM, _ENOSYS = 1, 38
+_NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
+_REFUSE, _MISSING = _ERRNO | 1, _ERRNO | 38  # EPERM, ENOSYS
 _CLONE_THREAD = 0x00010000
-_X32 = 0x40000000
+_PR_SET_PDEATHSIG = 1
+# Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which holds up who opens it.
+_FCNTL_REFUSED = (8, 10, 15, 1024)
+_IOCTL_REFUSED = (0x5412, 0x541C, 0x8901)  # TIOCSTI and TIOCLINUX type for the user, FIOSETOWN is F_SETOWN
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
-
-# Numbers that are the same on every architecture (asm-generic, since Linux 5.1).
-_COMMON = {
-    "pidfd_send_signal": 424,
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "pidfd_open": 434,
-    "pidfd_getfd": 438,
-    "process_madvise": 440,
-    "mount_setattr": 442,
-    "quotactl_fd": 443,
-    "memfd_secret": 447,
-    "process_mrelease": 448,
-}
-_X86_64 = {
-    "shmget": 29,
-    "shmat": 30,
-    "socket": 41,
-    "connect": 42,
-    "accept": 43,
-    "bind": 49,
-    "listen": 50,
-    "socketpair": 53,
-    "fork": 57,
-    "vfork": 58,
-    "execve": 59,
-    "kill": 62,
-    "semget": 64,
-    "msgget": 68,
-    "ptrace": 101,
-    "rt_sigqueueinfo": 129,
-    "mknod": 133,
-    "personality": 135,
-    "modify_ldt": 154,
-    "pivot_root": 155,
-    "acct": 163,
-    "mount": 165,
-    "umount2": 166,
-    "swapon": 167,
-    "reboot": 169,
-    "iopl": 172,
-    "ioperm": 173,
-    "init_module": 175,
-    "delete_module": 176,
-    "quotactl": 179,
-    "tkill": 200,
-    "lookup_dcookie": 212,
-    "mq_open": 240,
-    "kexec_load": 246,
-    "add_key": 248,
-    "request_key": 249,
-    "keyctl": 250,
-    "migrate_pages": 256,
-    "mknodat": 259,
-    "unshare": 272,
-    "move_pages": 279,
-    "accept4": 288,
-    "rt_tgsigqueueinfo": 297,
-    "perf_event_open": 298,
-    "fanotify_init": 300,
-    "name_to_handle_at": 303,
-    "open_by_handle_at": 304,
-    "setns": 308,
-    "process_vm_readv": 310,
-    "process_vm_writev": 311,
-    "kcmp": 312,
-    "finit_module": 313,
-    "memfd_create": 319,
-    "kexec_file_load": 320,
-    "bpf": 321,
-    "execveat": 322,
-    "userfaultfd": 323,
-    "chroot": 161,
-}
-_AARCH64 = {
-    "lookup_dcookie": 18,
-    "mknodat": 33,
-    "umount2": 39,
-    "mount": 40,
-    "pivot_root": 41,
-    "chroot": 51,
-    "quotactl": 60,
-    "acct": 89,
-    "personality": 92,
-    "unshare": 97,
-    "kexec_load": 104,
-    "init_module": 105,
-    "delete_module": 106,
-    "ptrace": 117,
-    "kill": 129,
-    "tkill": 130,
-    "rt_sigqueueinfo": 138,
-    "reboot": 142,
-    "mq_open": 180,
-    "msgget": 186,
-    "semget": 190,
-    "shmget": 194,
-    "shmat": 196,
-    "socket": 198,
-    "socketpair": 199,
-    "bind": 200,
-    "listen": 201,
-    "accept": 202,
-    "connect": 203,
-    "add_key": 217,
-    "request_key": 218,
-    "keyctl": 219,
-    "execve": 221,
-    "swapon": 224,
-    "migrate_pages": 238,
-    "move_pages": 239,
-    "rt_tgsigqueueinfo": 240,
-    "perf_event_open": 241,
-    "accept4": 242,
-    "fanotify_init": 262,
-    "name_to_handle_at": 264,
-    "open_by_handle_at": 265,
-    "setns": 268,
-    "process_vm_readv": 270,
-    "process_vm_writev": 271,
-    "kcmp": 272,
-    "finit_module": 273,
-    "memfd_create": 279,
-    "bpf": 280,
-    "execveat": 281,
-    "userfaultfd": 282,
-    "kexec_file_load": 294,
-}
-_CLONE3 = 435
-_MACHINES = {  # machine → (AUDIT_ARCH, refused, clone, tgkill, prlimit64)
-    "x86_64": (0xC000003E, _X86_64, 56, 234, 302),
-    "aarch64": (0xC00000B7, _AARCH64, 220, 131, 261),
-}
 
 
 def supported() -> bool:
     """Whether the filter knows this machine's system calls."""
-    return platform.machine() in _MACHINES and os.uname().sysname == "Linux"
+    return platform.machine() in MACHINES and os.uname().sysname == "Linux"
 
 
-def program(pid: int) -> bytes:
-    """The filter as BPF for a process with that id.
+def program(pid: int, machine: str) -> bytes:
+    """The filter as BPF for a process with that id on that kind of machine.
 
-    Refused with EPERM: the system calls of the tables, `clone` of anything but a thread, signals to and limits of other
-    processes. `clone3` hides its flags from a filter, so it does not exist (ENOSYS: the C library falls back).
+    Refused with EPERM: the system calls of the table, `clone` of anything but a thread, signals to and limits of other
+    processes, and a few ways to the same by `prctl`, `fcntl` and `ioctl`. What is newer than the table does not exist
+    (ENOSYS), `clone3` neither, since it hides its flags from a filter: the C library falls back to `clone`.
 
     Raises:
-        KeyError: on a machine that is not supported.
+        KeyError: for a machine that is not supported.
     """
-    audit, refused, clone, tgkill, prlimit = _MACHINES[platform.machine()]
-    no = _ERRNO | _EPERM
-    code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
-    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, no)]
-    code += _when(clone, [(_LOAD, 0, 0, _ARGUMENT), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], no)
-    for call in (tgkill, prlimit):
-        own = [(_LOAD, 0, 0, _ARGUMENT), (_EQUAL, 0, 1, pid), (_RETURN, 0, 0, _ALLOW)]
-        own += [(_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW)]
-        code += _when(call, own, no)
-    code += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    for call in sorted({*refused.values(), *_COMMON.values()}):
-        code += [(_EQUAL, 0, 1, call), (_RETURN, 0, 0, no)]
-    code.append((_RETURN, 0, 0, _ALLOW))
+    known = MACHINES[machine]
+    code: list[Step] = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, known.audit), (_RETURN, 0, 0, _KILL)]
+    code.append((_LOAD, 0, 0, _NUMBER))
+    code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], _REFUSE)
+    for call in (known.tgkill, known.prlimit64):
+        code += _when(call, [_load(0), *_verdicts([pid, 0], _ALLOW)], _REFUSE)
+    code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
+    code += _when(known.fcntl, [_load(1), *_verdicts(_FCNTL_REFUSED, _REFUSE)], _ALLOW)
+    code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
+    code += _verdicts(sorted(known.refused.values()), _REFUSE)
+    code += _verdicts(sorted(NEW_ALLOWED.values()), _ALLOW)
+    # The numbers of x32, a second way to each call on x86_64, are above too.
+    code += [(_AT_LEAST, 0, 1, FIRST_NEW), (_RETURN, 0, 0, _MISSING), (_RETURN, 0, 0, _ALLOW)]
     return b"".join(struct.pack("<HBBI", *step) for step in code)
 
 
-def _when(call: int, then: list[tuple[int, int, int, int]], otherwise: int) -> list[tuple[int, int, int, int]]:
+def _load(argument: int) -> Step:
+    """Loads the low half of an argument of the call: all of it that these calls look at."""
+    return (_LOAD, 0, 0, 16 + 8 * argument)
+
+
+def _verdicts(values: Sequence[int], verdict: int) -> list[Step]:
+    """A verdict for each of some values of what is loaded."""
+    return [step for value in values for step in ((_EQUAL, 0, 1, value), (_RETURN, 0, 0, verdict))]
+
+
+def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
     """Steps for one system call that always end in a verdict; others skip them."""
     steps = [*then, (_RETURN, 0, 0, otherwise)]
     return [(_EQUAL, 0, len(steps), call), *steps]
@@ -196,7 +76,7 @@ def _when(call: int, then: list[tuple[int, int, int, int]], otherwise: int) -> l
 
 def install() -> None:
     """Puts the filter on this process, for good. Raises OSError where the kernel refuses it."""
-    code = program(os.getpid())
+    code = program(os.getpid(), platform.machine())
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))

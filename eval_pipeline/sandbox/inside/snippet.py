@@ -5,35 +5,45 @@ Nothing here is trusted by anybody: the code may replace all of it. It can only 
 
 import json
 import os
+import random
 import sys
-from types import TracebackType
+import types
 from typing import Any
 
-from . import seccomp
 from .encode import ResultError, encode
 
 FILENAME = "<snippet>"
 _LONGEST_MESSAGE = 2000
+_NOTHING = b'{"result":{"kind":"value","value":null}}'
 
 
-def run_snippet(code: str, tables: dict[str, Any], result_fd: int, *, with_filter: bool) -> None:
-    """Runs the code with the tables under their names (`df` too, where there is one) and writes what became of it."""
-    names: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__, **tables}
-    if len(tables) == 1:
-        names["df"] = next(iter(tables.values()))
+def namespace(tables: dict[str, Any]) -> dict[str, Any]:
+    """The names that the code finds: its tables (`df` too, where there is one), `pd` and `np`.
+
+    Random numbers start from the same seed every time, so that the same code has the same result.
+    """
     import numpy
     import pandas
 
-    names |= {"pd": pandas, "np": numpy}
-    if with_filter:
-        seccomp.install()
+    random.seed(0)
+    numpy.random.seed(0)
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"], sys.argv = main, [FILENAME]
+    main.__dict__.update(pd=pandas, np=numpy, **tables)
+    if len(tables) == 1:
+        main.__dict__["df"] = next(iter(tables.values()))
+    return main.__dict__
+
+
+def run_snippet(code: str, names: dict[str, Any], result_fd: int, *, wanted: bool) -> None:
+    """Runs the code and writes what became of it; the result itself only where it is wanted."""
     try:
         exec(compile(code, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
         if "result" not in names:
             raise ResultError("the code did not set `result`")
-        told = b'{"result":' + encode(names["result"]) + b"}"
+        told = b'{"result":' + encode(names["result"]) + b"}" if wanted else _NOTHING
     except BaseException as error:
-        told = json.dumps({"error": described(error)}).encode("utf-8", "replace")
+        told = json.dumps({"error": described(error)}).encode()
     finally:
         _flush()
     view = memoryview(told)
@@ -44,13 +54,13 @@ def run_snippet(code: str, tables: dict[str, Any], result_fd: int, *, with_filte
 def described(error: BaseException) -> dict[str, Any]:
     """Type with its bases, message and line of an exception."""
     try:
-        message = str(error)[:_LONGEST_MESSAGE]
+        message = str(error)[:_LONGEST_MESSAGE].encode("utf-8", "replace").decode()
     except Exception:  # an exception of the code's own may fail at this too
         message = "(the exception has no text)"
     if isinstance(error, SystemExit):
         message = "the code ended its own process"
-    types = [kind.__name__ for kind in type(error).__mro__ if kind is not object]
-    return {"types": types, "message": message, "line": _line(error)}
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind is not object]
+    return {"types": kinds, "message": message, "line": _line(error)}
 
 
 def _line(error: BaseException) -> int | None:
@@ -58,7 +68,7 @@ def _line(error: BaseException) -> int | None:
     if isinstance(error, SyntaxError) and error.filename == FILENAME:
         return error.lineno
     line, trace = None, error.__traceback__
-    while isinstance(trace, TracebackType):
+    while isinstance(trace, types.TracebackType):
         if trace.tb_frame.f_code.co_filename == FILENAME:
             line = trace.tb_lineno
         trace = trace.tb_next

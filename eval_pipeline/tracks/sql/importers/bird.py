@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.sql.importers.databases import Databases
-from eval_pipeline.tracks.sql.importers.entries import FOREIGN, checked, json_objects, without_empty
+from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
 
 
 class _Question(BaseModel):

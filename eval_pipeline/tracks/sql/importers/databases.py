@@ -17,7 +17,7 @@ import yaml
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sql.importers.entries import read_json, read_text
+from eval_pipeline.tracks.foreign_entries import read_json, read_text
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES
 

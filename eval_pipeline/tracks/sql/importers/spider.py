@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.sql.importers.databases import Databases
-from eval_pipeline.tracks.sql.importers.entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
 
 
 class _Question(BaseModel):

@@ -1,0 +1,88 @@
+"""The Python sandbox for callers without an event loop: it runs in one of its own, in a thread."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+
+class BlockingSandbox:
+    """A `PythonSandbox` whose methods wait; a context manager. Any number of threads may use one at a time.
+
+    Example:
+        with BlockingSandbox() as box:
+            outcome = box.run("result = df.a.sum()", {"df": frame})
+    """
+
+    def __init__(self, limits: Limits | None = None, *, zygotes: int | None = None) -> None:
+        """Opens the sandbox; arguments as of `PythonSandbox`.
+
+        Raises:
+            NoSandboxError: nothing here can hold model-written code.
+        """
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
+        self._thread.start()
+        self._box = PythonSandbox(limits, zygotes=zygotes)
+        try:
+            self._wait(self._box.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+
+    @property
+    def tier(self) -> str:
+        """What holds the snippets."""
+        return self._box.tier
+
+    def run(self, code: str, tables: Mapping[str, "pd.DataFrame | Path"] | None = None) -> Outcome:
+        """As `PythonSandbox.run`."""
+        return self._wait(self._box.run(code, tables))
+
+    def measure(
+        self,
+        codes: Sequence[str],
+        tables: Mapping[str, "pd.DataFrame | Path"] | None = None,
+        *,
+        repeats: int = 5,
+        negligible: Measurement | None = None,
+    ) -> list[Measurement | Failed]:
+        """As `PythonSandbox.measure`."""
+        return self._wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible))
+
+    def close(self) -> None:
+        """Ends all processes."""
+        self._wait(self._box.__aexit__(None, None, None))
+        self._stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # interrupted: the zygote that is at work is given up
+            future.cancel()
+            raise
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

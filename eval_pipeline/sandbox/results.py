@@ -1,0 +1,236 @@
+"""What a snippet left, as the pipeline reads it: checked plain data, and the pandas value of it.
+
+The form is that of `inside/encode.py`. It comes from a process that may have written anything, so all of it is checked
+before anybody uses it.
+"""
+
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from eval_pipeline.core.model import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _Items(TypedDict):
+    t: Literal["list", "tuple", "set", "frozenset"]
+    v: list["Cell"]
+
+
+class _Pairs(TypedDict):
+    t: Literal["dict"]
+    v: list[Annotated[list["Cell"], Field(min_length=2, max_length=2)]]
+
+
+class _Infinite(TypedDict):
+    t: Literal["float"]
+    v: Literal["inf", "-inf"]
+
+
+class _Complex(TypedDict):
+    t: Literal["complex"]
+    v: Annotated[list["Cell"], Field(min_length=2, max_length=2)]
+
+
+class _Text(TypedDict):
+    t: Literal["datetime", "date", "time", "timedelta", "decimal", "bytes", "period", "interval"]
+    v: str
+
+
+class _Nested(TypedDict):
+    t: Literal["table"]
+    v: "Table"
+
+
+Cell = (
+    None
+    | bool
+    | int
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | str
+    | Annotated[_Items | _Pairs | _Infinite | _Complex | _Text | _Nested, Field(discriminator="t")]
+)
+
+
+class _Column(TypedDict):
+    name: Cell
+    dtype: str
+    values: list[Cell]
+
+
+class _Frame(TypedDict):
+    kind: Literal["frame"]
+    columns: list[_Column]
+    index: Annotated[list[_Column], Field(min_length=1)]
+    rows: int
+
+
+class _Series(TypedDict):
+    kind: Literal["series"]
+    values: _Column
+    index: Annotated[list[_Column], Field(min_length=1)]
+
+
+class _Array(TypedDict):
+    kind: Literal["array"]
+    values: _Column
+    shape: list[int]
+
+
+class _Value(TypedDict):
+    kind: Literal["value"]
+    value: Cell
+
+
+def _of_one_length(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table as it is. Raises ValueError where its columns do not fit together."""
+    values = table["columns"] if table["kind"] == "frame" else [table["values"]]
+    columns = [*values, *table.get("index", ())]
+    match table["kind"]:
+        case "frame":
+            rows = table["rows"]
+        case "series":
+            rows = len(table["values"]["values"])
+        case _:
+            rows = math.prod(table["shape"])
+    if any(len(column["values"]) != rows for column in columns):
+        raise ValueError("columns of different lengths")
+    return table
+
+
+Table = Annotated[_Frame | _Series | _Array, Field(discriminator="kind"), AfterValidator(_of_one_length)]
+
+
+class _Error(TypedDict):
+    types: Annotated[list[str], Field(min_length=1)]
+    message: str
+    line: int | None
+
+
+class _Told(TypedDict, total=False):
+    result: Table | _Value
+    error: _Error
+
+
+@lru_cache(maxsize=1)
+def _told() -> TypeAdapter[Any]:
+    return TypeAdapter(_Told)
+
+
+def read_told(text: bytes) -> Mapping[str, Json] | None:
+    """What the process of a snippet says became of it: a `result` or an `error`; None where that is not well-formed."""
+    try:
+        told: Mapping[str, Json] = _told().validate_json(text, strict=True)
+    except ValidationError:
+        return None
+    return told if len(told) == 1 else None
+
+
+def as_pandas(result: Json) -> Any:
+    """The value that a snippet set: a DataFrame, Series, numpy array or plain value.
+
+    Equal to the original but for what plain data does not keep: kinds of missing values (None in object columns),
+    the values a category may have but does not, the name of the column axis, intervals (texts), dtypes of extensions.
+    """
+    import pandas as pd
+
+    match result["kind"]:
+        case "frame":
+            index = _index(result["index"])
+            columns = {place: _column(column, index) for place, column in enumerate(result["columns"])}
+            frame = pd.DataFrame(columns, index=index)
+            frame.columns = _labels([_value(column["name"]) for column in result["columns"]])
+            return frame
+        case "series":
+            series = _column(result["values"], _index(result["index"]))
+            series.name = _value(result["values"]["name"])
+            return series
+        case "array":
+            return _column(result["values"], None).to_numpy().reshape(result["shape"])
+    return _value(result["value"])
+
+
+def _index(levels: Sequence[Mapping[str, Json]]) -> Any:
+    import pandas as pd
+
+    names = [_value(level["name"]) for level in levels]
+    columns = [_column(level, None) for level in levels]
+    if len(levels) == 1:
+        return pd.Index(columns[0], name=names[0])
+    return pd.MultiIndex.from_arrays(columns, names=names)
+
+
+def _labels(names: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    if names and all(isinstance(name, tuple) and len(name) == len(names[0]) for name in names):
+        return pd.MultiIndex.from_tuples(names)
+    return pd.Index(names, dtype=None if names else object)
+
+
+# Only these are made from their names: a dtype such as `S1000000000` would take that much for each cell.
+_DTYPE = re.compile(
+    r"u?int(8|16|32|64)|U?Int(8|16|32|64)|float(32|64)|Float(32|64)|complex128|bool|boolean|str|string|category"
+    r"|timedelta64\[(s|ms|us|ns)\]|datetime64\[(s|ms|us|ns)\]"
+)
+_ZONED = re.compile(r"datetime64\[(s|ms|us|ns), [\w/+:-]+\]")
+_PERIOD = re.compile(r"period\[(?P<frequency>[\w-]+)\]")
+
+
+def _column(column: Mapping[str, Json], index: "pd.Index[Any] | None") -> "pd.Series[Any]":
+    """A Series with the dtype of the column, or of objects where its cells do not have it."""
+    import pandas as pd
+
+    cells = [_value(cell) for cell in column["values"]]
+    plain = pd.Series(cells, index=index, dtype=object)
+    dtype = column["dtype"]
+    try:
+        if _DTYPE.fullmatch(dtype):
+            return plain.astype(dtype)
+        if _ZONED.fullmatch(dtype):
+            return pd.to_datetime(plain, utc=True).astype(dtype)
+        if period := _PERIOD.fullmatch(dtype):
+            return plain.map(str, na_action="ignore").astype(pd.PeriodDtype(period["frequency"]))
+    except (ValueError, TypeError, OverflowError, KeyError):
+        return plain
+    return plain
+
+
+def _value(cell: Json) -> Any:
+    """The Python value of a cell."""
+    if not isinstance(cell, dict):
+        return cell
+    return _decoders()[cell["t"]](cell["v"])
+
+
+@lru_cache(maxsize=1)
+def _decoders() -> Mapping[str, Callable[[Any], Any]]:
+    import pandas as pd
+
+    return {
+        "list": lambda items: [_value(item) for item in items],
+        "tuple": lambda items: tuple(_value(item) for item in items),
+        "set": lambda items: {_value(item) for item in items},
+        "frozenset": lambda items: frozenset(_value(item) for item in items),
+        "dict": lambda pairs: {_value(key): _value(item) for key, item in pairs},
+        "float": float,
+        "complex": lambda parts: complex(_value(parts[0]), _value(parts[1])),
+        "datetime": pd.Timestamp,
+        "date": datetime.date.fromisoformat,
+        "time": datetime.time.fromisoformat,
+        "timedelta": pd.Timedelta,
+        "decimal": decimal.Decimal,
+        "bytes": bytes.fromhex,
+        "period": pd.Period,
+        "interval": str,
+        "table": as_pandas,
+    }

@@ -1,0 +1,1 @@
+"""Track `pandas`: code generation over DataFrames."""

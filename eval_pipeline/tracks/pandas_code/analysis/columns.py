@@ -1,0 +1,142 @@
+"""The columns that code touches."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from eval_pipeline.tracks.pandas_code.analysis.frame_names import FRAME_NAMES
+from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.syntax import call_name, root
+
+_PLACES: Mapping[str, Sequence[int]] = {
+    "groupby": [0], "sort_values": [0], "nlargest": [1], "nsmallest": [1], "merge": [2, 3, 4], "join": [1],
+    "pivot_table": [0, 1, 2], "melt": [0, 1], "set_index": [0], "drop": [0], "drop_duplicates": [0], "duplicated": [0],
+    "explode": [0], "filter": [0], "get": [0], "pop": [0], "value_counts": [0], "agg": [0], "aggregate": [0],
+    "transform": [0], "astype": [0], "fillna": [0], "replace": [0], "round": [0], "NamedAgg": [0], "xs": [0],
+    "to_datetime": [], "Grouper": [0], "plot": [0, 1], "insert": [1], "isin": [],
+}  # fmt: skip
+"""Where methods of frames take names of columns, by place; functions of pandas take the frame before."""
+_KEYWORDS = frozenset(
+    "by on left_on right_on left_by right_by columns index values subset id_vars value_vars key column items labels "
+    "keys level x y".split()
+)
+_DICTS_BY_COLUMN = frozenset(
+    {"agg", "aggregate", "transform", "astype", "fillna", "replace", "round", "rename", "isin"}
+)
+_AGGREGATES = frozenset({"agg", "aggregate"})
+_BACKTICKS = re.compile(r"`([^`]+)`")
+_IDENTIFIER = re.compile(r"(?<![\w@.'\"])[^\W\d]\w*")
+_UNKNOWN = "__unknown__"
+
+
+def touched_columns(tree: ast.AST, names: Names) -> frozenset[str]:
+    """Names that code takes out of tables: subscripts, attributes, arguments, texts of `query` and `eval`.
+
+    Names of other things may be among them (keys of a dict, attributes of a module): what is a column, the tables say.
+    """
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript():
+                found.update(_subscripted(node, names))
+            case ast.Attribute(attr=name) if id(node) not in called and name not in FRAME_NAMES:
+                start = root(node)
+                if not (isinstance(start, ast.Name) and start.id in names.modules):
+                    found.add(name)
+            case ast.Call():
+                found.update(column_arguments(node, names))
+    return frozenset(found)
+
+
+def _subscripted(node: ast.Subscript, names: Names) -> Iterator[str]:
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="loc" | "at"), slice=ast.Tuple(elts=[_, columns])):
+            yield from names.texts(columns)
+        case ast.Subscript(value=ast.Attribute(attr="loc" | "at" | "iloc" | "iat")):
+            return  # labels of rows, and places
+        case ast.Subscript(slice=columns):
+            yield from names.texts(columns)
+
+
+def column_arguments(call: ast.Call, names: Names) -> Iterator[str]:
+    """Columns named in the arguments of a call."""
+    name = call_name(call) or ""
+    if name in ("query", "eval"):
+        for text in expression_texts(call, names):
+            yield from expression_names(text)
+        return
+    if name == "assign":
+        yield from (item.arg for item in call.keywords if item.arg is not None)
+    places = _PLACES.get(name)
+    if places is None and name not in _DICTS_BY_COLUMN and not isinstance(call.func, ast.Attribute):
+        return
+    shift = 1 if is_module_call(call, names) and name not in ("NamedAgg", "Grouper") else 0
+    given = [call.args[place + shift] for place in places or () if place + shift < len(call.args)]
+    for argument in given:
+        # A text given to `agg` is a function, one given to `fillna` a value: only keys of a dict are columns there.
+        if name not in _DICTS_BY_COLUMN or _is_dict(argument, names):
+            yield from names.texts(argument)
+    for item in call.keywords:
+        if name in _AGGREGATES and isinstance(item.value, ast.Tuple):
+            yield from names.texts(item.value.elts[0] if item.value.elts else None)
+        elif item.arg in _KEYWORDS:
+            yield from names.texts(item.value)
+
+
+def _is_dict(node: ast.expr, names: Names) -> bool:
+    match node:
+        case ast.Dict():
+            return True
+        case ast.Name(id=name):
+            return any(isinstance(value, ast.Dict) for value in names.variable(name))
+    return False
+
+
+def is_module_call(call: ast.Call, names: Names) -> bool:
+    """Whether it is a function of a module, such as `pd.merge`."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=module)):
+            return module in names.modules
+    return isinstance(call.func, ast.Name)
+
+
+def expression_texts(call: ast.Call, names: Names) -> Iterator[str]:
+    """The texts of a `query` or `eval`; computed parts of a text are an unknown name."""
+    first = call.args[0] if call.args else next((item.value for item in call.keywords if item.arg == "expr"), None)
+    values = [first]
+    if isinstance(first, ast.Name):
+        values = list(names.variable(first.id))
+    for value in values:
+        if isinstance(value, ast.JoinedStr):
+            parts = [str(p.value) if isinstance(p, ast.Constant) else _UNKNOWN for p in value.values]
+            yield "".join(parts)
+        else:
+            yield from names.texts(value)
+
+
+def parsed_expression(text: str) -> tuple[ast.Module | None, dict[str, str]]:
+    """The syntax tree of a text for `query`, and the names that stand in backticks by what stands for them there."""
+    quoted: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return quoted.setdefault(found[1], f"__quoted_{len(quoted)}__")
+
+    plain = _BACKTICKS.sub(name, text).replace("@", "__local__").strip()
+    try:
+        tree = ast.parse(plain)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    return tree, {stand_in: held for held, stand_in in quoted.items()}
+
+
+def expression_names(text: str) -> Iterator[str]:
+    """Names in a text for `query` or `eval`, without those of the snippet's own variables (`@n`)."""
+    tree, quoted = parsed_expression(text)
+    if tree is None:
+        yield from _IDENTIFIER.findall(_BACKTICKS.sub("", text))
+        yield from _BACKTICKS.findall(text)
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not node.id.startswith(("__local__", _UNKNOWN)):
+            yield quoted.get(node.id, node.id)

@@ -1,0 +1,75 @@
+"""What a snippet does, as far as its syntax tree says."""
+
+from functools import lru_cache
+
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.pandas_code.analysis.columns import touched_columns
+from eval_pipeline.tracks.pandas_code.analysis.filters import Filters, read_filters
+from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.operations import (
+    STATISTICS,
+    grouping_columns,
+    join_columns,
+    joins,
+    operations,
+)
+from eval_pipeline.tracks.pandas_code.analysis.sorting import Sorting, read_sorting
+from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
+
+
+@value
+class Snippet:
+    """What a snippet does.
+
+    Attributes:
+        columns: names that it touches; those of columns are among them, and others that no table has.
+        operations: names of what it calls, and of the functions that it gives to `agg` and the like, in order.
+        sorting: its orders, and what it takes from their ends.
+        filters: its conditions on rows.
+        groupings: columns by which it groups.
+        joined: it puts tables together.
+        join_columns: columns by which it does.
+    """
+
+    columns: frozenset[str]
+    operations: tuple[str, ...]
+    sorting: Sorting
+    filters: Filters
+    groupings: frozenset[str]
+    joined: bool
+    join_columns: frozenset[str]
+
+    @property
+    def order_keys(self) -> tuple[str, ...]:
+        """Columns of its last sort, for `compare`."""
+        return self.sorting.keys
+
+    def gives(self, statistic: str) -> bool:
+        """Whether it has an operation for one of `STATISTICS`; counting is also summing truth values."""
+        if statistic == "count" and self.filters.counted:
+            return True
+        return not STATISTICS[statistic].isdisjoint(self.operations)
+
+    @property
+    def statistical_operations(self) -> tuple[str, ...]:
+        """Its operations that belong to any of `STATISTICS`, each once."""
+        known = frozenset[str]().union(*STATISTICS.values())
+        return tuple(dict.fromkeys(name for name in self.operations if name in known))
+
+
+@lru_cache(maxsize=256)
+def read_snippet(code: str) -> Snippet | None:
+    """Reads a snippet; None where it does not parse."""
+    tree = parse(code)
+    if tree is None:
+        return None
+    names = Names(tree)
+    return Snippet(
+        columns=touched_columns(tree, names),
+        operations=operations(tree, names),
+        sorting=read_sorting(tree, names),
+        filters=read_filters(tree, names),
+        groupings=grouping_columns(tree, names),
+        joined=bool(joins(tree, names)),
+        join_columns=join_columns(tree, names),
+    )

@@ -1,0 +1,81 @@
+"""Reading Python into a syntax tree, and small questions to such trees."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+DEEPEST = 200
+"""Levels of nesting; what goes beyond is no code that anybody reads, and would exhaust the stack of its readers."""
+
+INDEXERS = frozenset({"loc", "iloc", "at", "iat"})
+
+
+def parse(code: str) -> ast.Module | None:
+    """The syntax tree of a snippet; None where it does not parse, or is nested more than `DEEPEST` levels deep."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if _depth_within(tree, DEEPEST) else None
+
+
+def _depth_within(tree: ast.AST, most: int) -> bool:
+    level: list[ast.AST] = [tree]
+    for _ in range(most):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return True
+    return False
+
+
+def links(node: ast.expr) -> Iterator[ast.expr]:
+    """A chain of calls, attributes and subscripts from its end to its root: `a.b(c)` gives that, `a.b`, `a`."""
+    while True:
+        yield node
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+                node = inner
+            case _:
+                return
+
+
+def root(node: ast.expr) -> ast.expr:
+    """Where a chain begins."""
+    return list(links(node))[-1]
+
+
+def call_name(node: ast.AST) -> str | None:
+    """Name of the method or function that a call calls; None for other nodes and computed functions."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name
+    return None
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The argument of a call with this keyword."""
+    return next((item.value for item in call.keywords if item.arg == name), None)
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """The argument of a call at a place or with a keyword."""
+    return call.args[place] if place < len(call.args) else keyword(call, name)
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """Names that a target, an import, a definition or a parameter gives something."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.arg(arg=name)
+            ):
+                yield name
+            case ast.alias(name=name, asname=alias):
+                yield (alias or name).split(".")[0]

@@ -1,0 +1,72 @@
+"""Reading a response into code."""
+
+import re
+from collections.abc import Mapping
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.pandas_code.closed_answers import ANSWER
+
+_FENCE = re.compile(
+    r"^[ \t]*(?P<ticks>`{3,}|~{3,})[ \t]*(?P<word>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=ticks)[ \t]*$|\Z)",
+    re.M | re.S,
+)
+_PYTHON = frozenset({"", "python", "python3", "py"})
+_SETS_RESULT = re.compile(r"^\s*result\b[^=\n]*=(?!=)", re.M)
+_STATEMENT = re.compile(
+    r"^\s*(?:import |from |result\b|[A-Za-z_][\w.\[\]'\", ]*=(?!=)|[A-Za-z_][\w.]*\(|def |for |with )", re.M
+)
+_MOST = 200_000
+
+
+@value
+class Code:
+    """What a model answered.
+
+    Attributes:
+        code: Python; empty where a recorded answer was an answer itself.
+        answer: a recorded answer in the form `@name[value]`; None for code.
+    """
+
+    code: str
+    answer: str | None = None
+
+
+def parse_code(text: str, *, recorded: bool = False) -> Code:
+    """The code in a response: a fenced block, or the whole text where there is no fence and it reads like Python.
+
+    Of several blocks the last one that sets `result` counts, else the last one of Python. A recorded answer may also be
+    `@name[value]` without any code, as data sets with closed answers have them.
+
+    Raises:
+        ArtefactError: the response is empty, too long, or has no code.
+    """
+    if not text.strip():
+        raise ArtefactError(ErrorClass.VALUE, "the response is empty")
+    if len(text) > _MOST:
+        raise ArtefactError(ErrorClass.VALUE, f"the response has more than {_MOST:,} characters")
+    blocks = [found["code"] for found in _FENCE.finditer(text) if found["word"].lower() in _PYTHON]
+    if blocks:
+        setting = [block for block in blocks if _SETS_RESULT.search(block)]
+        return Code((setting or blocks)[-1].strip("\n"))
+    if recorded and ANSWER.search(text) and not _SETS_RESULT.search(text):
+        return Code("", text.strip())
+    if not _STATEMENT.search(text):
+        raise ArtefactError(ErrorClass.SYNTAX, "there is no code: expected a block of Python that sets `result`")
+    return Code(text.strip("\n"))
+
+
+def code_json(found: Code) -> Json:
+    """The artefact as JSON."""
+    return {"code": found.code} if found.answer is None else {"answer": found.answer}
+
+
+def code_from_json(told: Mapping[str, Json]) -> Code:
+    """The artefact that `code_json` wrote."""
+    return Code(told.get("code", ""), told.get("answer"))
+
+
+def fenced(code: str) -> str:
+    """Code as a response."""
+    return f"```python\n{code.strip()}\n```"

@@ -1,0 +1,193 @@
+"""The suite's file format of a case (docs/pandas.md), and reading it into the data model."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.question import read_question
+from eval_pipeline.tracks.pandas_code.source import Options, Shared, SuiteTable
+
+_FORMAT = ConfigDict(extra="forbid", frozen=True)
+_Text = Annotated[str, Field(min_length=1)]
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _as_texts(value: Any) -> Any:
+    """Answers written as bare numbers are meant as they are written, which YAML does not keep: they must be texts."""
+    if isinstance(value, dict) and any(not isinstance(label, str) for label in value.values()):
+        raise ValueError('expected texts by name, as in {mean_fare: "34.65"}')
+    return value
+
+
+class TurnFile(BaseModel):
+    """One question and what a right answer to it is.
+
+    Attributes:
+        code: reference code, which sets `result`; performance is measured against it.
+        expected: the result, where it is not made by running the reference code: a value, a list, or a table as a
+            mapping of columns to lists.
+        answers: closed answers by name, scored by DABench's rule.
+        tests: code that raises where the answer's code, which it follows, is wrong; then nothing need set `result`.
+        ordered: whether the order of rows counts, or the columns that say the order: rows that are equal in them may
+            stand in any order. Where left out, the words of the question decide (sorted, ordered by, descending, ...).
+    """
+
+    model_config = _FORMAT
+
+    question: _Text
+    code: _Text | None = None
+    expected: Any = None
+    answers: Annotated[dict[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
+    tests: _Text | None = None
+    ordered: Annotated[bool | tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
+
+    @model_validator(mode="after")
+    def _says_what_is_right(self) -> "TurnFile":
+        told = [name for name in ("expected", "answers", "tests") if name in self.model_fields_set]
+        if len(told) > 1:
+            raise ValueError(f"expected one of 'expected', 'answers' and 'tests', found {' and '.join(told)}")
+        if not told and self.code is None:
+            raise ValueError("expected 'code', whose result is the right one, or 'expected', 'answers' or 'tests'")
+        if self.tests is not None and self.code is None:
+            raise ValueError("'tests' need 'code' that passes them")
+        return self
+
+
+class CaseFile(BaseModel):
+    """One conversation over some tables.
+
+    Attributes:
+        tables: names of the suite's tables, all of them where left out.
+        features: facts that results are kept beside, e.g. `difficulty`.
+    """
+
+    model_config = _FORMAT
+
+    id: _Text
+    tables: Annotated[tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
+    turns: Annotated[tuple[TurnFile, ...], Field(min_length=1)]
+    cluster: _Text | None = None
+    tags: tuple[str, ...] = ()
+    features: dict[str, bool | int | float | str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the questions of a case are about.
+
+    Attributes:
+        sets_result: code has to set `result`; not so where tests decide.
+    """
+
+    tables: tuple[SuiteTable, ...]
+    sets_result: bool
+    options: Options
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Files of the tables by name, as the sandbox takes them."""
+        return {table.name: table.path for table in self.tables}
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Columns by table."""
+        return {table.name: table.column_names for table in self.tables}
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a right answer is.
+
+    Attributes:
+        code: reference code, None where the suite has none.
+        stored: the expected result as tagged plain data; None where running the reference code gives it.
+        answers: closed answers by name; empty for none.
+        tests: code that decides; None for none.
+        ordered: the order of rows counts.
+        order_keys: columns that say the order; empty where every row has its place.
+        calls: in the reference code, its complexity; 0 without.
+    """
+
+    code: str | None
+    stored: Json
+    answers: Mapping[str, str]
+    tests: str | None
+    ordered: bool
+    order_keys: tuple[str, ...]
+    calls: int
+    question: str
+    context: Context = field(repr=False, compare=False)
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> Case:
+    """A case from the suite's file format.
+
+    Raises:
+        pydantic.ValidationError: naming each field that is wrong.
+        CaseError: the suite has no such table, or reference code does not parse.
+    """
+    parsed = CaseFile.model_validate(raw)
+    names = tuple(shared.tables) if parsed.tables is None else parsed.tables
+    problems = [
+        (("tables",), f"unknown table '{name}'; the suite has {', '.join(shared.tables) or 'none'}")
+        for name in names
+        if name not in shared.tables
+    ]
+    if problems:
+        raise CaseError(problems)
+    tables = tuple(shared.tables[name] for name in names)
+    context = Context(tables, not any(turn.tests for turn in parsed.turns), shared.options)
+    golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
+    return Case(
+        id=parsed.id,
+        cluster=parsed.cluster or parsed.id,
+        tags=parsed.tags,
+        features=parsed.features | {"tables": ", ".join(names), "num_dialogue_turns": len(golds)},
+        context=context,
+        turns=tuple(
+            Turn(turn_id(suite, parsed.id, index), index, gold.question, gold) for index, gold in enumerate(golds)
+        ),
+        source_file=file,
+        source_line=line,
+        content=json_text(raw),
+    )
+
+
+def _gold(turn: TurnFile, index: int, context: Context) -> Gold:
+    calls = 0
+    if turn.code is not None:
+        try:
+            calls = sum(isinstance(node, ast.Call) for node in ast.walk(ast.parse(turn.code)))
+        except (SyntaxError, ValueError) as error:
+            raise CaseError([(("turns", index, "code"), f"is not Python: {error}")]) from None
+    stored = stored_result(turn.expected) if "expected" in turn.model_fields_set else None
+    keys = turn.ordered if isinstance(turn.ordered, tuple) else ()
+    ordered = read_question(turn.question, context.columns).ordered if turn.ordered is None else bool(turn.ordered)
+    return Gold(turn.code, stored, turn.answers, turn.tests, ordered, keys, calls, turn.question, context)
+
+
+def stored_result(expected: Json) -> Json:
+    """An expected result as suites write it, as tagged plain data (`sandbox/inside/encode.py`)."""
+
+    def column(name: str | None, values: list[Json]) -> Json:
+        return {"name": name, "dtype": "object", "values": values}
+
+    if isinstance(expected, dict) and expected and all(isinstance(values, list) for values in expected.values()):
+        rows = len(next(iter(expected.values())))
+        index = [column(None, list(range(rows)))]
+        columns = [column(name, values) for name, values in expected.items()]
+        return {"kind": "frame", "columns": columns, "index": index, "rows": rows}
+    if isinstance(expected, list):
+        index = [column(None, list(range(len(expected))))]
+        return {"kind": "series", "values": column(None, expected), "index": index}
+    return {"kind": "value", "value": expected}

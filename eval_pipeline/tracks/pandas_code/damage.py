@@ -1,0 +1,240 @@
+"""Responses that go wrong in a given way, made from the reference code (for the simulated provider).
+
+Every response is run and judged before it is given out, so that what was drawn is what the metrics will find.
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from eval_pipeline.sandbox import Failed
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.pandas_code.artefact import Code, fenced, parse_code
+from eval_pipeline.tracks.pandas_code.case_file import Gold
+from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
+from eval_pipeline.tracks.pandas_code.execute import runnable
+from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.structure import called, differences
+
+_Change = Callable[[ast.AST], ast.AST | None]
+"""What a node becomes in damaged code; None where it cannot go wrong so."""
+
+_PROSE = "I would filter the rows first and then add up what is left."
+_OTHER_AGGREGATE = {"sum": "mean", "mean": "sum", "median": "mean", "max": "min", "min": "max", "idxmax": "idxmin"}
+_OTHER_AGGREGATE |= {"count": "nunique", "size": "nunique", "idxmin": "idxmax", "first": "last", "last": "first"}
+_OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Gt: ast.Lt,
+    ast.Lt: ast.Gt,
+    ast.GtE: ast.Lt,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+_LIMITS = frozenset({"head", "tail", "nlargest", "nsmallest"})
+_SORTS = frozenset({"sort_values", "sort_index"})
+
+
+def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+
+    Raises:
+        ValueError: for a mode that is not in `FAILURE_MODES`.
+        NoSandboxError: nothing here can run code.
+    """
+    if mode not in FAILURE_MODES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
+    for text in _candidates(gold, mode, rng):
+        if mode_of(text, gold) == mode:
+            return text
+    return None
+
+
+def mode_of(text: str, gold: Gold) -> str | None:
+    """The failure mode that the metrics give a response."""
+    try:
+        artefact = parse_code(text)
+    except ArtefactError as error:
+        return failure_mode(False, not text.strip(), False, error.error_class, ())
+    error_class, right = _judged(artefact.code, gold)
+    differing = differences(artefact.code, gold.code) if gold.code is not None else frozenset[str]()
+    return failure_mode(right, False, True, error_class, differing)
+
+
+def _judged(code: str, gold: Gold) -> tuple[str | None, bool]:
+    """The class of the error that code runs into, and whether its result is the expected one."""
+    found = sandbox().run(runnable(code, gold.context), gold.context.paths)
+    if isinstance(found, Failed):
+        return str(found.error_class), False
+    verdict, _, _ = judged(gold, Code(code), {"result": found.result})
+    return None, verdict == MATCH
+
+
+def _candidates(gold: Gold, mode: str, rng: Random) -> Iterator[str]:
+    if mode == "no_answer":
+        yield ""
+    elif mode == "malformed_answer":
+        yield _PROSE
+    elif gold.code is None:
+        if mode == "other":
+            yield fenced("result = 'unknown'")
+    elif mode == "syntax_error":
+        yield fenced(_unclosed(gold.code))
+    elif mode == "wrong_dtype":
+        yield from (fenced(code) for code in _as_text(gold, rng))
+    elif mode == "other":
+        yield fenced(f"{gold.code.strip()}\nresult = [result, None]")
+    else:
+        for change in _CHANGES.get(mode, ()):
+            yield from (fenced(code) for code in _changed(gold.code, _for_gold(change, gold), rng))
+
+
+def _unclosed(code: str) -> str:
+    """The code without its last closing bracket."""
+    place = max(code.rfind(bracket) for bracket in ")]}")
+    return code[:place] + code[place + 1 :] if place >= 0 else f"{code.strip()} ("
+
+
+def _as_text(gold: Gold, rng: Random) -> Iterator[str]:
+    """The code with a column of numbers or dates turned into text first."""
+    assert gold.code is not None
+    columns = [
+        (table.name, column.name)
+        for table in gold.context.tables
+        for column in table.columns
+        if column.dtype.startswith(("int", "float", "Int", "Float", "datetime"))
+        and repr(column.name)[1:-1] in gold.code
+    ]
+    for table, column in rng.sample(columns, len(columns)):
+        yield f'{table}["{column}"] = {table}["{column}"].astype(str)\n{gold.code.strip()}'
+
+
+def _changed(code: str, change: _Change, rng: Random) -> Iterator[str]:
+    """The code with one node changed, each node that can be in turn, in a drawn order."""
+    count = sum(1 for _ in ast.walk(ast.parse(code)))
+    for place in rng.sample(range(count), count):
+        swap = _Swap(place, change)
+        tree = swap.visit(ast.parse(code))
+        if swap.done:
+            yield ast.unparse(ast.fix_missing_locations(tree))
+
+
+class _Swap(ast.NodeTransformer):
+    """Changes the node at one place, counted from the top."""
+
+    def __init__(self, place: int, change: _Change) -> None:
+        self._left, self._change = place, change
+        self.done = False
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        self._left -= 1
+        if self._left == -1:
+            changed = self._change(node)
+            if changed is not None:
+                self.done = True
+                return changed
+        return self.generic_visit(node)
+
+
+def _for_gold(change: _Change, gold: Gold) -> _Change:
+    """Changes of columns are told which names are columns."""
+    if change is not _misspelt:
+        return change
+    columns = {name for names in gold.context.columns.values() for name in names}
+    return lambda node: _misspelt(node) if isinstance(node, ast.Constant) and node.value in columns else None
+
+
+def _misspelt(node: ast.AST) -> ast.AST | None:
+    return ast.Constant(f"{node.value!s}s") if isinstance(node, ast.Constant) else None
+
+
+def _other_n(node: ast.AST) -> ast.AST | None:
+    """N becomes N + 1."""
+    match node:
+        case ast.Call(args=[ast.Constant(value=int(count)), *rest]) if called(node) in _LIMITS:
+            return ast.Call(node.func, [ast.Constant(count + 1), *rest], node.keywords)
+    return None
+
+
+def _unsorted(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SORTS:
+        return node.func.value
+    return None
+
+
+def _other_direction(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and called(node) in _SORTS:
+        kept = [word for word in node.keywords if word.arg != "ascending"]
+        if len(kept) == len(node.keywords):
+            kept.append(ast.keyword("ascending", ast.Constant(False)))
+        return ast.Call(node.func, node.args, kept)
+    return None
+
+
+def _fewer_conditions(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+        return node.left
+    return None
+
+
+def _without_filter(node: ast.AST) -> ast.AST | None:
+    """`df[condition]` becomes `df`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare | ast.BinOp | ast.Call):
+        return node.value
+    return None
+
+
+def _other_condition(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_COMPARISON:
+        return ast.Compare(node.left, [_OTHER_COMPARISON[type(node.ops[0])]()], node.comparators)
+    return None
+
+
+def _other_join(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and called(node) == "merge":
+        told = next((word.value for word in node.keywords if word.arg == "how"), None)
+        how = "inner" if isinstance(told, ast.Constant) and told.value != "inner" else "outer"
+        kept = [word for word in node.keywords if word.arg != "how"]
+        return ast.Call(node.func, node.args, [*kept, ast.keyword("how", ast.Constant(how))])
+    return None
+
+
+def _with_duplicates(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "drop_duplicates":
+        return node.func.value
+    return None
+
+
+def _fewer_keys(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and called(node) == "groupby" and node.args:
+        keys = node.args[0]
+        if isinstance(keys, ast.List) and len(keys.elts) > 1:
+            return ast.Call(node.func, [ast.List(keys.elts[:-1], ast.Load()), *node.args[1:]], node.keywords)
+    return None
+
+
+def _other_aggregate(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Attribute) and node.attr in _OTHER_AGGREGATE:
+        return ast.Attribute(node.value, _OTHER_AGGREGATE[node.attr], node.ctx)
+    if isinstance(node, ast.Constant) and node.value in _OTHER_AGGREGATE:
+        return ast.Constant(_OTHER_AGGREGATE[node.value])
+    return None
+
+
+def _other_method(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        wrong = ast.Attribute(node.func.value, f"{node.func.attr}_by", ast.Load())
+        return ast.Call(wrong, node.args, node.keywords)
+    return None
+
+
+_CHANGES: dict[str, Sequence[_Change]] = {
+    "unknown_column": (_misspelt,),
+    "execution_error": (_other_method,),
+    "wrong_n": (_other_n,),
+    "missing_sort": (_unsorted, _other_direction),
+    "wrong_filter": (_fewer_conditions, _without_filter, _other_condition),
+    "wrong_join": (_with_duplicates, _other_join),
+    "wrong_grouping": (_fewer_keys,),
+    "wrong_aggregate": (_other_aggregate,),
+}

@@ -1,0 +1,54 @@
+"""Running what a model wrote, in the sandbox."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from eval_pipeline.core.model import Case, Failed, Json, Outcome, Ran
+from eval_pipeline.sandbox import outcomes as sandboxed
+from eval_pipeline.tracks.base import Executor
+from eval_pipeline.tracks.pandas_code.artefact import Code
+from eval_pipeline.tracks.pandas_code.case_file import Context
+from eval_pipeline.tracks.pandas_code.results import kept, result_text
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+
+
+class PandasExecutor:
+    """Runs code in the sandbox of this process."""
+
+    async def execute(self, artefact: Code, case: Case) -> Outcome:
+        """What the code gives; a recorded answer is its own result."""
+        context: Context = case.context
+        if artefact.answer is not None:
+            return Ran({"result": {"kind": "value", "value": artefact.answer}})
+        found = await asyncio.to_thread(_run, runnable(artefact.code, context), context)
+        if isinstance(found, sandboxed.Failed):
+            return Failed(found.error_class, error_text(found), found.tier)
+        return Ran(kept(found.result), found.tier)
+
+
+@asynccontextmanager
+async def open_executor() -> AsyncIterator[Executor]:
+    """An executor; the sandbox behind it outlives it."""
+    yield PandasExecutor()
+
+
+def _run(code: str, context: Context) -> sandboxed.Outcome:
+    return sandbox().run(code, context.paths)
+
+
+def runnable(code: str, context: Context) -> str:
+    """The code as it is run: where tests decide it need not set `result`."""
+    return code if context.sets_result else f"{code}\nresult = None"
+
+
+def error_text(failed: sandboxed.Failed) -> str:
+    """What went wrong, as Python tells it, with the line of the code."""
+    kind = f"{failed.exception}: " if failed.exception else ""
+    place = f" (line {failed.line})" if failed.line is not None else ""
+    return f"{kind}{failed.message}{place}"
+
+
+def answer_text(told: Json) -> str:
+    """The outcome of an attempt that ran, as people read it: its result."""
+    return str(told["shown"]) if "shown" in told else result_text(told["result"])

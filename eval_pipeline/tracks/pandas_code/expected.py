@@ -1,0 +1,59 @@
+"""The result that a right answer gives: stored in the suite, or made by running the reference code once.
+
+What was made is kept in `$EVAL_HOME/expected` under a hash of all it follows from, so that neither another model
+version nor another process runs it again.
+"""
+
+import os
+import tempfile
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import json_hash, json_text, parse_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox import Failed
+from eval_pipeline.tracks.pandas_code.case_file import Gold
+from eval_pipeline.tracks.pandas_code.execute import runnable
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+
+VERSION = 1
+"""Bumped when the same code on the same tables comes to be told in another way."""
+
+
+def expected_result(gold: Gold) -> Json | Failed:
+    """The result as tagged plain data, or why the reference code gives none; closed answers and tests have none.
+
+    Raises:
+        NoSandboxError: nothing here can run the reference code.
+    """
+    if gold.answers or gold.tests is not None:
+        return None
+    if gold.stored is not None:
+        return gold.stored
+    assert gold.code is not None
+    return reference_result(gold)
+
+
+def reference_result(gold: Gold) -> Json | Failed:
+    """The result of the reference code, from the cache or by running it."""
+    tables = gold.context.tables
+    assert gold.code is not None
+    key = json_hash([VERSION, gold.code, {t.name: t.content_hash for t in tables}, version("pandas"), version("numpy")])
+    folder = find_home().expected
+    return _result(folder / f"{key}.json", runnable(gold.code, gold.context), tuple(gold.context.paths.items()))
+
+
+@lru_cache(maxsize=4096)
+def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | Failed:
+    if kept.exists():
+        return parse_json(kept.read_text())
+    found = sandbox().run(code, dict(tables))
+    if isinstance(found, Failed):
+        return found
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=kept.parent, prefix=".made-", delete=False) as aside:
+        aside.write(json_text(found.result))
+    os.replace(aside.name, kept)
+    return found.result

@@ -1,0 +1,76 @@
+"""The gold of a turn: whether it holds, as a response, as text."""
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox import Failed
+from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
+from eval_pipeline.tracks.pandas_code.case_file import Gold
+from eval_pipeline.tracks.pandas_code.closed_answers import answers_text
+from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
+from eval_pipeline.tracks.pandas_code.execute import error_text
+from eval_pipeline.tracks.pandas_code.expected import expected_result, reference_result
+from eval_pipeline.tracks.pandas_code.results import result_text
+
+_TESTED = "(code that passes the tests)"
+
+
+def gold_problem(gold: Gold) -> str | None:
+    """Why the reference code does not hold: it does not run, or its result is not what the suite says is right.
+
+    Raises:
+        NoSandboxError: nothing here can run it.
+    """
+    if gold.code is None:
+        return None
+    result = reference_result(gold)
+    if isinstance(result, Failed):
+        return f"the reference code does not run: {_first_line(error_text(result))}"
+    verdict, _, details = judged(gold, Code(gold.code), {"result": result})
+    if verdict == MATCH:
+        return None
+    return f"the reference code's result is not the right one: {_first_line(str(details['message']))}"
+
+
+def _first_line(message: str) -> str:
+    return message.partition("\n")[0]
+
+
+def gold_text(gold: Gold) -> str:
+    """What is expected, as people read it: a result, or closed answers."""
+    if gold.answers:
+        return answers_text(gold.answers)
+    if gold.tests is not None:
+        return _TESTED
+    expected = expected_result(gold)
+    return f"({error_text(expected)})" if isinstance(expected, Failed) else result_text(expected)
+
+
+def gold_json(gold: Gold) -> Json:
+    """The gold as plain data."""
+    return {
+        "code": gold.code,
+        "expected": gold.stored,
+        "answers": dict(gold.answers),
+        "tests": gold.tests,
+        "ordered": list(gold.order_keys) or gold.ordered,
+        "tables": {table.name: table.content_hash for table in gold.context.tables},
+    }
+
+
+def gold_response(gold: Gold) -> str:
+    """A right answer: the reference code; else code that writes down what the suite has stored."""
+    if gold.code is not None:
+        return fenced(gold.code)
+    if gold.answers:
+        return fenced(f"result = {answers_text(gold.answers)!r}")
+    return fenced(f"result = {_written(gold.stored)}")
+
+
+def _written(stored: Json) -> str:
+    """A stored result as Python."""
+    match stored["kind"]:
+        case "frame":
+            columns = {column["name"]: column["values"] for column in stored["columns"]}
+            return f"pd.DataFrame({columns!r})"
+        case "series":
+            return f"pd.Series({stored['values']['values']!r})"
+    return repr(stored["value"])

@@ -1,0 +1,98 @@
+"""Reads DABench (InfiAgent/InfiAgent): questions as JSON lines, labels in a file of their own, tables as CSV.
+
+An answer is a text with `@name[value]` for each name of the label; how it is scored stands in `closed_answers`. There
+is no reference code, so performance is not measured. A label that gives a name twice keeps the last, as the data set's
+own scoring does.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.pandas_code.source import FOLDER, SUFFIXES
+
+_LABELS = ".jsonl"
+
+
+class _Question(BaseModel):
+    model_config = FOREIGN
+    id: int
+    question: str = Field(min_length=1)
+    constraints: str = ""
+    format: str = Field(min_length=1)
+    file_name: str = Field(min_length=1)
+    level: str = ""
+    concepts: tuple[str, ...] = ()
+
+
+class _Label(BaseModel):
+    model_config = FOREIGN
+    id: int
+    common_answers: tuple[tuple[str, str], ...] = Field(min_length=1)
+
+
+def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
+    """Cases in the suite's file format, in the order of the file; their tables are put into the suite's folder.
+
+    Raises:
+        InputError: naming line and field of what is wrong, and questions without a label or table.
+    """
+    questions = checked(_Question, source, json_objects(source), limit)
+    files = [path for path in chain.from_iterable(map(_files_below, given)) if path.resolve() != source.resolve()]
+    labels = _labels(files)
+    tables = {path.name: path for path in files if path.suffix in SUFFIXES}
+    problems = [
+        Problem(str(source), None, f"{found.id}.{field}", message)
+        for found in questions
+        for field, message in _lacking(found, labels, tables)
+    ]
+    if problems:
+        raise InputError(problems)
+    (folder / FOLDER).mkdir()
+    for name in dict.fromkeys(found.file_name for found in questions):
+        shutil.copyfile(tables[name], folder / FOLDER / f"{table_name(name)}{tables[name].suffix}")
+    for found in questions:
+        yield _case(found, labels[found.id])
+
+
+def table_name(file_name: str) -> str:
+    """The name of the DataFrame for a file: its name with `_` for what no name in Python holds."""
+    name = re.sub(r"\W+", "_", Path(file_name).stem)
+    return name if name.isidentifier() else f"table_{name}"
+
+
+def _case(found: _Question, label: _Label) -> dict[str, Json]:
+    form = f"Set `result` to a text in this form:\n{found.format.strip()}"
+    question = "\n\n".join(part for part in (found.question.strip(), found.constraints.strip(), form) if part)
+    answers: dict[str, Json] = dict(label.common_answers)
+    raw: dict[str, Json] = {"id": f"dabench_{found.id:03}", "tables": table_name(found.file_name)}
+    raw["turns"] = [{"question": question, "answers": answers}]
+    raw["tags"] = [concept.lower().replace(" ", "_") for concept in found.concepts]
+    return raw | ({"features": {"difficulty": found.level}} if found.level else {})
+
+
+def _lacking(found: _Question, labels: dict[int, _Label], tables: dict[str, Path]) -> Iterator[tuple[str, str]]:
+    if found.id not in labels:
+        yield "id", "has no label; give the file of labels with --files"
+    if found.file_name not in tables:
+        yield "file_name", f"there is no table {found.file_name}; give the folder of the tables with --files"
+
+
+def _labels(files: Sequence[Path]) -> dict[int, _Label]:
+    found = (checked(_Label, path, json_objects(path), None) for path in files if path.suffix == _LABELS)
+    return {label.id: label for label in chain.from_iterable(found)}
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    """The file itself, or all files of a folder."""
+    if path.is_file():
+        yield path
+    else:
+        yield from sorted(below for below in path.rglob("*") if below.is_file())

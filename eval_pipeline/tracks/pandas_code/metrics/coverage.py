@@ -1,0 +1,148 @@
+"""Requirement coverage: filters, groups, orders and joins that the question asks for and the code has."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet, read_snippet
+from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
+from eval_pipeline.tracks.pandas_code.question import Direction, End, Question, Selection, read_question
+
+WEIGHTS = {
+    "filter_conditions_coverage": 0.3,
+    "groupby_columns_coverage": 0.3,
+    "sorting_coverage": 0.2,
+    "join_conditions_coverage": 0.2,
+}
+DIRECTIONS: Mapping[End, Direction] = {"top": "descending", "bottom": "ascending"}
+"""The order at whose beginning an end stands."""
+_JOINED_WITHOUT_KEYS = 0.5
+_NO_CODE = "There is no code that parses"
+
+
+@value
+class Part:
+    """How far one kind of requirement is met.
+
+    Attributes:
+        share: 0..1; 1 where the question asks for none.
+        missing: a sentence on what is not; empty where nothing is missing.
+    """
+
+    share: float
+    missing: str = ""
+
+
+_MET = Part(1.0)
+
+
+def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence[str]]) -> MetricResult:
+    """Coverage of a question's requirements by code, from their texts.
+
+    Args:
+        question: the question.
+        code: what answers it.
+        tables: the columns of each table.
+    """
+    return coverage_score(read_question(question, tables), read_snippet(code))
+
+
+def coverage_score(asked: Question, written: Snippet | None) -> MetricResult:
+    """0.3 · filters + 0.3 · groups + 0.2 · sorting + 0.2 · joins, each 1 where the question asks for none.
+
+    Args:
+        asked: what the question asks for.
+        written: what the code does; None where there is none or it does not parse: 0.
+    """
+    if written is None:
+        missing: list[str] = [_NO_CODE]
+        return MetricResult(0.0, details={**dict.fromkeys(WEIGHTS, 0.0), "missing_requirements": missing})
+    parts = {
+        "filter_conditions_coverage": filters(asked, written),
+        "groupby_columns_coverage": groups(asked, written),
+        "sorting_coverage": sorting(asked, written),
+        "join_conditions_coverage": joins(asked, written),
+    }
+    score = sum(WEIGHTS[name] * part.share for name, part in parts.items())
+    shares = {name: part.share for name, part in parts.items()}
+    sentences = [part.missing for part in parts.values() if part.missing]
+    return MetricResult(score, details={**shares, "missing_requirements": sentences})
+
+
+def filters(asked: Question, written: Snippet) -> Part:
+    """Conditions in the code / conditions in the question, at most 1.
+
+    A `between` counts for two where the question states its two ends one by one.
+    """
+    if not asked.conditions:
+        return _MET
+    found = written.filters.conditions + max(0, written.filters.ranges - asked.ranges)
+    if found >= asked.conditions:
+        return _MET
+    return Part(found / asked.conditions, f"Filter condition missing: {asked.conditions - found} of {asked.conditions}")
+
+
+def groups(asked: Question, written: Snippet) -> Part:
+    """Share of the columns of the groups by which the code groups; without columns, whether it groups at all."""
+    if not asked.grouped:
+        return _MET
+    if not written.gives("group"):
+        return Part(0.0, "Group by operation missing")
+    missing = [column for column in asked.groupings if column not in written.groupings]
+    if not missing:
+        return _MET
+    return Part(1 - len(missing) / len(asked.groupings), f"Group by columns missing: {', '.join(missing)}")
+
+
+def sorting(asked: Question, written: Snippet) -> Part:
+    """Share of the orders asked for that the code has; any will do where no direction is said."""
+    wanted = [*asked.directions, *asked.ends]
+    found = written.sorting
+    if not wanted:
+        return _MET if not asked.ordered or found.directions else Part(0.0, "Sorting missing")
+    missing = [direction for direction in asked.directions if direction not in found.directions]
+    missing += [DIRECTIONS[end] for end in asked.ends if not _gives_end(end, asked, written)]
+    if not missing:
+        return _MET
+    share = 1 - len(missing) / len(wanted)
+    if not found.directions:
+        return Part(share, "Sorting missing")
+    return Part(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
+
+
+def _gives_end(end: End, asked: Question, written: Snippet) -> bool:
+    """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
+    if DIRECTIONS[end] in written.sorting.directions:
+        return True
+    numbers = {selection.n for selection in asked.selections if selection.end == end}
+    if numbers <= {1}:
+        return takes(written, Selection(end, 1)) or written.gives("max" if end == "top" else "min")
+    # From the end of the opposite order, or by rank.
+    return any(cut.end == end and cut.n is not None for cut in written.sorting.cuts) and bool(
+        written.sorting.directions or "rank" in written.operations
+    )
+
+
+def joins(asked: Question, written: Snippet) -> Part:
+    """1 for a join by the keys that the question names, or any that are named; 0.5 for a join without them."""
+    if not asked.joined:
+        return _MET
+    if not written.joined:
+        return Part(0.0, "Join/merge operation missing")
+    missing = [column for column in asked.join_keys if column not in written.join_columns]
+    if not asked.join_keys and not written.join_columns:
+        missing = list(asked.shared_columns)
+        return Part(_JOINED_WITHOUT_KEYS, f"Join key columns missing{': ' if missing else ''}{', '.join(missing)}")
+    if not missing:
+        return _MET
+    return Part(_JOINED_WITHOUT_KEYS, f"Join key columns missing: {', '.join(missing)}")
+
+
+METRIC = Metric(
+    "coverage_score",
+    coverage_score,
+    "score",
+    "0.3 filters + 0.3 groups + 0.2 sorting + 0.2 joins that are asked for and there, 0..1; 0 where the code does not "
+    "parse.",
+)

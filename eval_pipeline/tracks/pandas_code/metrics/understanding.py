@@ -1,0 +1,92 @@
+"""Prompt understanding: whether the code takes up what the question names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from eval_pipeline.core.model import Json, MetricResult
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet, read_snippet
+from eval_pipeline.tracks.pandas_code.question import Question, Selection, read_question
+
+WEIGHTS = {
+    "column_extraction_score": 0.4,
+    "nl_parsing_score": 0.3,
+    "statistical_understanding_score": 0.3,
+}
+"""The most that each part gives."""
+
+
+def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence[str]]) -> MetricResult:
+    """Understanding of a question by code, from their texts.
+
+    Args:
+        question: the question.
+        code: what answers it.
+        tables: the columns of each table.
+    """
+    return understanding_score(read_question(question, tables), read_snippet(code))
+
+
+def understanding_score(asked: Question, written: Snippet | None) -> MetricResult:
+    """0.4 · share of the named columns that are touched + 0.3 · phrases honoured + 0.3 · statistics honoured.
+
+    A part for which the question has no trigger gives full marks and stands in `not_applicable` of the details.
+
+    Args:
+        asked: what the question asks for.
+        written: what the code does; None where there is none or it does not parse: 0.
+    """
+    if written is None:
+        parts: dict[str, float | None] = dict.fromkeys(WEIGHTS, 0.0)
+        return _result(parts, asked, None, "there is no code that parses")
+    parts = {
+        "column_extraction_score": _share(column in written.columns for column in asked.columns),
+        "nl_parsing_score": _share(phrases_honoured(asked, written)),
+        "statistical_understanding_score": _share(written.gives(statistic) for statistic in asked.statistics),
+    }
+    return _result(parts, asked, written, None)
+
+
+def phrases_honoured(asked: Question, written: Snippet) -> Iterator[bool]:
+    """Whether the code heeds each phrase of the question: every "top N" and "bottom N", and filtering as one."""
+    for selection in asked.selections:
+        yield takes(written, selection)
+    if asked.conditions:
+        yield bool(written.filters.conditions) or written.filters.located
+
+
+def takes(written: Snippet, selection: Selection) -> bool:
+    """Whether code takes these rows: from the right end, and not another number of them."""
+    return any(
+        cut.end == selection.end and (cut.n is None or selection.n is None or cut.n == selection.n)
+        for cut in written.sorting.cuts
+    )
+
+
+def _share(honoured: Iterator[bool]) -> float | None:
+    """Share of what is asked for that is honoured; None where nothing is."""
+    found = list(honoured)
+    return sum(found) / len(found) if found else None
+
+
+def _result(
+    shares: Mapping[str, float | None], asked: Question, written: Snippet | None, reason: str | None
+) -> MetricResult:
+    scores = {name: WEIGHTS[name] * (1.0 if share is None else share) for name, share in shares.items()}
+    columns = () if written is None else (column for column in asked.all_columns if column in written.columns)
+    details: dict[str, Json] = {
+        **scores,
+        "extracted_columns": list(columns),
+        "mentioned_columns": list(asked.columns),
+        "statistical_operations": [] if written is None else list(written.statistical_operations),
+        "not_applicable": [name for name, share in shares.items() if share is None],
+    }
+    return MetricResult(sum(scores.values()), reason=reason, details=details)
+
+
+METRIC = Metric(
+    "understanding_score",
+    understanding_score,
+    "score",
+    "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "
+    "does not parse.",
+)

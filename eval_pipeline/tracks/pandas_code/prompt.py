@@ -1,0 +1,61 @@
+"""Prompts: system, the tables as a message of their own, earlier questions with their results, the question."""
+
+from collections.abc import Iterator, Sequence
+
+from eval_pipeline.core.model import Case, Message, Prompt, Turn
+from eval_pipeline.tracks.pandas_code.case_file import Context
+from eval_pipeline.tracks.pandas_code.source import SuiteTable
+
+VERSIONS = ("code-1",)
+
+_TASK = """\
+You answer questions about tables by writing Python with pandas. The tables are there as DataFrames under their names; \
+where there is only one, it is also called df. pandas is imported as pd, numpy as np. Nothing else can be read: no \
+files, no network.
+
+Set the variable `result` to the answer: a value, a Series or a DataFrame, with just what the question asks for. \
+Groups belong in columns, or in the index of a Series. Keep the names of the tables' columns.
+
+Answer with one block of Python code and nothing else:
+```python
+result = df["amount"].sum()
+```"""
+_TESTED = """\
+You complete Python programs that use pandas and numpy. Answer with one block of Python code and nothing else: the \
+whole program, with the part that was given. It is checked by tests that follow it."""
+
+_NO_TABLES = "There are no tables."
+
+
+def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    """The prompt of a turn. System and tables are the same for every turn of the case.
+
+    Raises:
+        KeyError: for a version that is not in `VERSIONS`.
+    """
+    context: Context = case.context
+    system = {"code-1": _TASK if context.sets_result else _TESTED}[version]
+    messages = [Message("system", system)]
+    if context.sets_result:
+        messages.append(Message("user", tables_text(context.tables)))
+    asked = "".join(
+        f"Earlier question: {before.question}\nIts result:\n{answer}\n\n"
+        for before, answer in zip(case.turns[: turn.index], history, strict=True)
+    )
+    shared = len(messages)
+    return Prompt((*messages, Message("user", asked + turn.question)), shared=shared)
+
+
+def tables_text(tables: Sequence[SuiteTable]) -> str:
+    """The tables as models read them: a line a column with its dtype, examples, and how much is missing."""
+    return "\n\n".join("\n".join(_table_lines(table)) for table in tables) or _NO_TABLES
+
+
+def _table_lines(table: SuiteTable) -> Iterator[str]:
+    yield f"{table.name}: {table.rows:,} rows"
+    for column in table.columns:
+        told = f"- {column.name} ({column.dtype})"
+        if column.examples:
+            told += f": e.g. {', '.join(column.examples)}"
+        missing = column.missing / table.rows if table.rows else 0.0
+        yield told + (f"; {missing:.0%} missing" if missing >= 0.01 else "; some missing" if missing else "")

@@ -1,0 +1,25 @@
+"""Answers recorded elsewhere: rows of predictions."""
+
+from collections.abc import Mapping
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.pandas_code.artefact import fenced
+
+
+def recorded_response(row: Mapping[str, Json]) -> str:
+    """The response text in a row of recorded predictions.
+
+    `response` is the raw answer: text with code, `{"code": ...}`, or a closed answer `@name[value]`; or `answer` is a
+    text of one of these kinds.
+
+    Raises:
+        ValueError: one sentence.
+    """
+    told = row.get("response")
+    if told is None:
+        told = row.get("answer")
+    if isinstance(told, dict) and isinstance(told.get("code"), str):
+        return fenced(told["code"])
+    if isinstance(told, str):
+        return told
+    raise ValueError(f"a prediction of track pandas is a text or an object with 'code', found {type(told).__name__}")

@@ -1,0 +1,158 @@
+"""Results of snippets as columns of comparable cells: values, lists, dicts, arrays, Series and frames alike."""
+
+import math
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from eval_pipeline.core.values import value
+
+Kind = Literal["value", "list", "dict", "array", "series", "frame"]
+
+_TIME = re.compile(r"(?P<seconds>[^.+]*T[^.+-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
+_SIGNIFICANT_DIGITS = 9
+
+
+@value
+class Column:
+    """A column, or a level of an index.
+
+    Attributes:
+        name: a comparable cell; None where it has no name.
+        cells: None for everything missing, numbers, texts, and tuples for what else there is.
+        labels: it can only be read with its rows: a named level of an index, one with labels other than positions, the
+            keys of a dict.
+    """
+
+    name: Hashable
+    cells: tuple[Hashable, ...]
+    labels: bool = False
+
+
+@value
+class ResultTable:
+    """A result as columns.
+
+    Attributes:
+        index: levels of the index, the keys of a dict.
+        columns: the values.
+        unordered: it is a set.
+    """
+
+    kind: Kind
+    index: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    unordered: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; a single value is one."""
+        return len(self.columns[0].cells) if self.columns else len(self.index[0].cells) if self.index else 0
+
+
+def read_result(result: Any) -> ResultTable:
+    """The table in tagged JSON as the sandbox gives it (`sandbox/inside/encode.py`).
+
+    Raises:
+        ValueError: it is no such JSON.
+    """
+    match result:
+        case {"kind": "frame", "columns": list() as columns, "index": list() as index}:
+            return ResultTable("frame", _index(index), tuple(map(_column, columns)))
+        case {"kind": "series", "values": dict() as values, "index": list() as index}:
+            return ResultTable("series", _index(index), (_column(values),))
+        case {"kind": "array", "values": dict() as values, "shape": list() as shape}:
+            return ResultTable("array", (), tuple(_array_columns(_column(values), shape)))
+        case {"kind": "value", "value": value_json}:
+            return _from_value(value_json)
+    raise ValueError("expected a result of the sandbox: an object with `kind`")
+
+
+def _from_value(told: Any) -> ResultTable:
+    match told:
+        case {"t": "dict", "v": list() as pairs}:
+            keys = Column(None, tuple(cell(key) for key, _ in pairs), labels=True)
+            return ResultTable("dict", (keys,), (Column(None, tuple(cell(item) for _, item in pairs)),))
+        case {"t": "list" | "tuple" | "set" | "frozenset" as kind, "v": list() as items}:
+            column = Column(None, tuple(map(cell, items)))
+            return ResultTable("list", (), (column,), unordered=kind in ("set", "frozenset"))
+        case {"t": "table", "v": table}:
+            return read_result(table)
+    return ResultTable("value", (), (Column(None, (cell(told),)),))
+
+
+def _column(told: Any) -> Column:
+    return Column(cell(told["name"]), tuple(map(cell, told["values"])))
+
+
+def _index(levels: Sequence[Any]) -> tuple[Column, ...]:
+    """Levels of an index; whole numbers without a name are taken for positions of rows."""
+    return tuple(
+        Column(
+            column.name,
+            column.cells,
+            labels=len(levels) > 1 or column.name is not None or not all(type(item) is int for item in column.cells),
+        )
+        for column in map(_column, levels)
+    )
+
+
+def _array_columns(flat: Column, shape: Sequence[int]) -> Iterator[Column]:
+    """Columns of an array that was told in row-major order; one of more than two dimensions as a single column."""
+    width = shape[1] if len(shape) == 2 else 1
+    for place in range(width):
+        yield Column(None if width == 1 else place, flat.cells[place::width])
+
+
+def cell(told: Any) -> Hashable:
+    """A told cell in a form in which what pandas' own comparison calls equal is equal, but for close floats."""
+    match told:
+        case {"t": str() as kind, "v": content}:
+            return _tagged(kind, content)
+        case dict():
+            return tuple((key, _nested(item)) for key, item in told.items())
+        case list():
+            return tuple(map(_nested, told))
+    plain: Hashable = told
+    return plain
+
+
+def _tagged(kind: str, content: Any) -> Hashable:
+    match kind, content:
+        case "float", str():
+            return float(content)
+        case "decimal", str():
+            number = Decimal(content)
+            if number.is_nan():
+                return None
+            return int(number) if number.is_finite() and number == number.to_integral_value() else float(number)
+        case "datetime", str():
+            return ("datetime", _instant(content))
+        case (("list" | "tuple" | "set" | "frozenset"), list()):
+            return ("list", *map(_nested, content))
+    return (kind, _nested(content))
+
+
+def _nested(told: Any) -> Hashable:
+    """A cell within a cell: close floats there are only those that agree in their first nine digits."""
+    found = cell(told)
+    if isinstance(found, float) and math.isfinite(found):
+        return float(f"{found:.{_SIGNIFICANT_DIGITS}g}")
+    return found
+
+
+def _instant(text: str) -> str:
+    """An ISO time in UTC with nine decimals; one without a zone counts as UTC, as in pandas' own comparison."""
+    parts = _TIME.fullmatch(text)
+    if parts is None:
+        return text
+    seconds = parts["seconds"]
+    if parts["offset"]:
+        moment = datetime.fromisoformat(seconds + parts["offset"])
+        try:
+            seconds = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+        except OverflowError:  # within a day of year 1 or 9999
+            return text
+    return f"{seconds}.{(parts['fraction'] or '').ljust(9, '0')}"

@@ -1,0 +1,79 @@
+"""Results of snippets, which are tagged plain data: as people read them, and cut for the record."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Json
+
+KEPT_BYTES = 100_000
+"""A result up to this size as JSON is kept whole in the record."""
+SHOWN_ROWS = 20
+_SHOWN_CELL = 60
+_DIGITS = 10
+
+Result = Mapping[str, Any]
+
+
+def kept(result: Result) -> Json:
+    """What the record keeps of a result: all of it, or its first rows where it is large."""
+    if len(json_text(result)) <= KEPT_BYTES:
+        return {"result": dict(result)}
+    return {"shown": result_text(result), "cut": True}
+
+
+def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:
+    """A result as people read it: a value, or a table with columns parted by ` | `, of many rows the first ones."""
+    match result["kind"]:
+        case "frame":
+            index = _named(result["index"])
+            columns = [*index, *result["columns"]]
+            return _table(columns, result["rows"], rows)
+        case "series":
+            columns = [*_named(result["index"]), result["values"]]
+            return _table(columns, len(result["values"]["values"]), rows)
+        case "array":
+            return _table([result["values"]], len(result["values"]["values"]), rows)
+    return _cell(result["value"])
+
+
+def _named(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The levels of an index that say something: not the plain count of rows."""
+    if len(index) == 1 and index[0]["name"] is None and index[0]["values"] == list(range(len(index[0]["values"]))):
+        return []
+    return list(index)
+
+
+def _table(columns: Sequence[Mapping[str, Any]], count: int, most: int) -> str:
+    names = [_cell(column["name"]) if column["name"] is not None else "" for column in columns]
+    lines = [" | ".join(names)] if any(names) else []
+    lines += [" | ".join(_cell(column["values"][place]) for column in columns) for place in range(min(count, most))]
+    if count > most:
+        lines.append(f"… {count:,} rows")
+    return "\n".join(lines) if count else "\n".join([*lines, "(no rows)"])
+
+
+def _cell(value: Json) -> str:
+    if value is None:
+        return "missing"
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    if isinstance(value, dict):
+        return _tagged(value)
+    text = str(value)
+    return text if len(text) <= _SHOWN_CELL else text[: _SHOWN_CELL - 1] + "…"
+
+
+def _tagged(value: Mapping[str, Any]) -> str:
+    """What JSON lacks."""
+    held = value["v"]
+    match value["t"]:
+        case "dict":
+            return "{" + ", ".join(f"{_cell(key)}: {_cell(item)}" for key, item in held[:SHOWN_ROWS]) + "}"
+        case "table":
+            return result_text(held)
+        case "datetime":
+            return str(held).removesuffix("T00:00:00")
+    if isinstance(held, list):
+        return "[" + ", ".join(map(_cell, held[:SHOWN_ROWS])) + (", …]" if len(held) > SHOWN_ROWS else "]")
+    return str(held)

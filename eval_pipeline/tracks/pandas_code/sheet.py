@@ -1,0 +1,64 @@
+"""The sheet `Code`: the six scores of every turn, beside the code and what is missing in it."""
+
+import json
+from collections.abc import Iterator
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.store import tables
+
+SHEET = "Code"
+SCORES = (
+    "overall_score",
+    "correctness_score",
+    "quality_score",
+    "performance_score",
+    "understanding_score",
+    "coverage_score",
+    "recovery_score",
+)
+_SCORE = "0.000"
+_FROZEN = 2
+
+FIELDS = (
+    Field("conversation_id", 24, link=lambda row: trace_file(row["conversation_id"])),
+    Field("turn_idx", 9, "0"),
+    Field("sample", 9, "0"),
+    Field("correct", 10, verdict="good"),
+    *(Field(name, 12, _SCORE, rate=True) for name in SCORES),
+    Field("failure_mode", 18),
+    Field("missing requirements", 40, wrap=True),
+    Field("findings", 40, wrap=True),
+    Field("generated ms", 14, "0.0"),
+    Field("reference ms", 14, "0.0"),
+    Field("question", 50, wrap=True),
+    Field("code", 70, wrap=True),
+    Field("reference_code", 70, wrap=True),
+)
+
+
+def write_code(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    write_long_sheet(book, SHEET, FIELDS, _rows(evaluation), _FROZEN)
+
+
+def _rows(evaluation: Evaluation) -> Iterator[Row]:
+    details: dict[tuple[str, int], Row] = {}
+    wanted = ("coverage_score", "quality_score", "performance_score")
+    for row in evaluation.rows(tables.METRICS):
+        if row["metric"] in wanted and row["details"]:
+            details.setdefault((row["turn_id"], row["sample"]), {})[row["metric"]] = json.loads(row["details"])
+    for row in evaluation.rows(evaluation.profile.turns_table):
+        told = details.get((row["turn_id"], row["sample"]), {})
+        cost = told.get("performance_score", {})
+        found = told.get("quality_score", {}).get("findings", [])
+        yield row | {
+            "conversation_id": row["case_id"],
+            "turn_idx": row["turn_index"],
+            "missing requirements": "\n".join(told.get("coverage_score", {}).get("missing_requirements", [])),
+            "findings": "\n".join(f"line {one['line']}: {one['rule']} {one['message']}" for one in found),
+            "generated ms": cost.get("generated_ms"),
+            "reference ms": cost.get("reference_ms"),
+        }

@@ -1,0 +1,194 @@
+"""The tables of a suite: files in its folder, described as the sandbox's pandas reads them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.ids import file_hash
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox import Failed
+from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = "tables"
+SUFFIXES = (".parquet", ".csv")
+
+TABLES = Table(
+    "pandas_tables",
+    "One row a table that the cases of a suite ask about.",
+    (
+        Column("table_name", "VARCHAR", "Name of the table within the suite, and of the DataFrame; never NULL."),
+        Column("file", "VARCHAR", "Its file below the suite's folder; never NULL."),
+        Column("content_hash", "VARCHAR", "SHA-256 of the file, 32 hexadecimal digits; never NULL."),
+        Column("rows", "BIGINT", "Its rows; never NULL."),
+        Column("columns", "JSON", "Its columns in order: name, dtype, missing and distinct values, examples."),
+    ),
+    key="suite",
+)
+
+_DESCRIBE = """
+import json
+
+def described(name):
+    column = df[name]
+    known = column.dropna()
+    examples = known.astype(str).drop_duplicates().head(3).tolist()
+    return {
+        "name": str(name), "dtype": str(column.dtype), "missing": int(column.isna().sum()),
+        "distinct": int(known.astype(str).nunique()), "examples": [text[:40] for text in examples],
+    }
+
+result = json.dumps({"rows": len(df), "columns": [described(name) for name in df.columns]})
+"""
+
+
+class Options(BaseModel):
+    """`options` of a suite of this track.
+
+    Attributes:
+        timed_runs: runs of generated and of reference code each, of which the least CPU time counts.
+        ceiling_threshold: see `complexity_ceiling`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    timed_runs: int = Field(default=5, ge=1, le=100)
+    ceiling_threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table.
+
+    Attributes:
+        dtype: as pandas prints it.
+        missing, distinct: counts of values.
+        examples: up to three distinct values as text.
+    """
+
+    name: str
+    dtype: str
+    missing: int
+    distinct: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTable:
+    """A table of a suite.
+
+    Attributes:
+        file: below the suite's folder.
+        content_hash: of the file.
+    """
+
+    name: str
+    file: str
+    content_hash: str
+    rows: int
+    columns: tuple[TableColumn, ...]
+    folder: Path = field(repr=False, compare=False)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / self.file
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns in order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the cases of a suite share: its tables by name, and its options."""
+
+    tables: Mapping[str, SuiteTable]
+    options: Options
+
+
+_columns = TypeAdapter(tuple[TableColumn, ...])
+
+
+def read_options(options: Mapping[str, Json], place: str) -> Options:
+    """The options of a suite. Raises InputError."""
+    try:
+        return Options.model_validate(dict(options))
+    except ValidationError as error:
+        raise InputError(
+            Problem(place, None, ".".join(["options", *map(str, found["loc"])]), found["msg"])
+            for found in error.errors(include_url=False)
+        ) from None
+
+
+def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
+    """The Parquet and CSV files below `tables/` of a suite's folder; a suite may have none.
+
+    Raises:
+        InputError: with every file that pandas cannot read, or whose name is no name in Python.
+        NoSandboxError: nothing here can run the code that describes them.
+    """
+    told = read_options(options, f"{folder.name}/suite.yaml")
+    place = folder / FOLDER
+    files = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES) if place.is_dir() else []
+    problems = [
+        Problem(str(path), None, "", f"'{path.stem}' is the name of its DataFrame, so it must be a name in Python")
+        for path in files
+        if not path.stem.isidentifier()
+    ]
+    if problems:
+        raise InputError(problems)
+    found: dict[str, SuiteTable] = {}
+    for path in files:
+        outcome = sandbox().run(_DESCRIBE, {path.stem: path})
+        if isinstance(outcome, Failed):
+            problems.append(Problem(str(path), None, "", f"pandas does not read it: {outcome.message}"))
+        elif path.stem in found:
+            problems.append(Problem(str(path), None, "", f"there is another file for the table '{path.stem}'"))
+        else:
+            described = json.loads(outcome.result["value"])
+            columns = _columns.validate_python(described["columns"])
+            name = path.relative_to(folder).as_posix()
+            found[path.stem] = SuiteTable(path.stem, name, file_hash(path), described["rows"], columns, folder)
+    if problems:
+        raise InputError(problems)
+    return Shared(found, told)
+
+
+def table_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
+    """The tables as columns of the table of tables."""
+    found = list(shared.tables.values())
+    return {
+        TABLES.name: {
+            "table_name": [one.name for one in found],
+            "file": [one.file for one in found],
+            "content_hash": [one.content_hash for one in found],
+            "rows": [one.rows for one in found],
+            "columns": [_columns.dump_json(one.columns).decode() for one in found],
+        }
+    }
+
+
+def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+    """What `read_tables` gave, from the table that `table_rows` filled."""
+    found = {
+        row["table_name"]: SuiteTable(
+            row["table_name"],
+            row["file"],
+            row["content_hash"],
+            row["rows"],
+            _columns.validate_json(row["columns"]),
+            folder,
+        )
+        for row in tables[TABLES.name].to_pylist()
+    }
+    return Shared(found, read_options(options, f"{folder.name}/suite.yaml"))

@@ -1,0 +1,216 @@
+"""The track: how the stages deal with code generation over DataFrames."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Prompt, Ran, Turn
+from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
+from eval_pipeline.tracks.pandas_code import case_file, damage, source
+from eval_pipeline.tracks.pandas_code import evidence as evidence_of
+from eval_pipeline.tracks.pandas_code import gold as gold_of
+from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
+from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
+from eval_pipeline.tracks.pandas_code.execute import answer_text, open_executor
+from eval_pipeline.tracks.pandas_code.metrics import METRICS
+from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
+from eval_pipeline.tracks.pandas_code.question import read_question
+from eval_pipeline.tracks.pandas_code.recorded import recorded_response
+from eval_pipeline.tracks.pandas_code.source import Shared
+from eval_pipeline.tracks.pandas_code.structure import differences
+from eval_pipeline.tracks.pandas_code.validator import validate
+from eval_pipeline.tracks.recovery import attempt_outcomes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FEATURE_COLUMNS = (
+    Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
+    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
+    Column("has_join", "BOOLEAN", "The case has more than one table; never NULL."),
+)
+_TURN_COLUMNS = (
+    Column("reference_code", "VARCHAR", "The suite's code; NULL where it has none."),
+    Column("reference_calls", "BIGINT", "Calls in it, the complexity; 0 without reference code; never NULL."),
+    Column("code", "VARCHAR", "The final attempt's code; NULL where there is none."),
+)
+
+
+class PandasTrack(PlainTrack):
+    """Implements `tracks.base.Track`."""
+
+    name = "pandas"
+    primary_metric = "result_match"
+    metrics: tuple[Metric, ...] = METRICS
+    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
+    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
+    suite_tables: tuple[Table, ...] = (source.TABLES,)
+    further_sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
+    report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
+    prompt_versions: tuple[str, ...] = VERSIONS
+    versions: Mapping[str, str] = dict.fromkeys(
+        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
+    )
+    failure_modes: tuple[str, ...] = FAILURE_MODES
+    complexity_axes: tuple[str, ...] = ("reference_calls",)
+    complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
+
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
+        """See `source.read_tables`."""
+        return source.read_tables(folder, options)
+
+    def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """See `source.table_rows`."""
+        return source.table_rows(shared)
+
+    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+        """See `source.load_tables`."""
+        return source.load_tables(tables, options, folder)
+
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+        """See `case_file.read_case`."""
+        return case_file.read_case(raw, suite, file, line, shared)
+
+    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+        """Turns whose reference code does not run, or gives another result than the suite says is right."""
+        found = ((turn, gold_of.gold_problem(turn.gold)) for turn in case.turns)
+        return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def expected_text(self, turn: Turn) -> str:
+        """See `gold.gold_text`."""
+        return gold_of.gold_text(turn.gold)
+
+    def expected_printed(self, turn: Turn) -> str | None:
+        """The suite gives no other form."""
+        return None
+
+    def gold_json(self, turn: Turn) -> Json:
+        """See `gold.gold_json`."""
+        return gold_of.gold_json(turn.gold)
+
+    def gold_is_empty(self, turn: Turn) -> bool:
+        """Never: every question has an answer."""
+        return False
+
+    def gold_complexity(self, turn: Turn) -> int:
+        """Calls in the reference code."""
+        gold: Gold = turn.gold
+        return gold.calls
+
+    def prefix_key(self, case: Case) -> str:
+        """The tables: they come first."""
+        return str(case.features["tables"]) or case.id
+
+    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+        """See `prompt.build_prompt`."""
+        return build_prompt(case, turn, history, version)
+
+    def context_json(self, case: Case) -> Json:
+        """The tables as models read them, and where their files are."""
+        context: Context = case.context
+        files: dict[str, Json] = {name: str(path) for name, path in context.paths.items()}
+        return {"tables": tables_text(context.tables), "files": files}
+
+    def parse(self, text: str, *, recorded: bool) -> Code:
+        """See `artefact.parse_code`."""
+        return parse_code(text, recorded=recorded)
+
+    def artefact_json(self, artefact: Code) -> Json:
+        """See `artefact.code_json`."""
+        return code_json(artefact)
+
+    def artefact_from_json(self, value: Json) -> Code:
+        """See `artefact.code_from_json`."""
+        return code_from_json(value)
+
+    def validate(self, artefact: Code | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+        """See `validator.validate`."""
+        return validate(artefact, error, case.context)
+
+    def executor(self) -> AbstractAsyncContextManager[Executor]:
+        """The sandbox of this process."""
+        return open_executor()
+
+    def answer_text(self, value: Json) -> str:
+        """See `execute.answer_text`."""
+        return answer_text(value)
+
+    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+        """See `evidence.gather`."""
+        return evidence_of.gather(case, turn, final)
+
+    def values(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> dict[str, Any]:
+        """What the metrics take; see their parameters.
+
+        `written`: what the final attempt's code does; None without code that parses. `closed_answer`: it is a recorded
+        answer without code. `answered`: its response had the answer form.
+        """
+        gold, final, context = turn.gold, attempts[-1], case.context
+        artefact = final.artefact if isinstance(final.artefact, Code) else None
+        code = artefact.code if artefact is not None and artefact.answer is None else None
+        result = evidence_of.of_kind(evidence, evidence_of.RESULT)
+        performance = evidence_of.of_kind(evidence, evidence_of.PERFORMANCE)
+        quality = evidence_of.of_kind(evidence, evidence_of.QUALITY)
+        measured = performance is not None and performance.verdict == "measured"
+        return {
+            "asked": read_question(turn.question, context.columns),
+            "written": read_snippet(code) if code is not None else None,
+            "closed_answer": artefact is not None and code is None,
+            "answered": artefact is not None,
+            "no_answer": final.response is None or not final.response.text.strip(),
+            "ran": isinstance(final.outcome, Ran),
+            "error_class": str(final.outcome.error_class) if isinstance(final.outcome, Failed) else None,
+            "result_verdict": result.verdict if result is not None else None,
+            "result_score": result.value if result is not None else None,
+            "result_message": result.details.get("message", "") if result is not None else "",
+            "has_reference": gold.code is not None,
+            "cost": dict(performance.details) if measured and performance is not None else None,
+            "findings": [Finding(**found) for found in quality.details["findings"]] if quality is not None else [],
+            "differing": differences(code, gold.code) if code is not None and gold.code is not None else frozenset(),
+            "attempts_outcomes": attempt_outcomes(attempts),
+        }
+
+    def score(self, metrics: Mapping[str, Any]) -> float | None:
+        """The overall score."""
+        overall: float | None = metrics["overall_score"]
+        return overall
+
+    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+        """Case features, the reference code and the model's."""
+        gold: Gold = turn.gold
+        artefact = attempts[-1].artefact if attempts else None
+        return {
+            "tables": case.features["tables"],
+            "num_dialogue_turns": len(case.turns),
+            "has_join": len(case.context.tables) > 1,
+            "reference_code": gold.code,
+            "reference_calls": gold.calls,
+            "code": artefact.code or None if isinstance(artefact, Code) else None,
+        }
+
+    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
+        """Calls in the reference code."""
+        return {"reference_calls": self.gold_complexity(turn)}
+
+    def oracle(self, turn: Turn) -> str:
+        """See `gold.gold_response`."""
+        return gold_of.gold_response(turn.gold)
+
+    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+        """See `damage.damaged_response`."""
+        return damage.damaged_response(turn.gold, mode, rng)
+
+    def from_recorded(self, row: Mapping[str, Json]) -> str:
+        """See `recorded.recorded_response`."""
+        return recorded_response(row)
+
+
+TRACK: Track = PandasTrack()

@@ -1,0 +1,105 @@
+"""Every attack of spec/sandbox.md, on each tier that can run here, as the present user and as an ordinary one."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.sandbox import PythonSandbox
+from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER
+from eval_pipeline_tests.sandbox.attacks import REACHING
+from eval_pipeline_tests.sandbox.campaign import LIMITS, planted, reached, run_campaign, tier_of
+
+ORDINARY = "65534"
+REPOSITORY = Path(__file__).parents[2]
+TITLES = [tier.title for tier in TIERS]
+NOT_FOR_THE_UNHELD = {
+    # These would end or stop the test itself, or reach for what is the machine's.
+    *("program", "spawn", "overwriting", "truncating", "removing", "moving", "permissions", "attributes"),
+    *("device", "core pattern", "system request", "mount", "new mount", "namespace", "root", "shared memory"),
+    *("semaphores", "messages", "message queue", "ptrace", "keys", "session"),
+}
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_no_attack_reaches_its_target(title: str, tmp_path: Path) -> None:
+    if why_not := tier_of(title).why_not():
+        pytest.skip(why_not)
+    in_full = title != "bwrap (wheel)" or tier_of("bwrap (system)").why_not() is not None
+    assert asyncio.run(run_campaign(tier_of(title), tmp_path, in_full=in_full)) == {}
+
+
+@contextmanager
+def python_of_an_ordinary_user() -> Iterator[tuple[str, Path]]:
+    """An interpreter with our packages that such a user can run, and a folder that is theirs."""
+    base = getattr(sys, "_base_executable", sys.executable)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    with tempfile.TemporaryDirectory() as name:
+        folder, library = Path(name), Path(name) / "lib" / version
+        folder.chmod(0o755)
+        (folder / "bin").mkdir()
+        library.mkdir(parents=True)
+        (library / "site-packages").symlink_to(sysconfig.get_paths()["purelib"])
+        (folder / "own").mkdir()
+        os.chown(folder / "own", int(ORDINARY), int(ORDINARY))
+        for candidate in (base, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+            (folder / "pyvenv.cfg").write_text(f"home = {Path(candidate).parent}\n")
+            (folder / "bin/python").unlink(missing_ok=True)
+            (folder / "bin/python").symlink_to(candidate)
+            tried = as_ordinary_user([str(folder / "bin/python"), "-c", "import pandas, eval_pipeline.sandbox"])
+            if tried.returncode == 0:
+                yield str(folder / "bin/python"), folder / "own"
+                return
+        pytest.skip(f"no interpreter with the packages that an ordinary user can run: {tried.stderr.strip()[-200:]}")
+
+
+def as_ordinary_user(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    # `env` opens the interpreter: setpriv itself still has root's capabilities when it opens what it starts.
+    become = ["setpriv", "--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups", "env"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [*become, *command], env=environment, cwd="/", capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("title", TITLES)
+def test_no_attack_reaches_its_target_where_an_ordinary_user_runs_it(title: str) -> None:
+    if why_not := tier_of(title).why_not():
+        pytest.skip(why_not)
+    with python_of_an_ordinary_user() as (python, folder):
+        ran = as_ordinary_user([python, "-m", "eval_pipeline_tests.sandbox.campaign", title, str(folder)])
+    if "NoSandboxError" in ran.stderr:
+        pytest.skip(ran.stderr.strip().splitlines()[-1][:300])
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {}
+
+
+def test_the_same_attacks_reach_their_targets_where_nothing_holds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the attacks are real: what is refused above is refused by the tier."""
+    monkeypatch.setenv("PLANTED_KEY", "planted in the environment")
+    tried = {name: code for name, code in REACHING.items() if name not in NOT_FOR_THE_UNHELD}
+    monkeypatch.setattr("eval_pipeline_tests.sandbox.campaign.REACHING", tried)
+
+    async def unheld() -> set[str]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[UNSAFE_TIER]) as box:
+            return set(await reached(box, targets))
+
+    with pytest.raises(AssertionError), planted(tmp_path) as targets:  # what is planted does not stay as it was
+        found = asyncio.run(unheld())
+    expected = {"planted file", "writing outside", "times", "package", "pipes of the zygote", "memory of the zygote"}
+    expected |= {"environment of the pipeline", "socket", "loopback", "fork", "signal to the pipeline"}
+    expected |= {"signal by a file", "anonymous file", "limits of the zygote", "outliving the zygote"}
+    assert expected <= found
+    # The environment is cleared in every tier.
+    assert "environment" not in found

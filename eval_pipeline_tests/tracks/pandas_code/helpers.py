@@ -1,0 +1,125 @@
+"""A small stall with two tables, cases about it, and what the metrics say of responses to them."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Attempt, Case, Response
+from eval_pipeline.stages.ask import parse_response, run_artefact
+from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.tracks.pandas_code.artefact import fenced
+from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.source import Shared, read_tables
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_tests.support import Lab
+
+FRUIT = """\
+fruit,city,amount,sold_on
+apple,Oslo,3,2024-01-05
+pear,Oslo,5,2024-01-06
+apple,Bergen,8,2024-02-01
+plum,,20,2024-02-03
+"""
+CITIES = "city,country\nOslo,NO\nBergen,NO\nLund,SE\n"
+TOTALS = {
+    "id": "totals",
+    "tables": "sold",
+    "turns": [
+        {
+            "question": "What is the total amount per fruit, sorted by amount descending?",
+            "code": """\
+totals = df.groupby("fruit")["amount"].sum().reset_index()
+result = totals.sort_values("amount", ascending=False)
+""",
+        }
+    ],
+    "tags": ["group"],
+}
+LARGEST = {
+    "id": "largest",
+    "tables": "sold",
+    "turns": [
+        {
+            "question": "Give fruit and amount of the top 2 sales by amount where the city is Oslo and the amount is "
+            "greater than 1.",
+            "code": """\
+wanted = (df["city"] == "Oslo") & (df["amount"] > 1)
+result = df[wanted].nlargest(2, "amount")[["fruit", "amount"]]
+""",
+        }
+    ],
+}
+TALK = {
+    "id": "talk",
+    "turns": [
+        {"question": "How many sales were made in Oslo?", "code": 'result = int((sold["city"] == "Oslo").sum())'},
+        {
+            "question": "Join sold and cities on city, and count them per country.",
+            "code": 'result = sold.merge(cities, on="city").groupby("country").size()',
+        },
+    ],
+}
+CASES = (TOTALS, LARGEST, TALK)
+
+
+def sandbox_works() -> str | None:
+    """Why nothing can be run here; None where it can."""
+    try:
+        sandbox()
+    except EvalError as error:
+        return str(error)
+    return None
+
+
+_WHY_NOT = sandbox_works()
+needs_sandbox = pytest.mark.skipif(_WHY_NOT is not None, reason=_WHY_NOT or "")
+
+
+def write_stall(folder: Path) -> Path:
+    """A suite's folder with the tables of the stall."""
+    place = folder / "tables"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "sold.csv").write_text(FRUIT)
+    (place / "cities.csv").write_text(CITIES)
+    return folder
+
+
+def stall_lab(lab: Lab, *cases: dict[str, Any], **options: Any) -> Lab:
+    """A home with the suite `stall`."""
+    write_stall(lab.home.data / "suites" / "stall")
+    lab.suite("stall", cases or CASES, track="pandas", options=options)
+    return lab
+
+
+def shared(folder: Path, **options: Any) -> Shared:
+    """The stall's tables as its cases share them."""
+    return read_tables(write_stall(folder), options)
+
+
+def read(raw: dict[str, Any], found: Shared) -> Case:
+    """A case of the suite `stall`."""
+    return TRACK.read_case(raw, "stall", "cases.yaml", 1, found)
+
+
+def attempt(case: Case, text: str, turn: int = 0, *, number: int = 0, recorded: bool = False) -> Attempt:
+    """What the pipeline makes of a response to a turn of a case."""
+    artefact, error = parse_response(TRACK, text, recorded=recorded)
+    outcome = asyncio.run(run_artefact(PandasExecutor(), case, artefact, error))
+    return Attempt(case.turns[turn].id, 0, number, "", Response(text), None, artefact, outcome)
+
+
+def scores(case: Case, *texts: str, turn: int = 0, recorded: bool = False) -> dict[str, Any]:
+    """The plain values of every metric on a response, or on a generation and the recovery attempts after it."""
+    tried = [attempt(case, text, turn, number=number, recorded=recorded) for number, text in enumerate(texts)]
+    asked = case.turns[turn]
+    values = TRACK.values(case, asked, tried, TRACK.gather(case, asked, tried[-1]))
+    return {name: found[0] for name, found in MetricRunner(TRACK.metrics).run([values]).plain.items()}
+
+
+def answer(code: str) -> str:
+    """A response that gives the code."""
+    return fenced(code)

@@ -1,0 +1,143 @@
+"""Results compared with expected ones: pairs worked by hand, and what holds of all."""
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline.tracks.pandas_code.comparison import Comparison, compare
+
+GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_comparison.yaml").read_text())
+CALLED_EQUAL_BY_PANDAS = ("pandas compares", "other dtypes", "another unit", "as floats", "the same instants")
+Golden = dict[str, Any]
+
+
+def value_of(expression: str) -> Any:
+    names: dict[str, Any] = {"pd": pd, "np": np}
+    for name, code in GOLDEN["given"].items():
+        names[name] = eval(code, names)
+    return eval(expression, names)
+
+
+def told(result: Any) -> Any:
+    return json.loads(encode(result))
+
+
+def compared(generated: Any, expected: Any, **more: Any) -> Comparison:
+    return compare(told(generated), told(expected), **more)
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: f"{case['g']} for {case['e']}")
+def test_pairs_of_results(case: Golden) -> None:
+    found = compared(
+        value_of(case["g"]), value_of(case["e"]), ordered=case.get("ordered", False), order_keys=case.get("keys", ())
+    )
+    assert found.equal is case["same"], found.why
+    assert found.score == pytest.approx(1.0 if case["same"] else case["f1"], abs=1e-4)
+    assert bool(found.why) is not case["same"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in GOLDEN["cases"] if case["same"] and case["source"].startswith(CALLED_EQUAL_BY_PANDAS)],
+    ids=lambda case: f"{case['g']} for {case['e']}",
+)
+def test_pandas_itself_calls_equal_what_differs_in_its_dtype_alone(case: Golden) -> None:
+    generated, expected = pd.DataFrame(_series(case["g"])), pd.DataFrame(_series(case["e"]))
+    pd.testing.assert_frame_equal(generated, expected, check_dtype=False, check_categorical=False)
+
+
+def _series(expression: str) -> Any:
+    value = value_of(expression)
+    return value if isinstance(value, pd.DataFrame | pd.Series) else [value]
+
+
+def test_the_first_difference_is_told() -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    assert compared(frame[["a"]], frame).why == "missing: b"
+    assert compared(frame.assign(c=1), frame).why == "not asked for: c"
+    assert compared(frame.head(1), frame).why == "expected 2 rows, got 1"
+    assert compared(5, frame).why == "expected a frame, got a value"
+
+
+def test_what_is_no_result_of_the_sandbox_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a result of the sandbox"):
+        compare({"rows": []}, told(1))
+
+
+cells = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(-1e6, 1e6), st.sampled_from("abc"))
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pd.DataFrame:
+    rows = draw(st.integers(1, 5))
+    columns = draw(st.lists(st.sampled_from("pqrs"), min_size=1, max_size=3, unique=True))
+    return pd.DataFrame(
+        {name: pd.Series(draw(st.lists(cells, min_size=rows, max_size=rows)), dtype=object) for name in columns}
+    )
+
+
+@given(frames(), st.randoms(use_true_random=False))
+def test_rows_and_columns_in_another_order_are_the_same_result(frame: pd.DataFrame, rng: random.Random) -> None:
+    rows, columns = list(range(len(frame))), list(frame.columns)
+    rng.shuffle(rows)
+    rng.shuffle(columns)
+    assert compared(frame.iloc[rows][columns], frame).equal
+
+
+@given(frames(), st.randoms(use_true_random=False))
+def test_where_an_order_is_asked_for_rows_in_another_order_cost_a_hundredth(
+    frame: pd.DataFrame, rng: random.Random
+) -> None:
+    numbered = frame.assign(place=range(len(frame)))
+    rows = list(range(len(frame)))
+    rng.shuffle(rows)
+    found = compared(numbered.iloc[rows], numbered, ordered=True)
+    assert found.equal is (rows == sorted(rows))
+    assert found.score == (1.0 if found.equal else 0.99)
+
+
+@given(frames(), frames())
+def test_scores_stay_between_0_and_1_and_are_symmetric(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    there, back = compared(one, other), compared(other, one)
+    assert 0 <= there.score <= 1
+    assert there.equal == back.equal
+    assert there.f1 == pytest.approx(back.f1)
+    assert (there.precision, there.recall) == pytest.approx((back.recall, back.precision))
+    assert there.equal or there.score <= 0.99
+
+
+@given(frames(), st.data())
+def test_a_changed_cell_is_noticed_and_costs_one_match(frame: pd.DataFrame, data: st.DataObject) -> None:
+    row = data.draw(st.integers(0, len(frame) - 1))
+    column = data.draw(st.integers(0, frame.shape[1] - 1))
+    changed = frame.copy()
+    changed.iloc[row, column] = "another text"
+    found = compared(changed, frame)
+    assert not found.equal
+    assert found.f1 == pytest.approx(1 - 1 / frame.size)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30), st.randoms(use_true_random=False))
+def test_floats_off_by_less_than_the_tolerance_are_the_same(numbers: list[float], rng: random.Random) -> None:
+    moved = [number * (1 + rng.uniform(-4e-7, 4e-7)) for number in numbers]
+    rng.shuffle(moved)
+    found = compared(pd.Series(moved), pd.Series(numbers))
+    assert found.equal
+    assert found.f1 == pytest.approx(1)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30, unique=True))
+def test_floats_off_by_more_than_the_tolerance_are_not(numbers: list[int]) -> None:
+    found = compared(pd.Series(numbers) * 1.00001, pd.Series(numbers, dtype="float64"))
+    assert not found.equal
+    assert math.isfinite(found.f1)

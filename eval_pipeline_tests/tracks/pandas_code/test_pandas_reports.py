@@ -1,0 +1,113 @@
+"""`chat_history` with `metrics.json` and `metrics_summary.json`, and the sheet of code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.stages.reporting import report
+from eval_pipeline.tracks.pandas_code.chat_history import entry, summary
+from eval_pipeline_tests.support import DAY, Lab, Puppet
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, stall_lab
+
+UNKNOWN = answer('result = df.groupby("fruits")["amount"].sum()')
+
+
+def _evaluated(lab: Lab) -> Path:
+    """The report's folder after a KeyError, again a KeyError, then success on one turn: the spec's worked example."""
+    stall_lab(lab).versions({"name": "puppet", "provider": "puppet"})
+    Puppet.answer = staticmethod(
+        lambda call: UNKNOWN if call.case_id == "totals" and call.number < 2 else call.gold.oracle()
+    )
+    lab.evaluate("stall")
+    report(lab.workspace(), Partition("stall", "puppet", DAY))
+    return report_folder(lab.home.reports, Partition("stall", "puppet", DAY))
+
+
+@needs_sandbox
+def test_metrics_json_holds_what_the_spec_names(lab: Lab, puppet: type[Puppet]) -> None:
+    folder = _evaluated(lab)
+    (turn,) = json.loads((folder / "chat_history" / "totals" / "metrics.json").read_text())
+    assert set(turn) == {
+        *("correctness_score", "quality_score", "performance_score", "overall_score"),
+        *("prompt_understanding", "requirement_coverage", "error_recovery"),
+    }
+    understanding, coverage = turn["prompt_understanding"], turn["requirement_coverage"]
+    assert understanding["understanding_score"] == pytest.approx(1.0)
+    assert set(understanding["details"]) >= {
+        *("column_extraction_score", "nl_parsing_score", "statistical_understanding_score"),
+        *("extracted_columns", "mentioned_columns", "statistical_operations"),
+    }
+    assert coverage["coverage_score"] == pytest.approx(1.0)
+    assert set(coverage["details"]) == {
+        *("filter_conditions_coverage", "groupby_columns_coverage", "sorting_coverage", "join_conditions_coverage"),
+        "missing_requirements",
+    }
+    recovery = turn["error_recovery"]
+    assert recovery["has_error"] is True
+    assert recovery["error_message"] == "KeyError: 'fruits' (line 1)"
+    assert (recovery["recovery_attempts_count"], recovery["recovery_success"]) == (2, True)
+    assert recovery["recovery_success_rate"] == 0.5
+    assert recovery["error_fix_quality"] == pytest.approx(0.55)
+    assert recovery["recovery_score"] == pytest.approx(0.5483, abs=5e-5)
+    assert [one["fix_quality"] for one in recovery["recovery_details"]] == [0.1, 1.0]
+    assert len(json.loads((folder / "chat_history" / "talk" / "metrics.json").read_text())) == 2
+
+
+@needs_sandbox
+def test_the_summary_counts_recovery_over_turns_with_an_error_only(lab: Lab, puppet: type[Puppet]) -> None:
+    folder = _evaluated(lab)
+    whole = json.loads((folder / "metrics_summary.json").read_text())["summary"]
+    assert whole["errors_encountered"] == 1
+    assert whole["total_recovery_attempts"] == 2
+    assert whole["successful_recoveries"] == 1
+    assert whole["recovery_success_rate"] == 1.0
+    assert whole["average_recovery_score"] == pytest.approx(0.5483, abs=5e-5)
+    assert whole["average_correctness_score"] == 1.0
+    one = json.loads((folder / "chat_history" / "talk" / "metrics_summary.json").read_text())["summary"]
+    assert one["average_recovery_score"] is None
+    assert one["recovery_success_rate"] is None
+    assert set(whole) == {
+        *("average_correctness_score", "average_quality_score", "average_performance_score"),
+        *("average_understanding_score", "average_coverage_score", "average_recovery_score", "average_overall_score"),
+        *("errors_encountered", "total_recovery_attempts", "successful_recoveries", "recovery_success_rate"),
+    }
+
+
+@needs_sandbox
+def test_the_workbook_has_a_sheet_of_code_behind_the_shared_ones(lab: Lab, puppet: type[Puppet]) -> None:
+    book = openpyxl.load_workbook(_evaluated(lab) / "report.xlsx")
+    assert book.sheetnames[0] == "Overview"
+    sheet = book["Code"]
+    header = [cell.value for cell in sheet[1]]
+    assert header[:5] == ["conversation_id", "turn_idx", "sample", "correct", "overall_score"]
+    rows = [dict(zip(header, row, strict=True)) for row in sheet.iter_rows(min_row=2, values_only=True)]
+    assert [row["conversation_id"] for row in rows] == ["largest", "talk", "talk", "totals"]
+    assert rows[3]["code"].startswith("totals = df.groupby")
+
+
+def _entry(error: bool, recovered: bool | None) -> dict[str, Any]:
+    scored = {"value": 0.5, "details": None}
+    metrics: dict[str, Any] = dict.fromkeys(
+        [f"{name}_score" for name in ("correctness", "quality", "performance", "overall", "understanding", "coverage")],
+        scored,
+    )
+    nothing = {"value": None, "details": None}
+    metrics |= dict.fromkeys(("recovery_success_rate", "error_fix_quality", "recovery_score"), nothing)
+    metrics["has_error"] = {"value": float(error), "details": None}
+    metrics["recovery_success"] = {"value": None if recovered is None else float(recovered), "details": None}
+    metrics["recovery_attempts_count"] = {"value": 0.0 if recovered is None else 1.0, "details": None}
+    return entry(metrics, None)
+
+
+def test_eight_of_ten_errors_recovered_is_a_rate_of_eight_tenths() -> None:
+    """spec/pandas.md gives the example."""
+    entries = [_entry(True, True)] * 8 + [_entry(True, False), _entry(True, None)] + [_entry(False, None)] * 5
+    told = summary(entries)["summary"]
+    assert told["recovery_success_rate"] == pytest.approx(0.8)
+    assert told["errors_encountered"] == 10
+    assert told["total_recovery_attempts"] == 9
