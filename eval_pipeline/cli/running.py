@@ -118,7 +118,7 @@ def dev(
     """Opens the Dagster UI: webserver and daemon on this home, until interrupted."""
     from eval_pipeline.defs.instance import serve
 
-    raise typer.Exit(serve(open_workspace().home, host, port))
+    serve(open_workspace().home, host, port)
 
 
 def _epoch(fresh: bool) -> str:

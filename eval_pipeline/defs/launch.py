@@ -11,6 +11,7 @@ import dagster as dg
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.failures import error_of, suite_of
 from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
@@ -119,9 +120,8 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
     for event in result.all_events:
         if not event.step_key:
             continue
-        # A step is called after its asset: suite__name.
-        suite, _, asset = event.step_key.rpartition("__")
-        if sentence := _error_of(event):
+        suite, asset = suite_of(event), event.step_key.rpartition("__")[2]
+        if sentence := error_of(event):
             errors[suite].append(sentence)
         if event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED:
             incomplete.add(suite)
@@ -137,17 +137,3 @@ def _interrupted(result: dg.ExecuteInProcessResult) -> bool:
     """Whether a signal ended the run: Dagster makes a failure of the step that it hit."""
     errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)
-
-
-def _error_of(event: dg.DagsterEvent) -> str | None:
-    """What went wrong, for events that say so."""
-    if event.is_step_failure:
-        failure = event.step_failure_data
-        if failure.user_failure_data is not None and failure.user_failure_data.description:
-            return failure.user_failure_data.description
-        return failure.error_display_string
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        found = event.asset_check_evaluation_data
-        if not found.passed and found.severity == dg.AssetCheckSeverity.ERROR:
-            return f"check {found.check_name}: {found.description}"
-    return None

@@ -151,8 +151,8 @@ def _set_up(connection: sqlite3.Connection, _: Any) -> None:
 def _prepare(engine: Engine, metadata: MetaData) -> bool:
     """Makes the tables of a database, marked as of the newest revision, where that is not done; says whether.
 
-    Another process that does the same now waits, and finds nothing left to do. Waits for a lock of ours: SQLite does not
-    wait for others when it changes the journal mode.
+    Another process that does the same now waits, and finds nothing left to do. Waits for a lock of ours: SQLite does
+    not wait for others when it changes the journal mode.
     """
     if _is_prepared(engine):
         return False

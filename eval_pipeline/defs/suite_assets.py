@@ -1,23 +1,24 @@
 """The chain of assets of every suite, from one factory. An asset runs a stage and reports what came out."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import dagster as dg
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.dates import dated_partition
 from eval_pipeline.defs.describe import check_result, column_schema, metadata
 from eval_pipeline.defs.instance import tags_now
-from eval_pipeline.defs.partitions import EVAL_DATE, date_tag, model_version, run_context, run_partition, run_scope
+from eval_pipeline.defs.partitions import model_version, run_context, run_scope
+from eval_pipeline.defs.pools import pool_of, slot
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
 from eval_pipeline.stages.check import ENDS_CHECKED, Verdict, check_cases_read, check_ends, check_gold
 from eval_pipeline.stages.runs import FAILED, end_run, ending_failed
 from eval_pipeline.stages.spending import ended_as
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.workspace import StageResult
 from eval_pipeline.store import tables
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.registry import load_track
@@ -136,9 +137,9 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
                 # Dagster wants each check told of, unlike the asset itself.
                 yield from (check_result(check.name, NOTHING_TO_CHECK) for check in step.checks)
                 return
-            partition = _dated_partition(context, source.name, tags, workspace)
+            partition = dated_partition(context, source.name, tags, workspace)
             run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
-            with ending_failed(workspace, partition, run.run.run_id):
+            with ending_failed(workspace, partition, run.run.run_id), _waiting_its_turn(context, step, run):
                 result = step.execute(run)
                 found = [(check, check.verdict(workspace, partition)) for check in step.checks]
             if any(check.blocking and not verdict.passed for check, verdict in found):
@@ -151,27 +152,16 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
     return asset
 
 
+def _waiting_its_turn(context: dg.AssetExecutionContext, step: Step, run: StepRun) -> AbstractContextManager[None]:
+    """Holds a slot of the provider's pool while the step asks models; nothing where it asks nobody."""
+    version = run.evaluation.workspace.model_version(run.partition.model_version)
+    pool = pool_of(version) if step.asks is not None and step.asks(run) else None
+    return slot(context, run.evaluation, pool) if pool else nullcontext()
+
+
 def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
     """Whether the run goes on to the step that closes its row in `runs`; each step of one that does not, does so."""
     return dg.AssetKey([suite, "published"]) in context.job_def.asset_layer.selected_asset_keys
-
-
-def _dated_partition(
-    context: dg.AssetExecutionContext, suite: str, tags: Mapping[str, str], workspace: Workspace
-) -> Partition:
-    """The partition of a step; the first step of a run launched without a date fixes it for those that follow.
-
-    Else midnight, or a later date in the record, would part them.
-    """
-    asks = dg.AssetKey([suite, "generations"]) in context.job_def.asset_layer.selected_asset_keys
-    # Another suite of the run, that asks, may have fixed the date of those that do.
-    if EVAL_DATE in tags and EVAL_DATE not in context.run.tags and not asks:
-        tags = {name: value for name, value in tags.items() if name != EVAL_DATE}
-    upstream = () if asks else (tables.GENERATIONS,)
-    partition = run_partition(suite, context.partition_key, tags, workspace, upstream)
-    if not {EVAL_DATE, date_tag(suite, asks)} & tags.keys():
-        context.instance.add_run_tags(context.run.run_id, {date_tag(suite, asks): partition.eval_date.isoformat()})
-    return partition
 
 
 @contextmanager
