@@ -78,7 +78,7 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables.
         """
-        own = (self.profile.turns_table, *self.profile.tables)
+        own = (self.profile.turns_table, *self.profile.tables, *self.profile.aggregates)
         hashes = {table.name: self._header(table).content_hash for table in (*_READ, *own)}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
@@ -94,6 +94,10 @@ class Evaluation:
         """As `read`, as Python values; for tables of moderate size."""
         rows: list[Row] = self.read(table).to_pylist()
         return rows
+
+    def optional(self, table: Table) -> list[Row]:
+        """Rows of an aggregate that not every track has; none where this one lacks it."""
+        return self.rows(table) if table in self.profile.aggregates else []
 
     @cached_property
     def results(self) -> pa.Table:

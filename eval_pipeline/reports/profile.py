@@ -62,6 +62,7 @@ class Profile:
         features: columns of `turns_table` with facts about the case.
         turns_table: `<track>_turns`.
         tables: the track's further tables of turns, which its sheets read.
+        aggregates: tables of figures that only some tracks have.
         sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`), which come first.
     """
 
@@ -71,6 +72,7 @@ class Profile:
     features: tuple[str, ...]
     turns_table: Table
     tables: tuple[Table, ...] = ()
+    aggregates: tuple[Table, ...] = ()
     sheets: tuple[Callable[[Any, Any], None], ...] = ()
 
     @property

@@ -33,7 +33,8 @@ _TURNS_FIRST = (
     "error_type",
 )
 _TURNS_LAST = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attempts", "complexity", "simulated")
-_FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
+FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
+"""Columns of `turn_results` that stand beside the track's own."""
 _ERRORS_FIRST = (
     "trace_id",
     "conversation_id",
@@ -77,7 +78,7 @@ def turns_table(evaluation: Evaluation) -> pa.Table:
     if not (wide["turn_id"].equals(results["turn_id"]) and wide["sample"].equals(results["sample"])):
         name = evaluation.profile.turns_table.name
         raise StoreError(f"{name} and turn_results are not of the same turns; materialise turn_metrics again")
-    for name in _FROM_RESULTS:
+    for name in FROM_RESULTS:
         if name not in wide.column_names:
             wide = wide.append_column(name, results[name])
     return _ordered(_renamed(wide), _TURNS_FIRST, _TURNS_LAST)

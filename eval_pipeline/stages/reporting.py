@@ -10,6 +10,7 @@ from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.paths import WORKBOOK, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.reports.registry import write_reports
+from eval_pipeline.stages.aggregates import aggregates_of
 from eval_pipeline.stages.progress import SILENT, busy, label_of
 from eval_pipeline.stages.tables import turns_table
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
@@ -60,5 +61,6 @@ def profile(track: Track) -> Profile:
         tuple(column.name for column in track.feature_columns),
         turns_table(track),
         track.turn_tables,
+        tuple(found.table for found in aggregates_of(track).values() if found.needs),
         tuple(load_place(place) for place in track.sheets),
     )

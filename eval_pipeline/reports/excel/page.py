@@ -46,6 +46,7 @@ class Page:
     def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
         from openpyxl.utils import get_column_letter
 
+        self._book = book
         self.sheet = book.sheet(title)
         self.next_row = 1
         self._widths = widths
@@ -90,6 +91,10 @@ class Page:
     def note(self, text: str) -> None:
         """A remark."""
         self.row((text, REMARK))
+
+    def query(self, what: str, sql: str) -> None:
+        """Names the query that gives the figures of a part of the sheet."""
+        self._book.add_query(self.sheet.title, what, sql)
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]]) -> Rows:
         """Writes a table: the first column text, the others numbers unless their header is one of `TEXT_HEADERS`.
