@@ -17,9 +17,10 @@ from eval_pipeline.statistics._clusters import ONE_CLUSTER, as_codes, as_verdict
 from eval_pipeline.statistics._special import CONFIDENCE, t_critical, t_p_value
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
 
-FEW_CHANGED: Final = 6
-"""Fewer conversations with a net change are few: not even all of them one way is rarer than 5% then (2 / 2^5), yet t
-can say so. From six on, t's false alarms are 5 ± 1% (docs/statistics.md)."""
+FEW_CHANGED: Final = 10
+"""Fewer conversations with a net change are few: their number is too small for t, whose p-values come out too low (below
+six not even all of them one way is rarer than 5%). Where there are more, its false alarms are 5 ± 1%
+(docs/statistics.md)."""
 POWER: Final = 0.8
 """Chance of being found that a difference of the minimum detectable size has."""
 
@@ -128,7 +129,7 @@ def paired_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) 
     else:
         method = "t_clustered"
         p_value, centre, spread = t_p_value(difference / se, count - 1), difference, se
-    tested = {"se": se, "p_value": p_value, "centre": centre, "spread": spread}
+    tested: dict[str, Any] = {"se": se, "p_value": p_value, "centre": centre, "spread": spread}
     detectable = minimum_detectable(spread, count - 1)
     return PairedDifference(**known, **tested, detectable=detectable, method=method, reason=None)
 
@@ -167,4 +168,5 @@ def _phi(n: int, right_a: int, right_b: int, both: int) -> float | None:
 def _untested(reason: str, **known: Any) -> PairedDifference:
     """The comparison of data that carry no error."""
     figures = ("first", "second", "difference", "se", "p_value", "correlation", "detectable", "centre", "spread")
-    return PairedDifference(**(dict.fromkeys(figures) | known), method="none", reason=reason)
+    missing: dict[str, Any] = dict.fromkeys(figures)
+    return PairedDifference(**(missing | known), method="none", reason=reason)

@@ -17,6 +17,24 @@ def _paired_mean(name: str, unit: str) -> tuple[Column, ...]:
     )
 
 
+def _front(side: str) -> tuple[Column, Column]:
+    """Where a model version stands between cost and accuracy."""
+    return (
+        Column(
+            f"pareto_cost_{side}",
+            "VARCHAR",
+            f"Cost by which model_{side} is held against others: `usd` a turn where known of all of them, else "
+            "`tokens`; NULL: neither is.",
+        ),
+        Column(
+            f"on_front_{side}",
+            "BOOLEAN",
+            f"No other latest evaluation of the suite is as cheap and as accurate as that of model_{side}, and better "
+            f"in one; stand-ins are held against stand-ins, models against models; NULL: no pareto_cost_{side}.",
+        ),
+    )
+
+
 MODEL_COMPARISONS = Table(
     "model_comparisons",
     "One row a pair of model versions of a suite, each with its latest evaluation (as `latest_partitions` chooses), on "
@@ -66,19 +84,8 @@ MODEL_COMPARISONS = Table(
         *_paired_mean("tokens", "Tokens, recovery attempts among them,"),
         *_paired_mean("usd", "US dollars"),
         *_paired_mean("latency_ms", "Milliseconds of the calls of"),
-        Column(
-            "pareto_cost",
-            "VARCHAR",
-            "Cost of the Pareto front: `usd` a turn where known of every evaluation that is compared, else `tokens`; "
-            "NULL: neither is.",
-        ),
-        Column(
-            "on_front_a",
-            "BOOLEAN",
-            "No other evaluation of a real model is as cheap and as accurate as that of model_a, and better in one; "
-            "stand-ins are held against stand-ins; NULL: no `pareto_cost`.",
-        ),
-        Column("on_front_b", "BOOLEAN", "The same of model_b; NULL: no `pareto_cost`."),
+        *_front("a"),
+        *_front("b"),
         Column("reason", "VARCHAR", "Why there is no test; NULL: there is one."),
     ),
     key="suite",
