@@ -7,6 +7,9 @@ from urllib.parse import quote
 from eval_pipeline.core.model import Partition
 
 WORKBOOK = "report.xlsx"
+PAGE = "report.html"
+CHARTS = "charts"
+"""Folder of the charts as files."""
 _LONGEST = 180
 _KEPT = 120
 

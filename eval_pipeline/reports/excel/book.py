@@ -62,7 +62,7 @@ class Book:
         taken = {title for title, other in OTHER_TITLES.items() if other in self._workbook.sheetnames}
         for sheet in self._workbook.worksheets[:count]:
             if sheet.title not in taken:
-                self._workbook.move_sheet(sheet, len(self._workbook.sheetnames))
+                self._workbook.move_sheet(sheet.title, len(self._workbook.sheetnames))
 
     @property
     def titles(self) -> list[str]:
