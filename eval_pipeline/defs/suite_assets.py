@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import dagster as dg
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.dates import dated_partition
-from eval_pipeline.defs.describe import check_result, column_schema, metadata
+from eval_pipeline.defs.describe import check_result, column_schema, shown
 from eval_pipeline.defs.instance import tags_now
 from eval_pipeline.defs.partitions import model_version, run_context, run_scope
 from eval_pipeline.defs.pools import pool_of, slot
@@ -20,6 +21,7 @@ from eval_pipeline.stages.runs import FAILED, end_run, ending_failed
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.stages.workspace import StageResult
 from eval_pipeline.store import tables
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.registry import load_track
 
@@ -57,7 +59,10 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
             tags_now(context.instance, context.run)
-            return _result(ingest.ingest_files(evaluation.workspace, source.name))
+            result = ingest.ingest_files(evaluation.workspace, source.name)
+            return _result(
+                result, shown(evaluation.workspace, "raw_dataset", None, RecordKey.of_suite(source.name), result)
+            )
 
     return asset
 
@@ -101,7 +106,8 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
                 check_result("gold_holds", check_gold(workspace, source.name), warning=True),
                 check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED, evaluation.progress, label)),
             ]
-            return _result(result, checks=verdicts)
+            described = shown(workspace, "cases", tables.CASES, RecordKey.of_suite(source.name), result)
+            return _result(result, described, checks=verdicts)
 
     return asset
 
@@ -147,7 +153,8 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
             elif not _publishes(context, source.name):
                 end_run(workspace, partition, run.run.run_id, ended_as(workspace, partition))
             verdicts = [check_result(check.name, verdict) for check, verdict in found]
-        yield _result(result, partition.eval_date.isoformat(), verdicts)
+            described = shown(workspace, step.name, step.table, RecordKey.of(partition), result)
+        yield _result(result, described, partition.eval_date.isoformat(), verdicts)
 
     return asset
 
@@ -178,10 +185,12 @@ def _tags(source: SuiteSource) -> dict[str, str]:
 
 
 def _result(
-    result: StageResult, eval_date: str = "", checks: list[dg.AssetCheckResult] | None = None
+    result: StageResult,
+    described: dict[str, Any],
+    eval_date: str = "",
+    checks: list[dg.AssetCheckResult] | None = None,
 ) -> dg.MaterializeResult:
-    shown = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
     if eval_date:
-        shown["eval_date"] = eval_date
+        described["eval_date"] = eval_date
     version = f"{result.content_hash[:16]}-{eval_date}".strip("-") or "empty"
-    return dg.MaterializeResult(metadata=shown, check_results=checks, data_version=dg.DataVersion(version))
+    return dg.MaterializeResult(metadata=described, check_results=checks, data_version=dg.DataVersion(version))
