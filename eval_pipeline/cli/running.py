@@ -130,7 +130,7 @@ def evaluate(
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.freshness import is_up_to_date, keep
+    from eval_pipeline.stages.freshness import is_up_to_date, keep, keep_comparisons
     from eval_pipeline.stages.progress import counted
 
     broken: set[tuple[str, str]] = set()
@@ -148,6 +148,8 @@ def evaluate(
                 problems += [f"{name}: {error}" for error in finished.errors]
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
+        for suite in dict.fromkeys(partition.suite for partition in partitions):
+            problems += keep_comparisons(workspace, suite, progress)
     return problems, [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
 
 

@@ -8,6 +8,7 @@ import dagster as dg
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.defs.comparison_steps import COMPARISON_STEPS, SuiteStep
 from eval_pipeline.defs.dates import dated_partition
 from eval_pipeline.defs.describe import check_result, column_schema, shown
 from eval_pipeline.defs.instance import tags_now
@@ -40,7 +41,8 @@ def suite_definitions(source: SuiteSource) -> dg.Definitions:
     """The chain of one suite, under its name as key prefix and group."""
     track = load_track(source.header.track) if source.header else None
     steps = [step_asset(source, step) for step in partitioned_steps(track)]
-    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps])
+    comparing = [comparison_asset(source, step) for step in COMPARISON_STEPS]
+    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps, *comparing])
 
 
 def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
@@ -155,6 +157,37 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
             verdicts = [check_result(check.name, verdict) for check, verdict in found]
             described = shown(workspace, step.name, step.table, RecordKey.of(partition), result)
         yield _result(result, described, partition.eval_date.isoformat(), verdicts)
+
+    return asset
+
+
+def comparison_asset(source: SuiteSource, step: SuiteStep) -> dg.AssetsDefinition:
+    """The asset of one step that looks at all model versions of the suite."""
+    key = dg.AssetKey([source.name, step.name])
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([source.name, name]) for name in step.after],
+        code_version=step.version,
+        kinds=set(step.kinds),
+        description=step.description,
+        metadata=column_schema(step.table) if step.table else None,
+        check_specs=[dg.AssetCheckSpec(c.name, asset=key, description=c.description) for c in step.checks],
+        group_name=source.name,
+        owners=OWNERS,
+        tags=_tags(source),
+    )
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+        with readable_errors():
+            tags_now(context.instance, context.run)
+            workspace = evaluation.workspace
+            result = step.execute(workspace, source.name, evaluation.progress)
+            verdicts = [
+                check_result(check.name, check.verdict(workspace, source.name), warning=check.warning)
+                for check in step.checks
+            ]
+            described = shown(workspace, step.name, step.table, RecordKey.of_suite(source.name), result)
+            return _result(result, described, checks=verdicts)
 
     return asset
 

@@ -18,9 +18,8 @@ from eval_pipeline.statistics._special import CONFIDENCE, t_critical, t_p_value
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
 
 FEW_CHANGED: Final = 10
-"""Fewer conversations with a net change are few: their number is too small for t, whose p-values come out too low (below
-six not even all of them one way is rarer than 5%). Where there are more, its false alarms are 5 ± 1%
-(docs/statistics.md)."""
+"""Fewer conversations with a net change are few: too few for t, whose p-values come out too low (below six not even all
+of them one way is rarer than 5%). Where there are more, its false alarms are 5 ± 1% (docs/statistics.md)."""
 POWER: Final = 0.8
 """Chance of being found that a difference of the minimum detectable size has."""
 

@@ -1,4 +1,4 @@
-"""Evaluations of a suite side by side: model against model, and night after night."""
+"""Making and publishing `model_comparisons` and `trends`, each where it is not current."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,6 +56,13 @@ def publish_comparisons(workspace: Workspace, suite: str, progress: Progress = S
     hashes = [header.content_hash for header in headers if header]
     rows = sum(header.rows for header in headers if header)
     return StageResult(rows, json_hash(hashes), False, {"partitions_replaced": published.partitions_replaced})
+
+
+def keep_comparisons(workspace: Workspace, suite: str, progress: Progress = SILENT) -> None:
+    """Makes sure that record and store hold the suite's comparisons and trends."""
+    compare_models(workspace, suite, progress)
+    make_trends(workspace, suite, progress)
+    publish_comparisons(workspace, suite, progress)
 
 
 def comparisons_current(workspace: Workspace, suite: str) -> bool:
