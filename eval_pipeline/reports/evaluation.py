@@ -11,6 +11,7 @@ import pyarrow as pa
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import Header, Record, RecordKey
@@ -84,6 +85,7 @@ class Evaluation:
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
+        hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
         return hashes
 
     def read(self, table: Table) -> pa.Table:
@@ -143,6 +145,11 @@ class Evaluation:
     def error_groups(self) -> list[Row]:
         """Rows of `error_analysis`."""
         return self.rows(tables.ERROR_ANALYSIS)
+
+    @cached_property
+    def comparisons(self) -> list[Row]:
+        """Rows of `model_comparisons` in which this very evaluation was compared with another model version's."""
+        return pairs_of(self._record, self.partition)
 
     @cached_property
     def planned(self) -> Planned:

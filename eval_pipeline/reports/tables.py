@@ -53,23 +53,23 @@ _ERRORS_FIRST = (
 
 def write_summary(evaluation: Evaluation, folder: Path) -> None:
     """A row a conversation and sample."""
-    _write(summarise(evaluation, turns_table(evaluation)), folder, "summary")
+    write_flat(summarise(evaluation, turns_table(evaluation)), folder, "summary")
 
 
 def write_turns(evaluation: Evaluation, folder: Path) -> None:
     """A row a turn and sample, with every metric."""
-    _write(turns_table(evaluation), folder, "turns")
+    write_flat(turns_table(evaluation), folder, "turns")
 
 
 def write_validation(evaluation: Evaluation, folder: Path) -> None:
     """A row a validated artefact."""
     table = _renamed(evaluation.read(tables.VALIDATION))
-    _write(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
+    write_flat(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
 
 
 def write_errors(evaluation: Evaluation, folder: Path) -> None:
     """A row a failed turn."""
-    _write(errors_table(evaluation), folder, "errors")
+    write_flat(errors_table(evaluation), folder, "errors")
 
 
 def turns_table(evaluation: Evaluation) -> pa.Table:
@@ -103,7 +103,8 @@ def _ordered(table: pa.Table, first: tuple[str, ...], last: tuple[str, ...]) -> 
     return table.select([*first, *middle, *last, *_KEY])
 
 
-def _write(table: pa.Table, folder: Path, name: str) -> None:
+def write_flat(table: pa.Table, folder: Path, name: str) -> None:
+    """A table as Parquet and as CSV."""
     table = table.replace_schema_metadata(None)
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     pa_csv.write_csv(table, folder / f"{name}.csv")

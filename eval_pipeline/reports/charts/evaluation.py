@@ -8,7 +8,7 @@ from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.shown import shown_count, shown_rate
+from eval_pipeline.reports.shown import shown_count, shown_interval, shown_rate
 from eval_pipeline.store.tables import CALIBRATION
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
         f"Share of correct turns at each level, with 95% intervals clustered by conversation; {sentence}.",
         (axis, "turns", "accuracy", "95% interval"),
         [
-            (str(row["level"]), shown_count(row["n"]), shown_rate(row["accuracy"]), _interval(row["low"], row["high"]))
+            (str(row["level"]), shown_count(row["n"]), shown_rate(row["accuracy"]), shown_interval(row, "rate"))
             for row in levels
         ],
         partial(_draw_accuracy, ceiling=ceiling, points=points),
@@ -111,7 +111,7 @@ def _calibration(levels: list[Row]) -> Chart:
         ("confidence", "promised", "answers", "right", "95% interval"),
         [
             (row["level"], shown_rate(row["nominal"]), shown_count(row["n"]), shown_rate(row["accuracy"]),
-             _interval(row["low"], row["high"]))
+             shown_interval(row, "rate"))
             for row in levels
         ],
         partial(_draw_calibration, levels=levels),
@@ -131,7 +131,3 @@ def _draw_calibration(axes: "Axes", levels: list[Row]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         percent_axis(axis)
     axes.set(xlim=(0.38, 1.03), ylim=(-0.03, 1.03), xlabel="promised accuracy", ylabel="answers that are right")
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{shown_rate(low)} to {shown_rate(high)}"

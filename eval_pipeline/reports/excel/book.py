@@ -3,13 +3,12 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import date, datetime, time
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.excel.rows import LongRows
 
 if TYPE_CHECKING:
@@ -74,14 +73,21 @@ class Book:
         self._rows[sheet.title] = rows = LongRows(sheet)
         return rows
 
-    def save(self, path: Path, partition: Partition, keywords: str) -> None:
-        """Writes the file; as openpyxl's own `save`, but without the time of day."""
+    def save(self, path: Path, title: str, day: date, keywords: str) -> None:
+        """Writes the file; as openpyxl's own `save`, but without the time of day.
+
+        Args:
+            path: of the file.
+            title: of the workbook, in its properties.
+            day: when it was made, as its properties say.
+            keywords: in its properties.
+        """
         from openpyxl.writer.excel import ExcelWriter
 
         properties = self._workbook.properties
         properties.creator, properties.keywords = "eval-pipeline", keywords
-        properties.title = f"{partition.suite} · {partition.model_version} · {partition.eval_date.isoformat()}"
-        properties.created = properties.modified = datetime.combine(partition.eval_date, time())
+        properties.title = title
+        properties.created = properties.modified = datetime.combine(day, time())
         rows = {
             f"xl/worksheets/sheet{place}.xml": self._rows[title].file
             for place, title in enumerate(self._workbook.sheetnames, start=1)

@@ -6,6 +6,7 @@ from pathlib import Path
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.calibration import write_calibration
+from eval_pipeline.reports.excel.comparison import write_comparison_sheet
 from eval_pipeline.reports.excel.complexity import write_complexity
 from eval_pipeline.reports.excel.cost import write_cost
 from eval_pipeline.reports.excel.overview import write_overview
@@ -21,6 +22,7 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_errors_sheet,
     write_complexity,
     write_cost,
+    write_comparison_sheet,
     write_calibration,
 )
 """Writers of the sheets, in their order; adding one takes a file here and a place in this tuple."""
@@ -36,4 +38,6 @@ def write_workbook(evaluation: Evaluation, folder: Path) -> None:
         write(book, evaluation)
     book.own_sheets_last(own)
     write_queries(book)
-    book.save(folder / WORKBOOK, evaluation.partition, "simulated" if evaluation.simulated else "")
+    part = evaluation.partition
+    title = f"{part.suite} · {part.model_version} · {part.eval_date.isoformat()}"
+    book.save(folder / WORKBOOK, title, part.eval_date, "simulated" if evaluation.simulated else "")

@@ -5,15 +5,25 @@ from pathlib import Path
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
+from eval_pipeline.reports.comparison.words import pairs_query
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.html.failed import failed_turns, kind_of
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.paths import CHARTS, PAGE
-from eval_pipeline.reports.queries import explain_query, extremes_query, statistics_query, table_query
-from eval_pipeline.reports.shown import UNKNOWN, shown, shown_count, shown_dollars, shown_rate, shown_time
+from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
+from eval_pipeline.reports.shown import (
+    UNKNOWN,
+    shown,
+    shown_count,
+    shown_dollars,
+    shown_interval,
+    shown_rate,
+    shown_time,
+)
 from eval_pipeline.store import tables
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
@@ -41,7 +51,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         key=[_key(figure) for figure in figures if figure.name in _KEY and figure.value is not None],
         headline=list(_headline(evaluation, figures)),
         groups=list(_groups(evaluation)),
-        comparisons=[],
+        comparisons=list(_comparisons(evaluation)),
         extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
         failed=failed_turns(evaluation),
         failed_text=_failed_text(len(failures), evaluation.turns),
@@ -128,10 +138,22 @@ def _shape(row: Row) -> list[str]:
 
 
 def _group(row: Row) -> list[str]:
-    ends = (row["low"], row["high"])
-    interval = UNKNOWN if None in ends else " to ".join(shown_rate(end) for end in ends)
     name = row["split_value"] if row["split"] == "tag" else f"{row['split']}: {row['split_value']}"
-    return [name, shown_rate(row["mean"]), interval, shown_count(row["n"]), shown_count(row["clusters"])]
+    return [
+        name,
+        shown_rate(row["mean"]),
+        shown_interval(row, "rate"),
+        shown_count(row["n"]),
+        shown_count(row["clusters"]),
+    ]
+
+
+def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
+    """The paired tests with the other model versions of the suite, as far as they are on record."""
+    if evaluation.comparisons:
+        name = literal(evaluation.partition.model_version)
+        query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
+        yield pairs_sheet(evaluation.comparisons, [query])
 
 
 def _extremes(evaluation: Evaluation, title: str, column: str) -> Sheet:
