@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.stages import comparisons
 from eval_pipeline.stages.check import Verdict
+from eval_pipeline.stages.reporting import REPORT_VERSION, report_comparison
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
@@ -84,6 +85,15 @@ COMPARISON_STEPS = (
         frozenset({"duckdb"}),
         "Comparisons and trends of the suite in the DuckDB store that people query.",
         comparisons.publish_comparisons,
+    ),
+    SuiteStep(
+        "comparison_report",
+        ("comparison_published",),
+        None,
+        REPORT_VERSION,
+        frozenset({"excel", "parquet"}),
+        "Files for people: all model versions of the suite side by side, as a page, a workbook and charts.",
+        report_comparison,
     ),
 )
 """In order; they are not partitioned, so that any model version's run makes them anew."""

@@ -9,7 +9,7 @@ from eval_pipeline.stages.aggregates import aggregates_current
 from eval_pipeline.stages.check import check_cases_read, check_metric_errors
 from eval_pipeline.stages.progress import SILENT
 from eval_pipeline.stages.publishing import publish_partition
-from eval_pipeline.stages.reporting import report
+from eval_pipeline.stages.reporting import report, report_comparison
 from eval_pipeline.stages.runs import RunContext, ending_failed
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
@@ -55,7 +55,7 @@ def keep(
     return [f"{partition.suite}, {partition.model_version}: {found.text}" for found in verdicts if not found.passed]
 
 
-def keep_comparisons(workspace: Workspace, suite: str, progress: Progress = SILENT) -> list[str]:
+def keep_comparisons(workspace: Workspace, suite: str, with_report: bool, progress: Progress = SILENT) -> list[str]:
     """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
 
     Returns:
@@ -63,9 +63,13 @@ def keep_comparisons(workspace: Workspace, suite: str, progress: Progress = SILE
     """
     if comparisons.comparisons_current(workspace, suite):
         comparisons.publish_comparisons(workspace, suite, progress)
+        if with_report:
+            report_comparison(workspace, suite, progress)
         return []
     try:
         comparisons.keep_comparisons(workspace, suite, progress)
+        if with_report:
+            report_comparison(workspace, suite, progress)
     except EvalError as error:
         return [f"{suite}: {error}"]
     verdict = comparisons.check_no_loss(workspace, suite)

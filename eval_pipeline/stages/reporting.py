@@ -10,7 +10,7 @@ from eval_pipeline.reports.comparison.files import write_comparison_files
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
-from eval_pipeline.reports.paths import WORKBOOK, comparison_folder, report_folder
+from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.reports.registry import write_reports
 from eval_pipeline.stages.aggregates import aggregates_of
@@ -43,7 +43,7 @@ def report(workspace: Workspace, partition: Partition, progress: Progress = SILE
     made_from = evaluation.made_from() | {"report": REPORT_VERSION}
     with busy(progress, label_of(partition, "report")):
         written = write_reports(evaluation, folder, REPORT_VERSION)
-    facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK}
+    facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK, "page": folder / PAGE}
     return StageResult(evaluation.turns, json_hash(made_from), not written, facts)
 
 
@@ -67,13 +67,31 @@ def report_comparison(workspace: Workspace, suite: str, progress: Progress = SIL
         partition = Partition(suite, standing.model_version, standing.row["eval_date"])
         if report_folder(workspace.home.reports, partition).exists():
             report(workspace, partition, progress)
-    facts = {"model_versions": len(compared.standings), "pairs": len(compared.pairs), "folder": folder}
+    facts = {
+        "model_versions": len(compared.standings),
+        "pairs": len(compared.pairs),
+        "folder": folder,
+        "page": folder / PAGE,
+    }
     return StageResult(len(compared.pairs), json_hash(made_from), not written, facts)
 
 
 def workbook_path(home: Home, partition: Partition) -> Path:
     """Where the workbook of a partition is, whether it exists or not."""
     return report_folder(home.reports, partition) / WORKBOOK
+
+
+def page_path(home: Home, partition: Partition) -> Path:
+    """Where the page of a partition is, whether it exists or not; the workbook lies beside it."""
+    return report_folder(home.reports, partition) / PAGE
+
+
+def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
+    """Where the page of a suite's comparison is; None where there is nothing to compare."""
+    compared = read_comparison(workspace.record, suite)
+    if compared is None or not compared.pairs:
+        return None
+    return comparison_folder(workspace.home.reports, suite, compared.eval_date) / PAGE
 
 
 def profile(track: Track) -> Profile:

@@ -31,8 +31,9 @@ READS = {
     "model_comparisons": {"statistics"},
     "trends": {"statistics", "cost_per_correct_answer"},
     "comparison_published": {"model_comparisons", "trends"},
+    "comparison_report": {"comparison_published"},
 }
-COMPARISONS = {"model_comparisons", "trends", "comparison_published"}
+COMPARISONS = {"model_comparisons", "trends", "comparison_published", "comparison_report"}
 """What looks at all model versions of the suite."""
 
 
@@ -64,7 +65,7 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
         assert node.code_version
         assert node.tags["track"] == "finqa"
         assert node.is_partitioned == (name not in {"raw_dataset", "cases", *COMPARISONS})
-        if name not in {"published", "report", "comparison_published"}:
+        if name not in {"published", "report", "comparison_published", "comparison_report"}:
             schema = node.metadata["dagster/column_schema"]
             columns = schema.schema.columns if hasattr(schema, "schema") else schema.columns
             assert len(columns) > 3

@@ -15,7 +15,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.facts import SIMULATED
 
-SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Queries"]
+SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Queries"]
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Pa
     book = Book()
     fields = [Field("a", format="0"), Field("b")]
     write_long_sheet(book, "Long", fields, [{"a": n, "b": f"r{n}"} for n in range(7)], 1, most_rows=4)
-    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
     workbook = openpyxl.load_workbook(tmp_path / "x.xlsx")
     assert workbook.sheetnames == ["Long", "Long 2", "Long 3"]
     assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook] == [[0, 1, 2], [3, 4, 5], [6]]
@@ -187,7 +187,7 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Pa
 def test_a_full_sheet_is_followed_by_no_empty_one(weak: Made, tmp_path: Path) -> None:
     book = Book()
     write_long_sheet(book, "Long", [Field("a")], [{"a": "x"}] * 3, 1, most_rows=4)
-    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
     assert openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames == ["Long"]
 
 
