@@ -11,6 +11,7 @@ import typer
 
 from eval_pipeline import __version__
 from eval_pipeline.cli import inspecting, running
+from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
@@ -31,6 +32,7 @@ app.command()(inspecting.validate)
 app.command()(inspecting.publish)
 app.command()(inspecting.report)
 app.command()(inspecting.query)
+app.command()(compare)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
 app.command()(demo)

@@ -89,6 +89,7 @@ def report(suite: Suites = None, model_version: Versions = None, eval_date: Eval
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.stages.baseline import newest_partition
     from eval_pipeline.stages.reporting import report as write_report
+    from eval_pipeline.stages.reporting import report_comparison
     from eval_pipeline.store.record import RecordKey
     from eval_pipeline.store.tables import TURN_RESULTS
 
@@ -103,6 +104,9 @@ def report(suite: Suites = None, model_version: Versions = None, eval_date: Eval
                     written = write_report(workspace, partition, progress)
                 typer.echo(written.facts["folder"])
                 made += 1
+        compared = report_comparison(workspace, name)
+        if compared.rows:
+            typer.echo(compared.facts["folder"])
     if not made:
         raise UsageError("the record has no such evaluation; `eval-pipeline run` makes one")
 

@@ -1,6 +1,7 @@
 """`run`, `plan` and `dev`."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -118,7 +119,7 @@ def dev(
     """Opens the Dagster UI: webserver and daemon on this home, until interrupted."""
     from eval_pipeline.defs.instance import serve
 
-    raise typer.Exit(serve(open_workspace().home, host, port))
+    serve(open_workspace().home, host, port)
 
 
 def _epoch(fresh: bool) -> str:
@@ -130,7 +131,7 @@ def evaluate(
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.freshness import is_up_to_date, keep
+    from eval_pipeline.stages.freshness import is_up_to_date, keep, keep_comparisons
     from eval_pipeline.stages.progress import counted
 
     broken: set[tuple[str, str]] = set()
@@ -148,20 +149,25 @@ def evaluate(
                 problems += [f"{name}: {error}" for error in finished.errors]
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
+        for suite in dict.fromkeys(partition.suite for partition in partitions):
+            problems += keep_comparisons(workspace, suite, report, progress)
     return problems, [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
 
 
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline, where the results lie, and what went wrong."""
     from eval_pipeline.cli.terminal import console, fail, headline_table, note
-    from eval_pipeline.stages.reporting import workbook_path
+    from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):
         console.print(headline_table(name, [found for found in headlines if found.partition.suite == name]))
     if headlines:
         typer.echo(f"store:    {workspace.home.store}")
-    for found in headlines if report else ():
-        typer.echo(f"workbook: {workbook_path(workspace.home, found.partition)}")
+    pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]
+    pages += [comparison_page_path(workspace, suite) for suite in dict.fromkeys(h.partition.suite for h in headlines)]
+    for page in pages if report else ():
+        if page is not None:
+            typer.echo(f"report:   {page}")
     if any(found.simulated for found in headlines):
         note("(simulated): a stand-in that damages gold answers at known rates, not a model.")
     for problem in problems:

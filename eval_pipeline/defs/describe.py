@@ -7,7 +7,10 @@ from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.defs.previews import charts, preview, spent
 from eval_pipeline.stages.check import Verdict
+from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 
 
@@ -20,6 +23,18 @@ def column_schema(table: Table) -> dict[str, dg.TableSchema]:
 def metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of a stage as metadata; what is null is left out, since Dagster plots numbers only."""
     return {name: _value(value) for name, value in facts.items() if value is not None}
+
+
+def shown(workspace: Workspace, asset: str, table: Table | None, key: RecordKey, result: StageResult) -> dict[str, Any]:
+    """What a materialisation shows: the facts of its stage, tokens and dollars, its table, the charts of its report."""
+    found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
+    found |= metadata(spent(workspace, asset, key))
+    folder = result.facts.get("folder")
+    texts = {
+        "table": preview(workspace, asset, table, key),
+        "charts": charts(folder) if isinstance(folder, Path) else "",
+    }
+    return found | {name: dg.MetadataValue.md(text) for name, text in texts.items() if text}
 
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:

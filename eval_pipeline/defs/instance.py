@@ -2,9 +2,9 @@
 
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import dagster as dg
 import psutil
@@ -13,6 +13,7 @@ from dagster._core.instance import InstanceRef
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.defs.notifications import UI_URL
 from eval_pipeline.defs.storage import ReusingSqliteStorage
 from eval_pipeline.defs.unfinished import UNFINISHED
 from eval_pipeline.stages.runs import fail_dead_runs
@@ -33,12 +34,18 @@ nux:
 concurrency:
   runs:
     max_concurrent_runs: 2
+  pools:
+    default_limit: 1        # steps that ask one provider at once
 run_monitoring:
   enabled: true
+  free_slots_after_run_end_seconds: 30
 python_logs:
   managed_python_loggers: [eval_pipeline]
   python_log_level: INFO
 """
+
+NO_NAGGING = "ignore:Function `dev_command` is superseded"
+"""What `dagster dev` says of another command of Dagster's, which is another package."""
 
 
 def prepare(home: Home) -> Path:
@@ -51,14 +58,15 @@ def prepare(home: Home) -> Path:
     return home.dagster
 
 
-def serve(home: Home, host: str, port: int) -> int:
-    """Runs `dagster dev` on the home until it ends; returns its exit code."""
+def serve(home: Home, host: str, port: int) -> NoReturn:
+    """Becomes `dagster dev` on the home, so that signals and the exit code are its own."""
     with open_instance(home) as instance:
         sweep_home(home, instance)
     workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
     target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
-    command = [sys.executable, "-m", "dagster", "dev", *target, "--host", host, "--port", str(port)]
-    return subprocess.run(command, check=False).returncode
+    os.environ.setdefault(UI_URL, f"http://{host}:{port}")
+    command = [sys.executable, "-W", NO_NAGGING, "-m", "dagster", "dev"]
+    os.execv(sys.executable, [*command, *target, "--host", host, "--port", str(port)])  # noqa: S606 - no shell is wanted
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:

@@ -11,6 +11,8 @@ import dagster as dg
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.comparison_steps import COMPARISONS
+from eval_pipeline.defs.failures import error_of, suite_of
 from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
@@ -20,6 +22,7 @@ from eval_pipeline.defs.suite_assets import suite_definitions
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
 
+REPORTS = ("report", "comparison_report")
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -71,7 +74,8 @@ def _run(
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags = {name: value for name, value in tags.items() if value}
     evaluation = Evaluation(workspace, progress)
-    skipped = () if request.with_report else ("report",)
+    skipped = () if request.with_report else REPORTS
+    last = {partition.suite: partition.model_version for partition in request.partitions}
     read: set[str] = set()
     broken: set[str] = set()
     for name in dict.fromkeys(partition.model_version for partition in request.partitions):
@@ -79,8 +83,9 @@ def _run(
         if not chosen:
             continue
         gc.collect()  # what the run before left in cycles: within a run it is hardly ever looked for
-        # Files and cases are read by the first run that needs them.
+        # Files and cases are read by the first run that needs them; the last one compares all model versions.
         done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
+        done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARISONS}
         job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
         run_id = str(uuid4())
         own = tags | {PROCESS: process_tag(run_id)}
@@ -119,11 +124,11 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
     for event in result.all_events:
         if not event.step_key:
             continue
-        # A step is called after its asset: suite__name.
-        suite, _, asset = event.step_key.rpartition("__")
-        if sentence := _error_of(event):
+        suite, asset = suite_of(event), event.step_key.rpartition("__")[2]
+        if sentence := error_of(event):
             errors[suite].append(sentence)
-        if event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED:
+        ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
+        if ended and asset not in COMPARISONS:
             incomplete.add(suite)
             if asset in UNPARTITIONED:
                 unreadable.add(suite)
@@ -137,17 +142,3 @@ def _interrupted(result: dg.ExecuteInProcessResult) -> bool:
     """Whether a signal ended the run: Dagster makes a failure of the step that it hit."""
     errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)
-
-
-def _error_of(event: dg.DagsterEvent) -> str | None:
-    """What went wrong, for events that say so."""
-    if event.is_step_failure:
-        failure = event.step_failure_data
-        if failure.user_failure_data is not None and failure.user_failure_data.description:
-            return failure.user_failure_data.description
-        return failure.error_display_string
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        found = event.asset_check_evaluation_data
-        if not found.passed and found.severity == dg.AssetCheckSeverity.ERROR:
-            return f"check {found.check_name}: {found.description}"
-    return None

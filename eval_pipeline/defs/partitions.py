@@ -39,11 +39,17 @@ def date_tag(suite: str, makes_generations: bool) -> str:
 
 
 def run_partition(
-    suite: str, key: str, tags: Mapping[str, str], workspace: Workspace, upstream: Iterable[Table] = ()
+    suite: str,
+    key: str,
+    tags: Mapping[str, str],
+    workspace: Workspace,
+    upstream: Iterable[Table] = (),
+    launched: date | None = None,
 ) -> Partition:
     """Suite, model version and evaluation date of an asset run.
 
-    The date is the suite's or the run's tag, else the newest one among the upstream files, else today.
+    The date is the suite's or the run's tag, else the newest one among the upstream files, else the day on which the
+    run was launched, else today.
 
     Raises:
         UsageError: the tag is no date.
@@ -59,4 +65,4 @@ def run_partition(
         for found in workspace.record.partitions(table)
         if (found.suite, found.model_version) == (suite, key) and found.eval_date is not None
     ]
-    return Partition(suite, key, max(dates, default=date.today()))
+    return Partition(suite, key, max(dates, default=launched or date.today()))

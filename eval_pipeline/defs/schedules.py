@@ -10,12 +10,14 @@ from eval_pipeline.defs.jobs import ALL
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE
 from eval_pipeline.stages.workspace import Workspace
 
-NIGHTLY_CRON = "0 2 * * *"
+CRON = "EVAL_NIGHTLY_CRON"
+"""Environment variable: when the night is, as cron has it, in UTC."""
+TWO_O_CLOCK = "0 2 * * *"
 _ON = os.environ.get("EVAL_NIGHTLY") == "1"
 
 
 @dg.schedule(
-    cron_schedule=NIGHTLY_CRON,
+    cron_schedule=os.environ.get(CRON) or TWO_O_CLOCK,
     job_name=ALL,
     execution_timezone="UTC",
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,

@@ -59,6 +59,7 @@ class Step:
         after: names of the assets of the chain that it reads.
         table: its main table, None where it writes no record.
         version: of its code; a change makes the asset stale.
+        asks: whether a run of it is going to ask the model version; None for steps that never do.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Step:
     description: str
     execute: Callable[[StepRun], StageResult]
     checks: tuple[Check, ...] = ()
+    asks: Callable[[StepRun], bool] | None = None
 
 
 EVERY_TURN_ONCE = Check(
@@ -104,6 +106,7 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
             frozenset({"python", "parquet"}),
             "The first attempt at every turn: prompt, response, artefact and what executing it gave.",
             lambda s: generate.generate(s.evaluation.workspace, s.partition, s.run, s.scope, s.evaluation.progress),
+            asks=lambda s: not generate.is_current(s.evaluation.workspace, s.partition, s.scope, s.run.epoch),
         ),
         Step(
             "recovery_attempts",
@@ -113,6 +116,7 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
             frozenset({"python", "parquet"}),
             "Further attempts where executing the first one failed, with the error shown to the model.",
             lambda s: recover.recover(s.evaluation.workspace, s.partition, s.run, s.evaluation.progress),
+            asks=lambda s: not recover.is_current(s.evaluation.workspace, s.partition, s.run.epoch),
         ),
         Step(
             "evidence",

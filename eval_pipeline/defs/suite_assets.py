@@ -1,24 +1,28 @@
 """The chain of assets of every suite, from one factory. An asset runs a stage and reports what came out."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import dagster as dg
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.describe import check_result, column_schema, metadata
+from eval_pipeline.defs.comparison_steps import COMPARISON_STEPS, SuiteStep
+from eval_pipeline.defs.dates import dated_partition
+from eval_pipeline.defs.describe import check_result, column_schema, shown
 from eval_pipeline.defs.instance import tags_now
-from eval_pipeline.defs.partitions import EVAL_DATE, date_tag, model_version, run_context, run_partition, run_scope
+from eval_pipeline.defs.partitions import model_version, run_context, run_scope
+from eval_pipeline.defs.pools import pool_of, slot
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
 from eval_pipeline.stages.check import ENDS_CHECKED, Verdict, check_cases_read, check_ends, check_gold
 from eval_pipeline.stages.runs import FAILED, end_run, ending_failed
 from eval_pipeline.stages.spending import ended_as
-from eval_pipeline.stages.workspace import StageResult, Workspace
+from eval_pipeline.stages.workspace import StageResult
 from eval_pipeline.store import tables
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.registry import load_track
 
@@ -37,7 +41,8 @@ def suite_definitions(source: SuiteSource) -> dg.Definitions:
     """The chain of one suite, under its name as key prefix and group."""
     track = load_track(source.header.track) if source.header else None
     steps = [step_asset(source, step) for step in partitioned_steps(track)]
-    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps])
+    comparing = [comparison_asset(source, step) for step in COMPARISON_STEPS]
+    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps, *comparing])
 
 
 def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
@@ -56,7 +61,10 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
         with readable_errors():
             tags_now(context.instance, context.run)
-            return _result(ingest.ingest_files(evaluation.workspace, source.name))
+            result = ingest.ingest_files(evaluation.workspace, source.name)
+            return _result(
+                result, shown(evaluation.workspace, "raw_dataset", None, RecordKey.of_suite(source.name), result)
+            )
 
     return asset
 
@@ -100,7 +108,8 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
                 check_result("gold_holds", check_gold(workspace, source.name), warning=True),
                 check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED, evaluation.progress, label)),
             ]
-            return _result(result, checks=verdicts)
+            described = shown(workspace, "cases", tables.CASES, RecordKey.of_suite(source.name), result)
+            return _result(result, described, checks=verdicts)
 
     return asset
 
@@ -136,9 +145,9 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
                 # Dagster wants each check told of, unlike the asset itself.
                 yield from (check_result(check.name, NOTHING_TO_CHECK) for check in step.checks)
                 return
-            partition = _dated_partition(context, source.name, tags, workspace)
+            partition = dated_partition(context, source.name, tags, workspace)
             run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
-            with ending_failed(workspace, partition, run.run.run_id):
+            with ending_failed(workspace, partition, run.run.run_id), _waiting_its_turn(context, step, run):
                 result = step.execute(run)
                 found = [(check, check.verdict(workspace, partition)) for check in step.checks]
             if any(check.blocking and not verdict.passed for check, verdict in found):
@@ -146,32 +155,53 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
             elif not _publishes(context, source.name):
                 end_run(workspace, partition, run.run.run_id, ended_as(workspace, partition))
             verdicts = [check_result(check.name, verdict) for check, verdict in found]
-        yield _result(result, partition.eval_date.isoformat(), verdicts)
+            described = shown(workspace, step.name, step.table, RecordKey.of(partition), result)
+        yield _result(result, described, partition.eval_date.isoformat(), verdicts)
 
     return asset
+
+
+def comparison_asset(source: SuiteSource, step: SuiteStep) -> dg.AssetsDefinition:
+    """The asset of one step that looks at all model versions of the suite."""
+    key = dg.AssetKey([source.name, step.name])
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([source.name, name]) for name in step.after],
+        code_version=step.version,
+        kinds=set(step.kinds),
+        description=step.description,
+        metadata=column_schema(step.table) if step.table else None,
+        check_specs=[dg.AssetCheckSpec(c.name, asset=key, description=c.description) for c in step.checks],
+        group_name=source.name,
+        owners=OWNERS,
+        tags=_tags(source),
+    )
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+        with readable_errors():
+            tags_now(context.instance, context.run)
+            workspace = evaluation.workspace
+            result = step.execute(workspace, source.name, evaluation.progress)
+            verdicts = [
+                check_result(check.name, check.verdict(workspace, source.name), warning=check.warning)
+                for check in step.checks
+            ]
+            described = shown(workspace, step.name, step.table, RecordKey.of_suite(source.name), result)
+            return _result(result, described, checks=verdicts)
+
+    return asset
+
+
+def _waiting_its_turn(context: dg.AssetExecutionContext, step: Step, run: StepRun) -> AbstractContextManager[None]:
+    """Holds a slot of the provider's pool while the step asks models; nothing where it asks nobody."""
+    version = run.evaluation.workspace.model_version(run.partition.model_version)
+    pool = pool_of(version) if step.asks is not None and step.asks(run) else None
+    return slot(context, run.evaluation, pool) if pool else nullcontext()
 
 
 def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
     """Whether the run goes on to the step that closes its row in `runs`; each step of one that does not, does so."""
     return dg.AssetKey([suite, "published"]) in context.job_def.asset_layer.selected_asset_keys
-
-
-def _dated_partition(
-    context: dg.AssetExecutionContext, suite: str, tags: Mapping[str, str], workspace: Workspace
-) -> Partition:
-    """The partition of a step; the first step of a run launched without a date fixes it for those that follow.
-
-    Else midnight, or a later date in the record, would part them.
-    """
-    asks = dg.AssetKey([suite, "generations"]) in context.job_def.asset_layer.selected_asset_keys
-    # Another suite of the run, that asks, may have fixed the date of those that do.
-    if EVAL_DATE in tags and EVAL_DATE not in context.run.tags and not asks:
-        tags = {name: value for name, value in tags.items() if name != EVAL_DATE}
-    upstream = () if asks else (tables.GENERATIONS,)
-    partition = run_partition(suite, context.partition_key, tags, workspace, upstream)
-    if not {EVAL_DATE, date_tag(suite, asks)} & tags.keys():
-        context.instance.add_run_tags(context.run.run_id, {date_tag(suite, asks): partition.eval_date.isoformat()})
-    return partition
 
 
 @contextmanager
@@ -188,10 +218,12 @@ def _tags(source: SuiteSource) -> dict[str, str]:
 
 
 def _result(
-    result: StageResult, eval_date: str = "", checks: list[dg.AssetCheckResult] | None = None
+    result: StageResult,
+    described: dict[str, Any],
+    eval_date: str = "",
+    checks: list[dg.AssetCheckResult] | None = None,
 ) -> dg.MaterializeResult:
-    shown = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
     if eval_date:
-        shown["eval_date"] = eval_date
+        described["eval_date"] = eval_date
     version = f"{result.content_hash[:16]}-{eval_date}".strip("-") or "empty"
-    return dg.MaterializeResult(metadata=shown, check_results=checks, data_version=dg.DataVersion(version))
+    return dg.MaterializeResult(metadata=described, check_results=checks, data_version=dg.DataVersion(version))

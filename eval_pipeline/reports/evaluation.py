@@ -11,6 +11,7 @@ import pyarrow as pa
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import Header, Record, RecordKey
@@ -78,12 +79,13 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables.
         """
-        own = (self.profile.turns_table, *self.profile.tables)
+        own = (self.profile.turns_table, *self.profile.tables, *self.profile.aggregates)
         hashes = {table.name: self._header(table).content_hash for table in (*_READ, *own)}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
+        hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
         return hashes
 
     def read(self, table: Table) -> pa.Table:
@@ -94,6 +96,10 @@ class Evaluation:
         """As `read`, as Python values; for tables of moderate size."""
         rows: list[Row] = self.read(table).to_pylist()
         return rows
+
+    def optional(self, table: Table) -> list[Row]:
+        """Rows of an aggregate that not every track has; none where this one lacks it."""
+        return self.rows(table) if table in self.profile.aggregates else []
 
     @cached_property
     def results(self) -> pa.Table:
@@ -139,6 +145,11 @@ class Evaluation:
     def error_groups(self) -> list[Row]:
         """Rows of `error_analysis`."""
         return self.rows(tables.ERROR_ANALYSIS)
+
+    @cached_property
+    def comparisons(self) -> list[Row]:
+        """Rows of `model_comparisons` in which this very evaluation was compared with another model version's."""
+        return pairs_of(self._record, self.partition)
 
     @cached_property
     def planned(self) -> Planned:

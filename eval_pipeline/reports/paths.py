@@ -1,12 +1,16 @@
 """Where reports lie, and names made safe for a file system."""
 
 import hashlib
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
 
 WORKBOOK = "report.xlsx"
+PAGE = "report.html"
+CHARTS = "charts"
+"""Folder of the charts as files."""
 _LONGEST = 180
 _KEPT = 120
 
@@ -15,6 +19,11 @@ def report_folder(reports: Path, partition: Partition) -> Path:
     """`<reports>/<suite>/<model_version>/<eval_date>`."""
     names = (partition.suite, partition.model_version, partition.eval_date.isoformat())
     return reports.joinpath(*[safe_name(name) for name in names])
+
+
+def comparison_folder(reports: Path, suite: str, day: date) -> Path:
+    """`<reports>/compare/<suite>/<date>`."""
+    return reports.joinpath("compare", safe_name(suite), day.isoformat())
 
 
 def trace_file(case_id: str) -> str:

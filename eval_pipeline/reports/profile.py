@@ -63,8 +63,8 @@ class Profile:
         features: columns of `turns_table` with facts about the case.
         turns_table: `<track>_turns`.
         tables: the track's further tables of turns, which its sheets read.
-        sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`), which come first.
-        further_sheets: the same, of sheets that come last.
+        aggregates: tables of figures that only some tracks have.
+        sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`).
         files: writers of the track's own report files (an `Evaluation` and the folder).
     """
 
@@ -74,8 +74,8 @@ class Profile:
     features: tuple[str, ...]
     turns_table: Table
     tables: tuple[Table, ...] = ()
+    aggregates: tuple[Table, ...] = ()
     sheets: tuple[Callable[[Any, Any], None], ...] = ()
-    further_sheets: tuple[Callable[[Any, Any], None], ...] = ()
     files: tuple[Callable[[Any, Path], None], ...] = ()
 
     @property

@@ -33,7 +33,8 @@ _TURNS_FIRST = (
     "error_type",
 )
 _TURNS_LAST = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attempts", "complexity", "simulated")
-_FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
+FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
+"""Columns of `turn_results` that stand beside the track's own."""
 _ERRORS_FIRST = (
     "trace_id",
     "conversation_id",
@@ -52,23 +53,23 @@ _ERRORS_FIRST = (
 
 def write_summary(evaluation: Evaluation, folder: Path) -> None:
     """A row a conversation and sample."""
-    _write(summarise(evaluation, turns_table(evaluation)), folder, "summary")
+    write_flat(summarise(evaluation, turns_table(evaluation)), folder, "summary")
 
 
 def write_turns(evaluation: Evaluation, folder: Path) -> None:
     """A row a turn and sample, with every metric."""
-    _write(turns_table(evaluation), folder, "turns")
+    write_flat(turns_table(evaluation), folder, "turns")
 
 
 def write_validation(evaluation: Evaluation, folder: Path) -> None:
     """A row a validated artefact."""
     table = _renamed(evaluation.read(tables.VALIDATION))
-    _write(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
+    write_flat(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
 
 
 def write_errors(evaluation: Evaluation, folder: Path) -> None:
     """A row a failed turn."""
-    _write(errors_table(evaluation), folder, "errors")
+    write_flat(errors_table(evaluation), folder, "errors")
 
 
 def turns_table(evaluation: Evaluation) -> pa.Table:
@@ -77,7 +78,7 @@ def turns_table(evaluation: Evaluation) -> pa.Table:
     if not (wide["turn_id"].equals(results["turn_id"]) and wide["sample"].equals(results["sample"])):
         name = evaluation.profile.turns_table.name
         raise StoreError(f"{name} and turn_results are not of the same turns; materialise turn_metrics again")
-    for name in _FROM_RESULTS:
+    for name in FROM_RESULTS:
         if name not in wide.column_names:
             wide = wide.append_column(name, results[name])
     return _ordered(_renamed(wide), _TURNS_FIRST, _TURNS_LAST)
@@ -102,7 +103,8 @@ def _ordered(table: pa.Table, first: tuple[str, ...], last: tuple[str, ...]) -> 
     return table.select([*first, *middle, *last, *_KEY])
 
 
-def _write(table: pa.Table, folder: Path, name: str) -> None:
+def write_flat(table: pa.Table, folder: Path, name: str) -> None:
+    """A table as Parquet and as CSV."""
     table = table.replace_schema_metadata(None)
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     pa_csv.write_csv(table, folder / f"{name}.csv")

@@ -4,12 +4,12 @@ from uuid import uuid4
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages import gather_evidence, generate, ingest, judge, recover, score
+from eval_pipeline.stages import comparisons, gather_evidence, generate, ingest, judge, recover, score
 from eval_pipeline.stages.aggregates import aggregates_current
 from eval_pipeline.stages.check import check_cases_read, check_metric_errors
 from eval_pipeline.stages.progress import SILENT
 from eval_pipeline.stages.publishing import publish_partition
-from eval_pipeline.stages.reporting import report
+from eval_pipeline.stages.reporting import report, report_comparison
 from eval_pipeline.stages.runs import RunContext, ending_failed
 from eval_pipeline.stages.scope import Scope
 from eval_pipeline.stages.workspace import Progress, Workspace
@@ -53,3 +53,24 @@ def keep(
             report(workspace, partition, progress)
     verdicts = (check_cases_read(workspace, partition.suite), check_metric_errors(workspace, partition))
     return [f"{partition.suite}, {partition.model_version}: {found.text}" for found in verdicts if not found.passed]
+
+
+def keep_comparisons(workspace: Workspace, suite: str, with_report: bool, progress: Progress = SILENT) -> list[str]:
+    """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
+
+    Returns:
+        A sentence for what fails, and for a check that does not pass.
+    """
+    if comparisons.comparisons_current(workspace, suite):
+        comparisons.publish_comparisons(workspace, suite, progress)
+        if with_report:
+            report_comparison(workspace, suite, progress)
+        return []
+    try:
+        comparisons.keep_comparisons(workspace, suite, progress)
+        if with_report:
+            report_comparison(workspace, suite, progress)
+    except EvalError as error:
+        return [f"{suite}: {error}"]
+    verdict = comparisons.check_no_loss(workspace, suite)
+    return [] if verdict.passed else [f"{suite}: {verdict.text}"]

@@ -58,6 +58,12 @@ def _published_hash(workspace: Workspace, partition: Partition) -> str:
     return combined_hash(record, partition, held)
 
 
+def publish_suite(workspace: Workspace, suite: str) -> Published:
+    """Publishes what belongs to a suite as a whole, such as its comparisons."""
+    keys = [RecordKey.of_suite(suite)]
+    return publish(workspace.record, workspace.home.store, track_tables(), keys, _gate(workspace))
+
+
 def publish_all(workspace: Workspace, *, full: bool, progress: Progress = SILENT) -> StageResult:
     """Publishes everything that differs from the record, or builds the store anew.
 

@@ -17,6 +17,10 @@ from eval_pipeline.statistics.cost import RatioEstimate, cost_per_success
 from eval_pipeline.statistics.intervals import Estimate, Method, clustered_se, estimate_mean, estimate_rate
 from eval_pipeline.statistics.isotonic import antitonic
 from eval_pipeline.statistics.logistic import LogisticFit, clustered_logistic
+from eval_pipeline.statistics.mcnemar import mcnemar_exact
+from eval_pipeline.statistics.multiple import Corrected, holm
+from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable, paired_difference
+from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
 
@@ -25,6 +29,7 @@ __all__ = [
     "BrierParts",
     "Calibration",
     "Ceiling",
+    "Corrected",
     "Estimate",
     "FittedLevel",
     "LatencyQuantiles",
@@ -32,6 +37,7 @@ __all__ = [
     "LevelEstimate",
     "LogisticFit",
     "Method",
+    "PairedDifference",
     "RatioEstimate",
     "Verdict",
     "accuracy_by_level",
@@ -44,7 +50,12 @@ __all__ = [
     "cost_per_success",
     "estimate_mean",
     "estimate_rate",
+    "holm",
     "latency_quantiles",
+    "mcnemar_exact",
+    "minimum_detectable",
+    "paired_difference",
+    "pareto_front",
     "pass_at_k",
     "pass_hat_k",
 ]

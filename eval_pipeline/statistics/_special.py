@@ -22,23 +22,27 @@ _ROUNDING: Final = 1e-15
 
 
 @lru_cache(maxsize=4096)
-def t_critical(df: int) -> float:
-    """Two-sided 95% critical value of Student's t.
+def t_critical(df: int, alpha: float = 1.0 - CONFIDENCE) -> float:
+    """Two-sided critical value of Student's t.
 
-    Newton's method upwards from the normal's value: right of 0 the p-value is convex, so no step goes too far.
+    Newton's method upwards from the normal's value, or from 0: right of 0 the p-value is convex, so no step goes too
+    far.
 
     Args:
         df: Degrees of freedom, at least 1.
+        alpha: Chance of a value further out, above 0 and below 1.
 
     Returns:
-        The t with P(|T| <= t) = 0.95, e.g. 12.706 for one degree of freedom and 1.96 in the limit.
+        The t with P(|T| > t) = alpha; by default 12.706 for one degree of freedom and 1.96 in the limit.
 
     Raises:
-        ValueError: If ``df`` is below 1.
+        ValueError: If ``df`` is below 1 or ``alpha`` no chance.
     """
-    t, step = _NORMAL, math.inf
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+    t, step = _NORMAL if alpha <= 1.0 - CONFIDENCE else 0.0, math.inf
     while step > _ROUNDING * t:
-        step = (t_p_value(t, df) - (1.0 - CONFIDENCE)) / (2.0 * _t_density(t, df))
+        step = (t_p_value(t, df) - alpha) / (2.0 * _t_density(t, df))
         t += step
     return t
 

@@ -20,6 +20,9 @@ WITH asked AS (
 ), shown AS (
     SELECT e.* FROM evidence AS e SEMI JOIN asked USING (eval_date)
     WHERE e.turn_id = turn_id AND e.model_version = model_version
+), judged AS (
+    SELECT j.* FROM judgements AS j SEMI JOIN asked USING (eval_date)
+    WHERE j.turn_id = turn_id AND j.model_version = model_version
 ), outcome AS (
     SELECT r.* FROM turn_results AS r SEMI JOIN asked USING (eval_date)
     WHERE r.turn_id = turn_id AND r.model_version = model_version
@@ -72,6 +75,12 @@ WITH asked AS (
     SELECT 4, s.sample, NULL, 0, 'evidence', s.kind, s.verdict, s.value, s.details FROM shown AS s
     UNION ALL
     SELECT
+        4, j.sample, NULL, 1, 'judgement', coalesce(j.error, j.choice), j.reason, j.value,
+        json_object('generated', j.generated, 'expected', j.expected, 'asked', j.asked, 'cached', j.cached,
+            'model', j.model, 'prompt_version', j.prompt_version, 'error', j.error)
+    FROM judged AS j
+    UNION ALL
+    SELECT
         5, o.sample, NULL, 0, 'answer', o.outcome, o.answer, o.correct::BIGINT,
         json_object('correct', o.correct, 'first_attempt_correct', o.first_attempt_correct, 'score', o.score,
             'attempts', o.attempts, 'tokens', o.tokens, 'usd', o.usd)
@@ -93,7 +102,7 @@ ORDER BY step;
 
 COMMENT ON MACRO TABLE explain_turn IS 'explain_turn(turn_id, model_version, on_date := newest): everything behind one '
     'result in order: case with its source, question, gold; for each sample the attempts (prompt, response, '
-    'validation, outcome), evidence, answer and metrics.';
+    'validation, outcome), evidence, judgement, answer and metrics.';
 
 CREATE MACRO leaderboard(suite) AS TABLE
 WITH chosen AS (
@@ -110,6 +119,32 @@ WITH chosen AS (
     FROM statistics AS s SEMI JOIN chosen AS c
         ON s.suite = c.suite AND s.model_version = c.model_version AND s.eval_date = c.eval_date
     WHERE s.metric = 'correct' AND s.split = 'all'
+), a_turn AS (
+    -- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
+    SELECT
+        r.model_version, r.simulated, r.accuracy,
+        CASE WHEN bool_and(r.usd_known) OVER kind THEN r.usd WHEN bool_and(r.tokens_known) OVER kind THEN r.tokens END
+            / r.turns AS cost
+    FROM (
+        SELECT
+            t.model_version, bool_or(t.simulated) AS simulated, count(*) AS turns, avg(t.correct::BIGINT) AS accuracy,
+            sum(t.usd) AS usd, sum(t.tokens) AS tokens, bool_and(t.usd IS NOT NULL) AS usd_known,
+            bool_and(t.tokens IS NOT NULL) AS tokens_known
+        FROM turn_results AS t SEMI JOIN chosen AS c
+            ON t.suite = c.suite AND t.model_version = c.model_version AND t.eval_date = c.eval_date
+        WHERE t.correct IS NOT NULL
+        GROUP BY t.model_version
+    ) AS r
+    WINDOW kind AS (PARTITION BY r.simulated)
+), front AS (
+    SELECT
+        m.model_version,
+        CASE WHEN m.cost IS NOT NULL THEN NOT EXISTS (
+            SELECT 1 FROM a_turn AS o
+            WHERE o.simulated = m.simulated AND o.cost <= m.cost AND o.accuracy >= m.accuracy
+                AND (o.cost < m.cost OR o.accuracy > m.accuracy)
+        ) END AS on_front
+    FROM a_turn AS m
 ), cost AS (
     SELECT k.model_version, k.tokens_total, k.usd_total, k.tokens_per_success, k.usd_per_success
     FROM cost_per_correct_answer AS k SEMI JOIN chosen AS c
@@ -118,16 +153,18 @@ WITH chosen AS (
 SELECT
     c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns, coalesce(h.mean, r.accuracy) AS accuracy,
     h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens, coalesce(k.usd_total, r.usd) AS usd,
-    k.tokens_per_success, k.usd_per_success, coalesce(r.simulated, v.simulated) AS simulated
+    k.tokens_per_success, k.usd_per_success, f.on_front, coalesce(r.simulated, v.simulated) AS simulated
 FROM chosen AS c
 LEFT JOIN results AS r ON r.model_version = c.model_version
 LEFT JOIN headline AS h ON h.model_version = c.model_version
 LEFT JOIN cost AS k ON k.model_version = c.model_version
+LEFT JOIN front AS f ON f.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version
 ORDER BY accuracy DESC NULLS LAST, k.tokens_per_success NULLS LAST, c.model_version;
 
 COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite): every model version on its latest date, the most accurate '
-    'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation.';
+    'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation, and whether '
+    'it is on the front of cost and accuracy (stand-ins and models apart).';
 
 CREATE MACRO compare(model_a, model_b, suite) AS TABLE
 WITH a AS (
@@ -144,7 +181,9 @@ SELECT
     END AS change,
     a.answer AS answer_a, b.answer AS answer_b, a.tokens AS tokens_a, b.tokens AS tokens_b
 FROM a JOIN b ON a.turn_id = b.turn_id AND a.sample = b.sample
+    AND a.question = b.question AND a.expected IS NOT DISTINCT FROM b.expected
 ORDER BY a.case_id, a.turn_index, a.sample;
 
 COMMENT ON MACRO TABLE compare IS 'compare(model_a, model_b, suite): the turns that both answered on their latest '
-    'dates; change is broken (a right, b wrong), fixed (a wrong, b right) or same, NULL where one was not scored.';
+    'dates (not those whose question or gold has changed between); change is broken (a right, b wrong), fixed (a wrong, '
+    'b right) or same, NULL where one was not scored. Intervals and p-values: model_comparisons.';

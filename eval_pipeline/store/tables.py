@@ -15,6 +15,7 @@ from eval_pipeline.store.tables_aggregates import (
     JUDGE_AGREEMENT,
     STATISTICS,
 )
+from eval_pipeline.store.tables_comparisons import COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
 from eval_pipeline.store.tables_suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables_turns import (
     ATTEMPTS,
@@ -47,6 +48,7 @@ __all__ = [
     "JUDGE_AGREEMENT",
     "METRICS",
     "METRIC_ERRORS",
+    "MODEL_COMPARISONS",
     "MODEL_VERSIONS",
     "PROMPTS",
     "RECOVERY_ATTEMPTS",
@@ -54,6 +56,7 @@ __all__ = [
     "RUNS",
     "STATISTICS",
     "SUITES",
+    "TRENDS",
     "TURNS",
     "TURN_RESULTS",
     "VALIDATION",
@@ -78,7 +81,7 @@ _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
 
 def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
     """Every published table, in the order in which they are made; the store itself knows no tracks."""
-    return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES)
+    return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES)
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -130,8 +130,6 @@ class Track(Protocol):
     """Further tables with rows of a turn, filled by `table_rows`."""
     sheets: tuple[str, ...]
     """Where the writers of its own sheets of the workbook are, functions of a `Book` and an `Evaluation`."""
-    further_sheets: tuple[str, ...]
-    """The same, of sheets that come after the shared ones."""
     report_files: tuple[str, ...]
     """Where the writers of its own report files are, functions of an `Evaluation` and the report's folder."""
     keeps_good_cases: bool
@@ -277,7 +275,6 @@ class PlainTrack:
     suite_tables: tuple[Table, ...] = ()
     turn_tables: tuple[Table, ...] = ()
     sheets: tuple[str, ...] = ()
-    further_sheets: tuple[str, ...] = ()
     report_files: tuple[str, ...] = ()
     keeps_good_cases: bool = False
     has_judge: bool = False

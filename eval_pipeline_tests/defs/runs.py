@@ -48,7 +48,7 @@ def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
     resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
     found = {}
     for key in graph.get_all_asset_keys():
-        partition = None if key.path[-1] in {"raw_dataset", "cases"} else "puppet"
+        partition = "puppet" if graph.get(key).partitions_def else None
         if key.path[-1] != "report" and resolver.get_status(key, partition) == StaleStatus.STALE:
             found[key.path[-1]] = {cause.category.value.lower() for cause in resolver.get_stale_causes(key, partition)}
     return found

@@ -28,7 +28,13 @@ READS = {
     **{name: {"raw_dataset", "turn_metrics"} for name in AGGREGATES},
     "error_analysis": {"raw_dataset", "generations", "turn_metrics"},
     "report": {"published"},
+    "model_comparisons": {"statistics"},
+    "trends": {"statistics", "cost_per_correct_answer"},
+    "comparison_published": {"model_comparisons", "trends"},
+    "comparison_report": {"comparison_published"},
 }
+COMPARISONS = {"model_comparisons", "trends", "comparison_published", "comparison_report"}
+"""What looks at all model versions of the suite."""
 
 
 def graph(lab: Lab, name: str = "small") -> Any:
@@ -44,7 +50,7 @@ def test_the_chain_and_what_each_asset_reads(small: Lab) -> None:
     }
     published = reads.pop("published")
     assert reads == READS
-    assert published == set(READS) - {"report"}
+    assert published == set(READS) - {"report"} - COMPARISONS
     assert {tuple(key.path[:-1]) for key in found.get_all_asset_keys()} == {("small",)}
 
 
@@ -58,8 +64,8 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
         assert node.description
         assert node.code_version
         assert node.tags["track"] == "finqa"
-        assert node.is_partitioned == (name not in {"raw_dataset", "cases"})
-        if name not in {"published", "report"}:
+        assert node.is_partitioned == (name not in {"raw_dataset", "cases", *COMPARISONS})
+        if name not in {"published", "report", "comparison_published", "comparison_report"}:
             schema = node.metadata["dagster/column_schema"]
             columns = schema.schema.columns if hasattr(schema, "schema") else schema.columns
             assert len(columns) > 3
@@ -72,6 +78,8 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
         ("turn_metrics", "every_turn_scored_once"),
         ("turn_metrics", "no_metric_errors"),
         ("turn_metrics", "budget_kept"),
+        ("trends", "no_significant_loss"),
+        ("trends", "no_drift"),
     }
 
 

@@ -1,5 +1,6 @@
 """The instance: which process does a run, sweeping, the user's storage."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs import launch
 from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, serve, sweep
+from eval_pipeline.defs.notifications import UI_URL
 from eval_pipeline.defs.partitions import DIMENSION
 from eval_pipeline.defs.storage import ReusingEventLog
 from eval_pipeline.providers.base import CallError
@@ -70,8 +72,13 @@ def test_the_ui_sweeps_before_it_starts(
     _, host, pid, _ = process_tag(run_id).split(" ")
     tags = {PROCESS: f"{run_id} {host} {pid} 12345.00"}
     instance.add_run(dg.DagsterRun("job", run_id, tags=tags, status=dg.DagsterRunStatus.STARTED))
-    monkeypatch.setattr(subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 7))
-    assert serve(small.home, "127.0.0.1", 3000) == 7
+    monkeypatch.delenv(UI_URL, raising=False)
+    became: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, command: became.append(command))
+    serve(small.home, "127.0.0.1", 3977)
+    assert became[0][0] == sys.executable
+    assert became[0][-4:] == ["--host", "127.0.0.1", "--port", "3977"]
+    assert os.environ.pop(UI_URL) == "http://127.0.0.1:3977"
     swept = instance.get_run_by_id(run_id)
     assert swept is not None
     assert swept.status == dg.DagsterRunStatus.FAILURE

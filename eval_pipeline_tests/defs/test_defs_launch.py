@@ -127,3 +127,23 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
     assert [request.run_key for request in night()] == [request.run_key for request in requests]
     small.versions(entries[2])
     assert [type(found) for found in night()] == [dg.SkipReason]
+
+
+def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab, instance: dg.DagsterInstance) -> None:
+    """Also those that begin after midnight."""
+    from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
+
+    launched = datetime(2026, 3, 7, 23, 59)
+    backfill = PartitionBackfill(
+        backfill_id="night",
+        status=BulkActionStatus.REQUESTED,
+        from_failure=False,
+        tags={},
+        backfill_timestamp=launched.timestamp(),
+        asset_selection=[dg.AssetKey(["small", "generations"])],
+    )
+    instance.add_backfill(backfill)
+    result = materialise(small, instance, launched={"dagster/backfill": "night"})
+    assert dates(result) == {"small": {"2026-03-07"}}
+    retried = materialise(small, instance, launched={"dagster/backfill": "lost"})
+    assert dates(retried) == {"small": {date.today().isoformat()}}

@@ -25,7 +25,7 @@ from eval_pipeline.stages.workspace import Workspace
 
 FILES = {
     *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
-    *("statistics.json", "report.xlsx", "traces", ".made_from"),
+    *("statistics.json", "report.xlsx", "report.html", "charts", "traces", ".made_from"),
 }
 
 

@@ -13,9 +13,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.excel.overview import SIMULATED
+from eval_pipeline.reports.facts import SIMULATED
 
-SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost"]
+SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Queries"]
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,8 @@ def test_headline_figures_are_those_of_the_statistics(weak: Made, workbook: open
     dollars = found_row(sheet, "US dollars a successful conversation")
     assert dollars[1].value is None
     assert dollars[6].value == weak.evaluation.cost["usd_reason"]
-    assert any("SELECT * FROM statistics WHERE suite = 'sample'" in text for text in texts(sheet))
+    queries = [cell.value for cell in column(workbook["Queries"], "SQL on the published store")]
+    assert any("FROM statistics WHERE suite = 'sample'" in query for query in queries)
 
 
 def test_statistics_start_with_all_turns_and_hold_every_row(weak: Made, workbook: openpyxl.Workbook) -> None:
@@ -176,7 +177,7 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Pa
     book = Book()
     fields = [Field("a", format="0"), Field("b")]
     write_long_sheet(book, "Long", fields, [{"a": n, "b": f"r{n}"} for n in range(7)], 1, most_rows=4)
-    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
     workbook = openpyxl.load_workbook(tmp_path / "x.xlsx")
     assert workbook.sheetnames == ["Long", "Long 2", "Long 3"]
     assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook] == [[0, 1, 2], [3, 4, 5], [6]]
@@ -186,7 +187,7 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Pa
 def test_a_full_sheet_is_followed_by_no_empty_one(weak: Made, tmp_path: Path) -> None:
     book = Book()
     write_long_sheet(book, "Long", [Field("a")], [{"a": "x"}] * 3, 1, most_rows=4)
-    book.save(tmp_path / "x.xlsx", weak.partition, "")
+    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
     assert openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames == ["Long"]
 
 

@@ -17,6 +17,18 @@ def test_critical_values_are_scipys(df: int) -> None:
 
 
 @pytest.mark.parametrize("df", DEGREES)
+@pytest.mark.parametrize("alpha", [1e-6, 0.001, 0.0125, 0.2, 0.4, 0.9])
+def test_critical_values_of_other_levels_are_scipys(df: int, alpha: float) -> None:
+    assert t_critical(df, alpha) == pytest.approx(float(stdtrit(df, 1 - alpha / 2)), rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1])
+def test_a_level_that_is_no_chance_is_refused(alpha: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        t_critical(3, alpha)
+
+
+@pytest.mark.parametrize("df", DEGREES)
 def test_p_values_are_scipys_from_the_middle_far_into_the_tails(df: int) -> None:
     for statistic in (0.001, 0.01, 0.3, 0.9, 1.0, 1.5, 1.7, 1.8, 2.0, 2.5, 4.0, 10.0, 40.0, 1e3, 1e6):
         expected = 2.0 * float(stdtr(df, -statistic))

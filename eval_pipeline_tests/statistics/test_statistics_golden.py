@@ -33,6 +33,11 @@ def fields(function: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     return lambda **given: asdict(function(**given))
 
 
+def paired_with_interval(**given: list[float]) -> dict[str, Any]:
+    found = stats.paired_difference(**given)
+    return asdict(found) | {"interval": list(found.interval())}
+
+
 def numbers(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda **given: [None if np.isnan(v) else v for v in function(**given).tolist()]
 
@@ -47,6 +52,11 @@ RUN: dict[str, Callable[..., Any]] = {
     "pass_hat_k": numbers(stats.pass_hat_k),
     "latency_quantiles": lambda **given: list(stats.latency_quantiles(**given)),
     "complexity_ceiling": ceiling_of_counts,
+    "paired_difference": paired_with_interval,
+    "mcnemar_exact": lambda net: stats.mcnemar_exact(np.array(net)),
+    "holm": lambda p_values: [found and found._asdict() for found in stats.holm(p_values)],
+    "pareto_front": lambda **given: stats.pareto_front(**given).tolist(),
+    "minimum_detectable": stats.minimum_detectable,
 }
 
 

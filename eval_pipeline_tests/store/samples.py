@@ -19,11 +19,13 @@ from eval_pipeline.store.tables import (
     GENERATION_PROMPTS,
     GENERATIONS,
     METRICS,
+    MODEL_COMPARISONS,
     MODEL_VERSIONS,
     RECOVERY_ATTEMPTS,
     RECOVERY_PROMPTS,
     RUNS,
     SUITES,
+    TRENDS,
     TURN_RESULTS,
     TURNS,
     all_tables,
@@ -114,6 +116,8 @@ def put_suite(record: Record, suite: str = "finqa", turns: int = 3) -> None:
     key = RecordKey.of_suite(suite)
     put(record, SUITES, key)
     put(record, CASE_PROBLEMS, key)
+    put(record, MODEL_COMPARISONS, key)
+    put(record, TRENDS, key)
     cases = sorted({f"c{index // 2}" for index in range(turns)})
     put(record, CASES, key, len(cases), case_id=cases)
     ids = [f"{suite}/c{index // 2}#{index % 2}" for index in range(turns)]

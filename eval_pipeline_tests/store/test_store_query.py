@@ -257,7 +257,14 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "usd": 0.5,
         "tokens_per_success": 500.0,
         "usd_per_success": 0.125,
+        "on_front": True,
         "simulated": True,
+    }
+    assert {row["model_version"]: row["on_front"] for row in found} == {
+        "bare": True,  # the only one that is no stand-in
+        "high": True,
+        "low": False,  # as dear as high, and less accurate
+        "empty": None,
     }
     assert (found[0]["accuracy"], found[0]["low"], found[0]["turns"]) == (1.0, None, 3)
     assert (found[3]["accuracy"], found[3]["turns"], found[3]["simulated"]) == (None, 0, None)

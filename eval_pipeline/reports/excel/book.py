@@ -2,13 +2,13 @@
 
 import shutil
 from collections.abc import Mapping
-from datetime import datetime, time
+from dataclasses import dataclass
+from datetime import date, datetime, time
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.excel.rows import LongRows
 
 if TYPE_CHECKING:
@@ -19,14 +19,32 @@ OTHER_TITLES = {"Overview": "Evaluation", "Statistics": "All statistics"}
 """What a sheet is called where a track has one of its own under its title."""
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query on the published store, and which figures of the workbook it gives.
+
+    Attributes:
+        what: the part of the sheet.
+    """
+
+    sheet: str
+    what: str
+    sql: str
+
+
 class Book:
-    """A workbook of sheets that are only written, one after the other."""
+    """A workbook of sheets that are only written, one after the other.
+
+    Attributes:
+        queries: where the figures are found again, in the order of the sheets.
+    """
 
     def __init__(self) -> None:
         from openpyxl import Workbook
 
         self._workbook = Workbook(write_only=True)
         self._rows: dict[str, LongRows] = {}
+        self.queries: list[Query] = []
 
     def sheet(self, title: str) -> "Worksheet":
         """A further sheet; of two with one title the second gets the other of `OTHER_TITLES`."""
@@ -34,19 +52,42 @@ class Book:
         sheet: Worksheet = self._workbook.create_sheet(OTHER_TITLES[title] if taken else title)
         return sheet
 
+    def add_query(self, sheet: str, what: str, sql: str) -> None:
+        """Names the query that gives figures of a sheet."""
+        self.queries.append(Query(sheet, what, sql))
+
+    def own_sheets_last(self, count: int) -> None:
+        """Of the first sheets, a track's own, moves those behind the others that take the place of no common one."""
+        taken = {title for title, other in OTHER_TITLES.items() if other in self._workbook.sheetnames}
+        for sheet in self._workbook.worksheets[:count]:
+            if sheet.title not in taken:
+                self._workbook.move_sheet(sheet.title, len(self._workbook.sheetnames))
+
+    @property
+    def titles(self) -> list[str]:
+        """What the sheets are called, in their order."""
+        return list(self._workbook.sheetnames)
+
     def long_rows(self, sheet: "Worksheet") -> LongRows:
         """Where the rows of a long sheet go, once its header is written."""
         self._rows[sheet.title] = rows = LongRows(sheet)
         return rows
 
-    def save(self, path: Path, partition: Partition, keywords: str) -> None:
-        """Writes the file; as openpyxl's own `save`, but without the time of day."""
+    def save(self, path: Path, title: str, day: date, keywords: str) -> None:
+        """Writes the file; as openpyxl's own `save`, but without the time of day.
+
+        Args:
+            path: of the file.
+            title: of the workbook, in its properties.
+            day: when it was made, as its properties say.
+            keywords: in its properties.
+        """
         from openpyxl.writer.excel import ExcelWriter
 
         properties = self._workbook.properties
         properties.creator, properties.keywords = "eval-pipeline", keywords
-        properties.title = f"{partition.suite} · {partition.model_version} · {partition.eval_date.isoformat()}"
-        properties.created = properties.modified = datetime.combine(partition.eval_date, time())
+        properties.title = title
+        properties.created = properties.modified = datetime.combine(day, time())
         rows = {
             f"xl/worksheets/sheet{place}.xml": self._rows[title].file
             for place, title in enumerate(self._workbook.sheetnames, start=1)

@@ -1,5 +1,6 @@
 """Native charts that look the same in every sheet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 CHART_ROWS = 21
 """Rows of the sheet that a chart covers."""
 _MOST_TICKS = 12
+_SERIES = (BLUE, "93A9C1")
 _HAIRLINE, _THIN, _THICK = 6350, 12700, 22225
 
 
@@ -84,26 +86,31 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
     sheet.add_chart(chart, plot.anchor)
 
 
-def add_column_chart(sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: int, number_format: str) -> None:
-    """Upright columns, one a row of the table.
+def add_columns_chart(
+    sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: Sequence[int], number_format: str
+) -> None:
+    """Upright columns, one a row of the table and value.
 
     Args:
         sheet: where the table is and the chart will be.
         plot: place and titles.
         rows: of the table.
         names: column of the table that names the columns of the chart, 1-based.
-        values: column with their heights.
+        values: columns with their heights.
         number_format: of the heights.
     """
     from openpyxl.chart import BarChart, Reference
 
     chart: Any = BarChart()
     chart.type, chart.style, chart.gapWidth = "col", 2, 60
-    chart.add_data(Reference(sheet, min_col=values, min_row=rows.header, max_row=rows.last), titles_from_data=True)
+    for place, column in enumerate(values):
+        heights = Reference(sheet, min_col=column, min_row=rows.header, max_row=rows.last)
+        chart.add_data(heights, titles_from_data=True)
+        chart.series[place].graphicalProperties = _filled(_SERIES[place])
     chart.set_categories(Reference(sheet, min_col=names, min_row=rows.first, max_row=rows.last))
-    chart.series[0].graphicalProperties = _filled(BLUE)
     _frame(chart, plot)
-    chart.legend = None
+    if len(values) == 1:
+        chart.legend = None
     chart.y_axis.number_format, chart.y_axis.scaling.min = number_format, 0
     sheet.add_chart(chart, plot.anchor)
 

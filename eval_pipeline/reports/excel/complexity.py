@@ -1,17 +1,23 @@
 """The sheet `Complexity`: accuracy against every axis of complexity, with the ceiling."""
 
+from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.excel.charts import CHART_ROWS, AccuracyColumns, Plot, add_accuracy_chart
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.queries import table_query, where
 
 _HEADERS = ("level", "turns", "clusters", "accuracy", "95% low", "95% high", "up", "down", "threshold", "note")
 _WIDTHS = (14, 9, 14, 11, 10, 10, 9, 9, 11, 30)
 _COLUMNS = AccuracyColumns(level=1, accuracy=4, up=7, down=8, threshold=9)
 _CHART_COLUMN = "L"
+_LEVELS = (
+    "SELECT axis, level, n, clusters, accuracy, low, high, greatest(high - accuracy, 0) AS up, "
+    "greatest(accuracy - low, 0) AS down, threshold, a.reason AS note FROM accuracy_by_complexity AS a "
+    "JOIN complexity_ceiling AS c USING (suite, model_version, eval_date, axis) WHERE {where} ORDER BY axis, level"
+)
 
 
 def write_complexity(book: Book, evaluation: Evaluation) -> None:
@@ -22,6 +28,8 @@ def write_complexity(book: Book, evaluation: Evaluation) -> None:
         "Whiskers are 95% intervals, clustered by conversation or group; up and down are their lengths.",
     )
     page.sheet.page_setup.orientation, page.sheet.page_setup.fitToHeight = "portrait", 1
+    page.query("Levels", _LEVELS.format(where=where(evaluation.partition, "a")))
+    page.query("Fit and ceiling", table_query(evaluation.partition, "complexity_ceiling"))
     for ceiling in evaluation.ceilings:
         _axis(page, ceiling, [row for row in evaluation.levels if row["axis"] == ceiling["axis"]])
 

@@ -1,13 +1,11 @@
 """The sheet `Cost`: what was spent, on what, and over what came out right."""
 
-from collections.abc import Iterator, Sequence
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_column_chart
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import (
     COUNT,
     DOLLARS,
@@ -21,10 +19,16 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
 )
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
+from eval_pipeline.reports.queries import extremes_query, table_query
 from eval_pipeline.store import tables
 
 _WIDTHS = (42, 16, 15, 15, 15, 15, 15, 62)
-_TOP = 20
+_BY_ATTEMPT = (
+    "number > 0 AS recovery, count(*) AS attempts, sum(input_tokens)::BIGINT AS input_tokens, "
+    "sum(output_tokens)::BIGINT AS output_tokens, sum(cache_read_tokens)::BIGINT AS cache_reads, "
+    "sum(cache_write_tokens)::BIGINT AS cache_writes, sum(usd) AS usd, count(call_error) AS calls_without_response"
+)
 _SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd")
 
 
@@ -37,9 +41,10 @@ def write_cost(book: Book, evaluation: Evaluation) -> None:
         "An answer from the journal counts what it cost when it was asked.",
     )
     _per_success(page, evaluation.cost)
+    page.query("Over what came out right", table_query(evaluation.partition, "cost_per_correct_answer"))
     _by_attempt(page, evaluation)
     _by_turn(page, evaluation)
-    _dearest(page, evaluation.results)
+    _extremes(page, evaluation)
 
 
 def _per_success(page: Page, cost: Row) -> None:
@@ -80,6 +85,9 @@ def _by_attempt(page: Page, evaluation: Evaluation) -> None:
     parts = (("Generations", tables.GENERATIONS), ("Recovery attempts", tables.RECOVERY_ATTEMPTS))
     rows = [_attempt_row(label, evaluation.read(table)) for label, table in parts]
     page.table(headers, rows)
+    page.query(
+        "Generations and recovery attempts", table_query(evaluation.partition, "attempts", _BY_ATTEMPT, "GROUP BY ALL")
+    )
 
 
 def _attempt_row(label: str, attempts: pa.Table) -> list[Styled]:
@@ -116,33 +124,36 @@ def _by_turn(page: Page, evaluation: Evaluation) -> None:
     ]
     headers = ["turn", "turns", "mean tokens", "mean US dollars", "mean latency"]
     table = page.table(headers, rows)
+    page.query("By turn number", _by_turn_query(evaluation))
     if any(metrics["tokens"]["mean"] is not None for metrics in found.values()):
         plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens a turn", f"G{start}", 16)
-        add_column_chart(page.sheet, plot, table, names=1, values=3, number_format=INTEGER)
+        add_columns_chart(page.sheet, plot, table, names=1, values=(3,), number_format=INTEGER)
         page.blank(max(0, start + CHART_ROWS - page.next_row))
 
 
-def _dearest(page: Page, results: pa.Table) -> None:
+def _by_turn_query(evaluation: Evaluation) -> str:
+    columns = (
+        "turn_index AS turn, count(*) AS turns, avg(tokens) AS tokens, avg(usd) AS usd, avg(latency_ms) AS latency_ms"
+    )
+    return table_query(evaluation.partition, "turn_results", columns, "GROUP BY turn_index ORDER BY turn_index")
+
+
+def _extremes(page: Page, evaluation: Evaluation) -> None:
     headers = ["turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question"]
-    for title, column, missing in (
-        ("Most expensive turns, by tokens", "tokens", "no turn's tokens are known"),
-        ("Slowest turns", "latency_ms", "no turn's latency is known"),
-    ):
+    for title, column, missing in EXTREMES:
         page.section(title)
-        rows = list(_top(results, column))
+        rows = [_extreme(row) for row in top_turns(evaluation.results, column)]
         if rows:
             page.table(headers, rows)
+            page.query(title, extremes_query(evaluation.partition, column, MOST))
         else:
             page.note(missing)
 
 
-def _top(results: pa.Table, column: str) -> Iterator[list[Styled]]:
-    known = results.filter(pc.is_valid(results[column]))
-    order: Sequence[tuple[str, str]] = [(column, "descending"), ("turn_id", "ascending"), ("sample", "ascending")]
-    for row in known.take(pc.sort_indices(known, sort_keys=order)).slice(0, _TOP).to_pylist():
-        correct = "yes" if row["correct"] else "no"
-        yield [
-            (row["turn_id"], PLAIN), (row["tokens"], COUNT), (row["usd"], Look(DOLLARS)),
-            (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT), (correct, Look(align="right")),
-            (row["complexity"], COUNT), (row["question"], WRAPPED),
-        ]  # fmt: skip
+def _extreme(row: Row) -> list[Styled]:
+    correct = "yes" if row["correct"] else "no"
+    return [
+        (row["turn_id"], PLAIN), (row["tokens"], COUNT), (row["usd"], Look(DOLLARS)),
+        (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT), (correct, Look(align="right")),
+        (row["complexity"], COUNT), (row["question"], WRAPPED),
+    ]  # fmt: skip

@@ -21,7 +21,9 @@ from eval_pipeline.reports.excel.looks import (
     height,
 )
 
-TEXT_HEADERS = frozenset({"note", "question", "example", "message, without its numbers", ""})
+TEXT_HEADERS = frozenset(
+    {"note", "question", "example", "message, without its numbers", "verdict", "minus the first", ""}
+)
 """Headers, beside the first, of columns that hold text."""
 _LINE = 120
 
@@ -46,6 +48,7 @@ class Page:
     def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
         from openpyxl.utils import get_column_letter
 
+        self._book = book
         self.sheet = book.sheet(title)
         self.next_row = 1
         self._widths = widths
@@ -91,7 +94,11 @@ class Page:
         """A remark."""
         self.row((text, REMARK))
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]]) -> Rows:
+    def query(self, what: str, sql: str) -> None:
+        """Names the query that gives the figures of a part of the sheet."""
+        self._book.add_query(self.sheet.title, what, sql)
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]], header_height: float = 17) -> Rows:
         """Writes a table: the first column text, the others numbers unless their header is one of `TEXT_HEADERS`.
 
         A table whose last column is text has its header drawn over the whole width of the page.
@@ -100,7 +107,7 @@ class Page:
         cells[0] = (headers[0], HEADER)
         if headers[-1] in TEXT_HEADERS:
             cells += [("", HEADER)] * (len(self._widths) - len(headers))
-        header = self.row(*cells, tall=17)
+        header = self.row(*cells, tall=header_height)
         for row in rows:
             self.row(*row)
         return Rows(header, header + 1, self.next_row - 1)

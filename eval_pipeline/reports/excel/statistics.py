@@ -17,6 +17,7 @@ from eval_pipeline.reports.excel.looks import (
     fit_to_width,
 )
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH
+from eval_pipeline.reports.queries import statistics_query
 
 _HEADERS = (
     ("metric", 26), ("split", 24), ("group", 22), ("n", 9), ("clusters", 10), ("mean", 13), ("se", 12),
@@ -40,6 +41,7 @@ def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
     CellMaker(sheet).append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
     numbered = {row["axis"] for row in evaluation.ceilings} | {"turn_number"}
     rows = sorted(evaluation.statistics, key=lambda row: row["split"] != ALL)
+    book.add_query(sheet.title, "all rows", statistics_query(evaluation.partition))
     written, rates = book.long_rows(sheet), []
     for row in rows:
         written.append(_cells(evaluation, row, row["split"] in numbered))

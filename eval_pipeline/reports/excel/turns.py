@@ -11,7 +11,8 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
-from eval_pipeline.reports.tables import errors_table, turns_table
+from eval_pipeline.reports.queries import table_query, where
+from eval_pipeline.reports.tables import FROM_RESULTS, errors_table, turns_table
 
 _BATCH = 500
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
@@ -57,6 +58,7 @@ def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
     names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
     behind = names.index("error_type")
     ordered = sorted(names[behind + 1 :], key=lambda name: name not in metrics)
+    book.add_query("Turns", "all rows", _turns_query(evaluation))
     _write(book, "Turns", evaluation, table.select([*names[: behind + 1], *ordered]))
 
 
@@ -65,7 +67,16 @@ def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
+    book.add_query("Errors", "all rows", table_query(evaluation.partition, "errors"))
     _write(book, "Errors", evaluation, table.select([*names, *last]))
+
+
+def _turns_query(evaluation: Evaluation) -> str:
+    wide, key = evaluation.profile.turns_table, "suite, model_version, eval_date, turn_id, sample"
+    there = {column.name for column in wide.all_columns}
+    further = ", ".join(f"r.{name}" for name in FROM_RESULTS if name not in there)
+    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({key})"
+    return f"SELECT w.*, {further} FROM {joined} WHERE {where(evaluation.partition, 'w')}"
 
 
 def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> None:

@@ -5,9 +5,12 @@ from pathlib import Path
 
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.calibration import write_calibration
+from eval_pipeline.reports.excel.comparison import write_comparison_sheet
 from eval_pipeline.reports.excel.complexity import write_complexity
 from eval_pipeline.reports.excel.cost import write_cost
 from eval_pipeline.reports.excel.overview import write_overview
+from eval_pipeline.reports.excel.queries import write_queries
 from eval_pipeline.reports.excel.statistics import write_statistics_sheet
 from eval_pipeline.reports.excel.turns import write_errors_sheet, write_turns_sheet
 from eval_pipeline.reports.paths import WORKBOOK
@@ -19,6 +22,8 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_errors_sheet,
     write_complexity,
     write_cost,
+    write_comparison_sheet,
+    write_calibration,
 )
 """Writers of the sheets, in their order; adding one takes a file here and a place in this tuple."""
 
@@ -26,6 +31,13 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
 def write_workbook(evaluation: Evaluation, folder: Path) -> None:
     """Writes `report.xlsx`."""
     book = Book()
-    for write in (*evaluation.profile.sheets, *SHEETS, *evaluation.profile.further_sheets):
+    for write in evaluation.profile.sheets:
         write(book, evaluation)
-    book.save(folder / WORKBOOK, evaluation.partition, "simulated" if evaluation.simulated else "")
+    own = len(book.titles)
+    for write in SHEETS:
+        write(book, evaluation)
+    book.own_sheets_last(own)
+    write_queries(book)
+    part = evaluation.partition
+    title = f"{part.suite} · {part.model_version} · {part.eval_date.isoformat()}"
+    book.save(folder / WORKBOOK, title, part.eval_date, "simulated" if evaluation.simulated else "")

@@ -148,7 +148,6 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     tables = tuple(shared.tables[name] for name in names)
     context = Context(tables, not any(turn.tests for turn in parsed.turns), shared.options)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
-    return Case(
         id=parsed.id,
         cluster=parsed.cluster or parsed.id,
         tags=parsed.tags,

@@ -51,7 +51,7 @@ class PandasTrack(PlainTrack):
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
     suite_tables: tuple[Table, ...] = (source.TABLES,)
-    further_sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
+    sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(

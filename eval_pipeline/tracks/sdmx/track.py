@@ -70,7 +70,6 @@ class SdmxTrack:
         "eval_pipeline.tracks.sdmx.sheets.overview:write_overview",
         "eval_pipeline.tracks.sdmx.sheets.statistics:write_statistics",
     )
-    further_sheets: tuple[str, ...] = ()
     report_files: tuple[str, ...] = ()
     keeps_good_cases = True
     has_judge = False

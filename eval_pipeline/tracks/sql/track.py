@@ -51,6 +51,7 @@ class SqlTrack(PlainTrack):
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
     suite_tables: tuple[Table, ...] = (source.DATABASES,)
+    sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     has_judge = True
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(

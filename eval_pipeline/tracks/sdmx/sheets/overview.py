@@ -9,11 +9,13 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import WHOLE
+from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store import tables as store_tables
 from eval_pipeline.tracks.sdmx import tables
 from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
 
 _MOST_LINES = 30
+_MEANS = 'case_id AS id, "sample", avg(macro_recall) AS "macro recall", avg(macro_precision) AS "macro precision"'
 _SAMPLE = Field("sample", 9, WHOLE)
 _FIELDS = (
     Field("id", 38),
@@ -41,6 +43,8 @@ class _Conversation:
 def write_overview(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     several = evaluation.several_samples
+    book.add_query("Overview", "all rows", table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL"))
+    book.add_query("Overview", "terms in the details", table_query(evaluation.partition, tables.TERMS.name))
     fields = [_FIELDS[0], *([_SAMPLE] if several else []), *_FIELDS[1:]]
     write_long_sheet(book, "Overview", fields, _rows(evaluation), frozen=2, most_lines=_MOST_LINES)
 

@@ -5,13 +5,27 @@ from collections.abc import Iterator
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look, Styled
-from eval_pipeline.reports.excel.overview import SIMULATED
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.facts import SIMULATED
+from eval_pipeline.reports.queries import table_query, where
 from eval_pipeline.tracks.sdmx import tables
 from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
 
 SECTION = "Data Query Metrics"
 _WIDTHS = (38, 16, 12, 12, 10, 16, 12, 12, 10, 60)
+_RATES = (
+    "SELECT split, split_value, "
+    + ", ".join(
+        f"max({column}) FILTER (metric = '{PREFIX}{metric}') AS {metric}_{column}"
+        for metric in METRICS
+        for column in ("mean", "low", "high", "n")
+    )
+    + " FROM statistics WHERE {where} GROUP BY ALL"
+)
+_TERMS = (
+    "sum(true_positives)::BIGINT AS true_positives, sum(false_positives)::BIGINT AS false_positives, "
+    "sum(false_negatives)::BIGINT AS false_negatives"
+)
 _RATE = Look("0.000")
 _BOLD = Look("0.000", bold=True)
 _SPLITS = (("tag", "By tag"), ("dimension", "By dimension"), ("data_set", "By data set"))
@@ -31,6 +45,7 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
     page.section(SECTION)
     headers = ["metric", "mean", "95% low", "95% high", "cases", "note"]
     page.table(headers, [_overall(metric, rows[PREFIX + metric, ALL, ALL]) for metric in METRICS])
+    page.query("Rates", _RATES.format(where=where(partition)))
     for split, title in _SPLITS:
         groups = list(dict.fromkeys(value for _, found, value in rows if found == split))
         page.section(title)
@@ -39,6 +54,7 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
         page.table(headers, list(_group_rows(rows, split, groups)))
     page.section("Terms")
     page.table(["count", "terms"], list(_counts(evaluation)))
+    page.query("Terms", table_query(partition, tables.DIMENSIONS.name, _TERMS))
     page.note("Every metric over turns, with its splits, is on the sheet All statistics.")
 
 

@@ -1,0 +1,98 @@
+"""`compare`: model versions against each other on the turns that both answered."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.core.errors import UsageError
+
+FORMATS = ("text", "table", "csv", "json")
+Row = Mapping[str, Any]
+_VERDICTS = {
+    "a_better": "{a} is significantly better",
+    "b_better": "{b} is significantly better",
+    "not_significant": "not significant: these turns do not show that they differ",
+}
+_METHODS = {"t_clustered": "t clustered by conversation", "mcnemar_exact": "exact McNemar test by conversation"}
+
+
+def compare(
+    models: Annotated[list[str], typer.Argument(metavar="A B…", help="Two or more model versions.")],
+    suite: Suites = None,
+    format: Annotated[str, typer.Option(help="text, table, csv or json.")] = "text",
+) -> None:
+    """Compares the latest evaluations of model versions turn by turn: is the difference more than chance?"""
+    from eval_pipeline.stages.comparisons.shown import comparisons_of
+
+    if format not in FORMATS:
+        raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
+    if len(set(models)) < 2:
+        raise UsageError("name two or more different model versions to compare")
+    workspace = open_workspace()
+    found = comparisons_of(workspace, suite_names(workspace, suite), models)
+    if format == "text":
+        for name, rows in found.items():
+            for row in rows:
+                for line in comparison_lines(name, row):
+                    typer.echo(line)
+        return
+    from eval_pipeline.cli.terminal import print_rows
+
+    told = [{"suite": name, **row} for name, rows in found.items() for row in rows]
+    if format == "json":
+        turns = ("broken_turns", "fixed_turns")  # JSON within JSON, not text
+        told = [row | {column: json.loads(row[column]) for column in turns} for row in told]
+    print_rows(list(told[0]), [list(row.values()) for row in told], format)
+
+
+def comparison_lines(suite: str, row: Row) -> Iterator[str]:
+    """A comparison as people read it."""
+    a, b = row["model_a"], row["model_b"]
+    stand_in = " (stand-ins among them: no real models)" if row["simulated"] else ""
+    yield f"{suite} · {a} ({row['eval_date_a']}) → {b} ({row['eval_date_b']}){stand_in}"
+    yield f"  common turns  {row['n']:,} in {row['clusters']:,} independent conversations or documents"
+    if row["difference"] is not None:
+        yield f"  accuracy      {row['accuracy_a']:.4f} → {row['accuracy_b']:.4f}"
+    yield from _test_lines(row) if row["verdict"] else [f"  no test       {row['reason']}"]
+    yield from _cost_lines(row)
+    for side, name in (("a", a), ("b", b)):
+        if row[f"on_front_{side}"] is not None:
+            stands = "on" if row[f"on_front_{side}"] else "not on"
+            cost = "dollars" if row[f"pareto_cost_{side}"] == "usd" else "tokens"
+            yield f"  Pareto front  {name} is {stands} the front of accuracy and {cost} a turn of those compared"
+    for column, what in (("broken", f"only {a} right"), ("fixed", f"only {b} right")):
+        yield f"  {column:<13} {row[column]:,} turns, {what}"
+        yield from (f"    {turn}" for turn in json.loads(row[f"{column}_turns"]))
+
+
+def _test_lines(row: Row) -> Iterator[str]:
+    corrected = ""
+    if row["pairs"] > 1:
+        ends = f"[{row['low_corrected']:+.4f}, {row['high_corrected']:+.4f}]"
+        corrected = f"; corrected for {row['pairs']} pairs: {ends}, p {row['p_corrected']:.2g}"
+    ends = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
+    yield f"  difference    {row['difference']:+.4f}, 95% interval {ends}{corrected}"
+    yield f"  test          p {row['p_value']:.2g} ({_METHODS[row['method']]})"
+    yield "  verdict       " + _VERDICTS[row["verdict"]].format(a=row["model_a"], b=row["model_b"])
+    least = row["minimum_detectable_difference"]
+    shown = "none: no difference would have been found" if least is None else f"{least:.4f}"
+    yield f"  detectable    {shown} (smallest true difference that would be found with a chance of 80%)"
+    if row["correlation"] is not None:
+        yield f"  correlation   {row['correlation']:.3f} of right and wrong over the turns"
+
+
+def _cost_lines(row: Row) -> Iterator[str]:
+    for name, label, form in (
+        ("tokens", "tokens", ",.0f"),
+        ("usd", "dollars", ".5f"),
+        ("latency_ms", "milliseconds", ",.0f"),
+    ):
+        if row[f"{name}_difference"] is None:
+            continue
+        low, high = row[f"{name}_difference_low"], row[f"{name}_difference_high"]
+        ends = f" [{low:+{form}}, {high:+{form}}]" if low is not None else ""
+        change = f"{row[f'{name}_difference']:+{form}}{ends}"
+        yield f"  {label:<13} {row[f'{name}_a']:{form}} → {row[f'{name}_b']:{form}} a turn: {change}"

@@ -1,0 +1,22 @@
+"""What went wrong in a run, from Dagster's events: one sentence each."""
+
+import dagster as dg
+
+
+def suite_of(event: dg.DagsterEvent) -> str:
+    """The suite that an event of a step is about; a step is called after its asset: `suite__name`."""
+    return (event.step_key or "").rpartition("__")[0]
+
+
+def error_of(event: dg.DagsterEvent) -> str | None:
+    """What went wrong, for events that say so: a step that failed, a check that did not pass and is no warning."""
+    if event.is_step_failure:
+        failure = event.step_failure_data
+        if failure.user_failure_data is not None and failure.user_failure_data.description:
+            return failure.user_failure_data.description
+        return failure.error_display_string
+    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        found = event.asset_check_evaluation_data
+        if not found.passed and found.severity == dg.AssetCheckSeverity.ERROR:
+            return f"check {found.check_name}: {found.description}"
+    return None

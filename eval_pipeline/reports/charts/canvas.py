@@ -1,0 +1,124 @@
+"""What all charts share: their looks, and files that are the same bytes each time."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, FAINT, LINE, PAPER = "#1f2937", "#6b7280", "#d1d5db", "#ffffff"
+SERIES = ("#2563a8", "#b45309", "#0f766e", "#9333ea", "#be123c", "#4d7c0f", "#0e7490", "#854d0e")
+"""Colours of series, each readable on white and on black; more series than these start again."""
+BLUE, ALARM = SERIES[0], "#c0362c"
+_DARK = {INK: "--ink", FAINT: "--faint", LINE: "--line", PAPER: "--paper", BLUE: "--blue", ALARM: "--alarm"}
+_STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "text.parse_math": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "eval-pipeline",
+}
+_WIDTH = 5.6
+_DPI = 160
+_HEAD = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>")
+_NOT_INLINE = re.compile(r"\s*<(metadata|title|style)\b.*?</\1>", re.DOTALL)
+_PLACES = re.compile(r"(\bid=\"|url\(#|href=\"#)")
+_FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;\"]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart, and what it says to who cannot see it.
+
+    Attributes:
+        name: of its files, without suffix; unique on a page.
+        description: what can be read from it, in a sentence or two.
+        headers, rows: the figures that it shows, as texts.
+        draw: draws it into the axes it is given.
+        height: in inches; all are equally wide.
+    """
+
+    name: str
+    title: str
+    description: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    draw: "Callable[[Axes], None]"
+    height: float = 3.5
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart as the bytes of its files, and as markup for a page."""
+
+    chart: Chart
+    svg: str
+    png: bytes
+    inline: str
+
+
+def drawn(chart: Chart) -> Drawn:
+    """Draws a chart."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH, chart.height), layout="constrained", facecolor=PAPER)
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(chart.title, pad=10)
+        chart.draw(axes)
+        text, picture = StringIO(), BytesIO()
+        figure.savefig(picture, format="png", dpi=_DPI, metadata={"Software": None})
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": chart.title})
+    svg = text.getvalue()
+    return Drawn(chart, svg, picture.getvalue(), _inline(chart, svg))
+
+
+def write_chart(found: Drawn, folder: Path) -> None:
+    """`<name>.svg` and `<name>.png`."""
+    (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
+    (folder / f"{found.chart.name}.png").write_bytes(found.png)
+
+
+def _inline(chart: Chart, svg: str) -> str:
+    """The SVG as part of a page: named for screen readers, in the page's font and colours, with ids of its own."""
+    body = _NOT_INLINE.sub("", svg[svg.index("<svg ") :])
+    body = _PLACES.sub(rf"\g<1>{chart.name}-", body)
+    body = _FONT.sub(r"\1 inherit", body)
+    for colour, variable in _DARK.items():
+        body = body.replace(colour, f"var({variable})")
+    title, described = f"{chart.name}-title", f"{chart.name}-desc"
+    head = (
+        rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" \1 role="img" '
+        rf'stroke-linejoin="round" aria-labelledby="{title} {described}">'
+    )
+    names = (
+        f'<title id="{title}">{escape(chart.title)}</title><desc id="{described}">{escape(chart.description)}</desc>'
+    )
+    return _HEAD.sub(lambda match: match.expand(head) + names, body, count=1)

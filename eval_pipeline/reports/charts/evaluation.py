@@ -1,0 +1,133 @@
+"""The charts of one evaluation."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
+from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, Chart
+from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.shown import shown_count, shown_interval, shown_rate
+from eval_pipeline.store.tables import CALIBRATION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_BARS = 12
+_LEVELS = ("low", "medium", "high")
+
+
+def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
+    """Accuracy on each axis of complexity, what went wrong, and calibration where answers say how sure they are."""
+    for ceiling in evaluation.ceilings:
+        levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
+        if any(row["accuracy"] is not None for row in levels):
+            yield _accuracy(ceiling, levels)
+    for grouping, title in (("error_class", "Error classes"), ("failure_mode", "Failure modes")):
+        groups = [row for row in evaluation.error_groups if row["grouping"] == grouping]
+        if groups:
+            yield _bars(grouping, title, groups[:_MOST_BARS])
+    levels = [row for row in evaluation.optional(CALIBRATION) if row["level"] in _LEVELS]
+    if levels:
+        yield _calibration(sorted(levels, key=lambda row: _LEVELS.index(row["level"])))
+
+
+def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
+    axis = axis_title(ceiling["axis"])
+    sentence = ceiling_sentence(ceiling)
+    points = [Point(row["level"], row["accuracy"], row["low"], row["high"]) for row in levels]
+    return Chart(
+        f"accuracy-by-{ceiling['axis'].replace('_', '-')}",
+        f"Accuracy by {axis}",
+        f"Share of correct turns at each level, with 95% intervals clustered by conversation; {sentence}.",
+        (axis, "turns", "accuracy", "95% interval"),
+        [
+            (str(row["level"]), shown_count(row["n"]), shown_rate(row["accuracy"]), shown_interval(row, "rate"))
+            for row in levels
+        ],
+        partial(_draw_accuracy, ceiling=ceiling, points=points),
+    )
+
+
+def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    draw_points(axes, points, BLUE, joined=True)
+    threshold = ceiling["threshold"]
+    axes.axhline(threshold, color=ALARM, linestyle=(0, (5, 4)), linewidth=1.1)
+    axes.annotate(
+        f"{threshold:.0%}", (1, threshold), xycoords=("axes fraction", "data"), xytext=(3, 0),
+        textcoords="offset points", color=ALARM, fontsize=8.5, va="center",
+    )  # fmt: skip
+    if ceiling["ceiling"] is not None:
+        axes.axvline(ceiling["ceiling"], color=FAINT, linestyle=":", linewidth=1.4)
+        low, high = ceiling["ceiling_low"], ceiling["ceiling_high"]
+        levels = [point.x for point in points]
+        axes.axvspan(
+            min(levels) if low is None else low, max(levels) if high is None else high, color=FAINT, alpha=0.1, lw=0
+        )
+    axes.set_xlabel(f"{axis_title(ceiling['axis'])}\n{ceiling_sentence(ceiling)}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(x=0.06)
+    percent_axis(axes.yaxis)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("correct turns")
+
+
+def _bars(grouping: str, title: str, groups: list[Row]) -> Chart:
+    first = groups[0]
+    return Chart(
+        grouping.replace("_", "-"),
+        title,
+        f"Turns that are not correct, counted; the most frequent is {first['value']} with {first['turns']:,}.",
+        (title.removesuffix("es") if title.endswith("sses") else title.removesuffix("s"), "turns", "share"),
+        [(str(row["value"]), shown_count(row["turns"]), shown_rate(row["share"])) for row in groups],
+        partial(_draw_bars, groups=groups),
+        height=1.1 + 0.32 * len(groups),
+    )
+
+
+def _draw_bars(axes: "Axes", groups: list[Row]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    places = range(len(groups))
+    bars = axes.barh(places, [row["turns"] for row in groups], color=BLUE, height=0.62)
+    axes.bar_label(bars, [f"{row['turns']:,}" for row in groups], padding=4, color=INK, fontsize=8.5)
+    axes.set_yticks(places, [str(row["value"]) for row in groups])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.margins(x=0.12)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("turns")
+
+
+def _calibration(levels: list[Row]) -> Chart:
+    return Chart(
+        "calibration",
+        "Calibration: confidence and accuracy",
+        "How often answers are right at each level of confidence, against the accuracy that the level promises; "
+        "on the dashed line they would be equal.",
+        ("confidence", "promised", "answers", "right", "95% interval"),
+        [
+            (row["level"], shown_rate(row["nominal"]), shown_count(row["n"]), shown_rate(row["accuracy"]),
+             shown_interval(row, "rate"))
+            for row in levels
+        ],
+        partial(_draw_calibration, levels=levels),
+        height=4.2,
+    )  # fmt: skip
+
+
+def _draw_calibration(axes: "Axes", levels: list[Row]) -> None:
+    axes.plot((0, 1), (0, 1), color=FAINT, linestyle=(0, (5, 4)), linewidth=1.1)
+    draw_points(axes, [Point(row["nominal"], row["accuracy"], row["low"], row["high"]) for row in levels], BLUE, True)
+    for row in levels:
+        if row["accuracy"] is not None:
+            axes.annotate(
+                f"{row['level']} ({row['n']:,})", (row["nominal"], row["accuracy"]), xytext=(7, -3),
+                textcoords="offset points", fontsize=8.5,
+            )  # fmt: skip
+    for axis in (axes.xaxis, axes.yaxis):
+        percent_axis(axis)
+    axes.set(xlim=(0.38, 1.03), ylim=(-0.03, 1.03), xlabel="promised accuracy", ylabel="answers that are right")

@@ -1,0 +1,41 @@
+"""Points with their intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value at a place with its 95% interval; what is not known is None."""
+
+    x: float
+    y: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def draw_points(axes: "Axes", points: Sequence[Point], colour: str, joined: bool, label: str = "") -> None:
+    """Points with whiskers, joined by a line in their order; those without a value are left out."""
+    known = [(point.x, point.y, point.low, point.high) for point in points if point.y is not None]
+    whiskers = [(x, y, low, high) for x, y, low, high in known if low is not None and high is not None]
+    if whiskers:
+        axes.vlines(
+            [x for x, *_ in whiskers], [low for _, _, low, _ in whiskers], [high for *_, high in whiskers],
+            color=colour, linewidth=1.2, alpha=0.55,
+        )  # fmt: skip
+    axes.plot(
+        [x for x, *_ in known], [y for _, y, *_ in known], color=colour, marker="o", markersize=5.5, linewidth=1.6,
+        linestyle="-" if joined else "none", label=label or None,
+    )  # fmt: skip
+
+
+def percent_axis(axis: "Axis") -> None:
+    """Numbers from 0 to 1 in percent."""
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_major_formatter(PercentFormatter(1, decimals=0))

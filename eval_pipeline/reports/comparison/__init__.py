@@ -1,0 +1,1 @@
+"""The report of all model versions of a suite side by side: page, workbook, charts and flat files."""

@@ -1,0 +1,101 @@
+"""`report.xlsx` of a suite's model versions side by side."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.words import (
+    SIMULATED_AMONG,
+    discordant_query,
+    equals_text,
+    pairs_query,
+    trend_verdict,
+    trends_query,
+)
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.colours import colour_rates
+from eval_pipeline.reports.excel.comparison import POINTS, comparison_page, write_pairs
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, INTEGER, NOTE, PERCENT, PLAIN, TEXT, WARNING, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.queries import write_queries
+from eval_pipeline.reports.paths import WORKBOOK
+
+_WIDTHS = (34, 12, 10, 11, 10, 10, 13, 13, 11, 60)
+_TRENDS = (
+    Field("model version", 30), Field("date", 12), Field("turns", 9, INTEGER), Field("clusters", 9, INTEGER),
+    Field("accuracy", 10, PERCENT, rate=True), Field("95% low", 10, PERCENT), Field("95% high", 10, PERCENT),
+    Field("since the date before", 12, POINTS), Field("p, corrected", 11, "0.0000"),
+    Field("since the first date", 12, POINTS), Field("p, corrected again", 11, "0.0000"), Field("tokens", 12, INTEGER),
+    Field("US dollars", 12, DOLLARS), Field("verdict", 60),
+)  # fmt: skip
+_DISCORDANT = (Field("second model version", 30), Field("first", 30), Field("change", 12), Field("turn", 60))
+
+
+def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
+    """Writes the workbook."""
+    book = Book()
+    simulated = any(found.row["simulated"] for found in compared.standings)
+    _overview(book, compared, simulated)
+    page = comparison_page(book)
+    if compared.pairs:
+        write_pairs(page, compared.pairs, pairs_query(compared.suite))
+        book.add_query("Differing turns", "all rows", discordant_query(compared.suite))
+        write_long_sheet(book, "Differing turns", _DISCORDANT, _discordant(compared.pairs), frozen=1)
+    else:
+        page.note("There is only one model version: nothing to compare it with.")
+    book.add_query("Evaluation dates", "all rows", trends_query(compared.suite))
+    write_long_sheet(book, "Evaluation dates", _TRENDS, (_night(row) for row in compared.nights), frozen=2)
+    write_queries(book)
+    title = f"{compared.suite} · comparison · {compared.eval_date.isoformat()}"
+    book.save(folder / WORKBOOK, title, compared.eval_date, "simulated" if simulated else "")
+
+
+def _overview(book: Book, compared: SuiteComparison, simulated: bool) -> None:
+    page = Page(book, "Overview", _WIDTHS)
+    page.title(f"{compared.suite} · model versions side by side", "The newest evaluation of each, by accuracy.")
+    if simulated:
+        page.band(SIMULATED_AMONG, WARNING)
+    page.blank()
+    headers = (
+        "model version", "date", "turns", "accuracy", "95% low", "95% high", "tokens a turn", "US dollars a turn",
+        "Pareto front", "note",
+    )  # fmt: skip
+    table = page.table(headers, [_standing(found) for found in compared.standings], header_height=30)
+    colour_rates(page.sheet, f"D{table.first}:D{table.last}")
+    page.query("Model versions", trends_query(compared.suite))
+    page.query("Pareto front and who is told apart", pairs_query(compared.suite))
+
+
+def _standing(found: Standing) -> list[Styled]:
+    row, rate = found.row, Look(PERCENT)
+    tokens, usd = (
+        row[name] / row["n"] if row[name] is not None and row["n"] else None for name in ("tokens_total", "usd_total")
+    )
+    front = "" if found.on_front is None else ("yes" if found.on_front else "no")
+    note = f"not told apart from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
+    return [
+        (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), (row["n"], COUNT),
+        (row["accuracy"], Look(PERCENT, bold=True)), (row["low"], rate), (row["high"], rate), (tokens, COUNT),
+        (usd, Look(DOLLARS)), (front, Look(align="right")), (note, NOTE),
+    ]  # fmt: skip
+
+
+def _discordant(pairs: list[Row]) -> Iterator[Row]:
+    for row in pairs:
+        for change in ("broken", "fixed"):
+            for turn in json.loads(row[f"{change}_turns"]):
+                yield {
+                    "second model version": row["model_b"], "first": row["model_a"], "change": change, "turn": turn,
+                }  # fmt: skip
+
+
+def _night(row: Row) -> Row:
+    return {
+        "model version": row["model_version"], "date": row["eval_date"].isoformat(), "turns": row["n"],
+        "clusters": row["clusters"], "accuracy": row["accuracy"], "95% low": row["low"], "95% high": row["high"],
+        "since the date before": row["previous_difference"], "p, corrected": row["previous_p_corrected"],
+        "since the first date": row["first_difference"], "p, corrected again": row["first_p_corrected"],
+        "tokens": row["tokens_total"], "US dollars": row["usd_total"], "verdict": trend_verdict(row),
+    }  # fmt: skip

@@ -1,0 +1,191 @@
+"""The charts of model versions side by side."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
+from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
+from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.reports.shown import UNKNOWN, shown, shown_interval, shown_points, shown_rate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_PAIRS = 30
+_MOST_SERIES = len(SERIES)
+_UNITS = {"usd": "US dollars a turn", "tokens": "tokens a turn"}
+
+
+def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
+    """Accuracy side by side, cost against accuracy, model against model, and the trend over nights."""
+    yield _side_by_side(compared.standings)
+    for simulated in (False, True):
+        group = [found for found in compared.standings if found.row["simulated"] is simulated]
+        priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
+        if len(priced) > 1:
+            yield _cost(priced, simulated)
+    tested = [row for row in compared.pairs if row["difference"] is not None]
+    if tested:
+        yield _pairs(sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
+    series = [(name, list(rows)) for name, rows in groupby(compared.nights, lambda row: str(row["model_version"]))]
+    longest = [(name, rows) for name, rows in series if len(rows) > 1]
+    if longest:
+        yield _trend(longest[:_MOST_SERIES], len(longest))
+
+
+def _side_by_side(standings: Sequence[Standing]) -> Chart:
+    rows = [found.row for found in standings]
+    return Chart(
+        "accuracy-of-models",
+        "Accuracy of model versions",
+        "Share of correct turns of each model version's newest evaluation, with 95% intervals. Whether two differ is "
+        "told by the paired test, not by whether these intervals overlap.",
+        ("model version", "turns", "accuracy", "95% interval"),
+        [(r["model_version"], f"{r['n']:,}", shown_rate(r["accuracy"]), shown_interval(r, "rate")) for r in rows],
+        partial(_draw_side_by_side, rows=rows),
+        height=1.1 + 0.34 * len(rows),
+    )
+
+
+def _draw_side_by_side(axes: "Axes", rows: Sequence[Row]) -> None:
+    points = [(row["accuracy"], row["low"], row["high"]) for row in rows]
+    _draw_lying(axes, [row["model_version"] for row in rows], points, [BLUE] * len(rows))
+    percent_axis(axes.xaxis)
+    axes.set(xlim=(-0.02, 1.02), xlabel="correct turns")
+
+
+def _cost(standings: Sequence[Standing], simulated: bool) -> Chart:
+    unit = standings[0].unit or "tokens"
+    kind = "simulated stand-ins" if simulated else "models"
+    return Chart(
+        f"cost-against-accuracy{'-simulated' if simulated else ''}",
+        f"Cost against accuracy, {kind}" if simulated else "Cost against accuracy",
+        f"{_UNITS[unit].capitalize()} and share of correct turns of each; the line joins the Pareto front, the {kind} "
+        "that no other one beats on both.",
+        ("model version", _UNITS[unit], "accuracy", "on the Pareto front"),
+        [
+            (found.model_version, shown(found.cost, "usd" if unit == "usd" else "count"),
+             shown_rate(found.row["accuracy"]), "yes" if found.on_front else "no")
+            for found in standings
+        ],
+        partial(_draw_cost, standings=standings, unit=unit),
+        height=3.8,
+    )  # fmt: skip
+
+
+def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    front = sorted((found for found in standings if found.on_front), key=lambda found: found.cost or 0)
+    axes.step([f.cost or 0 for f in front], [f.row["accuracy"] for f in front], where="post", color=ALARM, lw=1.2)
+    for found in standings:
+        row, colour = found.row, BLUE if found.on_front else FAINT
+        draw_points(axes, [Point(found.cost or 0, row["accuracy"], row["low"], row["high"])], colour, joined=False)
+        axes.annotate(
+            found.model_version, (found.cost or 0, row["accuracy"]), xytext=(6, -11), textcoords="offset points",
+            fontsize=8.5,
+        )  # fmt: skip
+    percent_axis(axes.yaxis)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("${x:,.4f}" if unit == "usd" else "{x:,.0f}"))
+    axes.margins(x=0.3, y=0.12)
+    axes.set_xlim(left=0)
+    axes.set(xlabel=_UNITS[unit], ylabel="correct turns")
+
+
+def _pairs(pairs: Sequence[Row]) -> Chart:
+    intervals = [_corrected(row) for row in pairs]
+    return Chart(
+        "model-against-model",
+        "Model against model",
+        "Difference of accuracy of the second minus the first on their common turns, with Holm-corrected 95% "
+        "intervals; red where the interval excludes 0, grey where the two cannot be told apart.",
+        ("pair", "difference", "corrected 95% interval", "verdict"),
+        [
+            (_pair_name(row), shown_points(row["difference"]), interval, pair_verdict(row))
+            for row, interval in zip(pairs, intervals, strict=True)
+        ],
+        partial(_draw_pairs, pairs=pairs),
+        height=1.3 + 0.36 * len(pairs),
+    )
+
+
+def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    axes.axvline(0, color=FAINT, linewidth=1.2)
+    colours = [FAINT if row["verdict"] in (None, NOT_SIGNIFICANT) else ALARM for row in pairs]
+    points = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in pairs]
+    _draw_lying(axes, [_pair_name(row) for row in pairs], points, colours)
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{100 * value:+.0f}".replace("-", "−") if value else "0")
+    )
+    axes.margins(x=0.08)
+    axes.set_xlabel("percentage points")
+
+
+def _trend(series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
+    more = "" if of == len(series) else f"; {len(series)} of {of} model versions"
+    return Chart(
+        "trend",
+        f"Accuracy over evaluation dates{more}",
+        "Share of correct turns on each date, with 95% intervals; a dotted line stands where suite, prompt, harness, "
+        "scorer or judge changed, a ring where a date is significantly worse than the one before.",
+        ("model version", "date", "accuracy", "95% interval", "verdict"),
+        [
+            (name, row["eval_date"].isoformat(), shown_rate(row["accuracy"]), shown_interval(row, "rate"),
+             trend_verdict(row))
+            for name, rows in series
+            for row in rows
+        ],
+        partial(_draw_trend, series=series),
+        height=3.9,
+    )  # fmt: skip
+
+
+def _draw_trend(axes: "Axes", series: Sequence[tuple[str, list[Row]]]) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+
+    for colour, (name, rows) in zip(SERIES, series, strict=False):
+        days = [float(date2num(row["eval_date"])) for row in rows]  # type: ignore[no-untyped-call]
+        points = [Point(d, row["accuracy"], row["low"], row["high"]) for d, row in zip(days, rows, strict=True)]
+        draw_points(axes, points, colour, joined=True, label=name)
+        for day, row in zip(days, rows, strict=True):
+            if row["break_reason"]:
+                axes.axvline(day, color=colour, linestyle=":", linewidth=1)
+            if row["verdict"] == "loss":
+                axes.plot([day], [row["accuracy"]], marker="o", markersize=12, markerfacecolor="none", color=ALARM)
+    locator = AutoDateLocator(minticks=2, maxticks=8)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    percent_axis(axes.yaxis)
+    axes.set_ylabel("correct turns")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+
+
+def _draw_lying(
+    axes: "Axes",
+    names: Sequence[str],
+    points: Sequence[tuple[float | None, float | None, float | None]],
+    colours: Sequence[str],
+) -> None:
+    """A line a name from the top, with value and interval."""
+    for place, ((value, low, high), colour) in enumerate(zip(points, colours, strict=True)):
+        if low is not None and high is not None:
+            axes.hlines(place, low, high, color=colour, linewidth=1.6, alpha=0.6)
+        if value is not None:
+            axes.plot([value], [place], marker="o", markersize=6, color=colour)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+
+
+def _pair_name(row: Row) -> str:
+    return f"{row['model_b']}\nminus {row['model_a']}"
+
+
+def _corrected(row: Row) -> str:
+    ends = (row["low_corrected"], row["high_corrected"])
+    return UNKNOWN if None in ends else " to ".join(shown_points(end) for end in ends)

@@ -1,0 +1,68 @@
+"""Verdicts of comparisons and trends in words."""
+
+from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing
+from eval_pipeline.reports.queries import literal
+
+SIMULATED_AMONG = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
+READING = (
+    "A difference is that of the second model version minus the first, on the turns that both were scored on, "
+    "turn by turn; its error is clustered by conversation.",
+    "Intervals and p of several pairs are corrected by Holm, so that all of them hold together with 95%. Two model "
+    "versions are called different only where the corrected interval excludes 0.",
+    "The smallest difference to be found is the true difference that this suite would have shown with a chance of 80%.",
+)
+_TRENDS = {
+    "start": "first evaluation",
+    "break": "break: not comparable with the date before",
+    "loss": "significantly worse than the date before",
+    "gain": "significantly better than the date before",
+    "drift_down": "significantly worse than the first date",
+    "drift_up": "significantly better than the first date",
+    "no_change": "no significant change",
+}
+
+
+def pair_verdict(row: Row) -> str:
+    """Which of two is better, if that can be said."""
+    if row["verdict"] is None:
+        return f"not tested: {row['reason']}"
+    if row["verdict"] == NOT_SIGNIFICANT:
+        return "not significant"
+    return f"{row['model_a'] if row['verdict'] == 'a_better' else row['model_b']} is better"
+
+
+def trend_verdict(row: Row) -> str:
+    """What happened on a date."""
+    if row["verdict"] is None:
+        return f"not tested: {row['reason']}"
+    text = _TRENDS[row["verdict"]]
+    return f"{text} ({row['break_reason']} changed)" if row["break_reason"] else text
+
+
+def equals_text(standing: Standing) -> str:
+    """The model versions that it cannot be told from."""
+    return ", ".join(standing.equals) or "none"
+
+
+def pairs_query(suite: str, condition: str = "") -> str:
+    """Rows of `model_comparisons`."""
+    also = f" AND {condition}" if condition else ""
+    return f"SELECT * FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
+
+
+def trends_query(suite: str) -> str:
+    """Rows of `trends`, with costs a turn."""
+    return (
+        "SELECT *, tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
+        f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
+    )
+
+
+def discordant_query(suite: str) -> str:
+    """The turns on which the two of a pair differ, one a row."""
+    parts = " UNION ALL ".join(
+        f"SELECT model_a, model_b, '{change}' AS change, unnest({change}_turns::VARCHAR[]) AS turn "
+        f"FROM model_comparisons WHERE suite = {literal(suite)}"
+        for change in ("broken", "fixed")
+    )
+    return f"{parts} ORDER BY ALL"

@@ -1,0 +1,57 @@
+"""The sheet `Calibration`, for tracks whose answers say how sure they are."""
+
+from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
+from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.queries import table_query
+from eval_pipeline.store.tables import CALIBRATION
+
+_WIDTHS = (34, 12, 12, 12, 12, 12, 12, 40)
+_SCORES = (
+    "calibration_score", "reliability", "resolution", "ece", "brier", "brier_reliability", "brier_resolution",
+    "brier_uncertainty",
+)  # fmt: skip
+
+
+def write_calibration(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet; nothing where the track has no such figures."""
+    rows = evaluation.optional(CALIBRATION)
+    if not rows:
+        return
+    page = Page(book, "Calibration", _WIDTHS)
+    page.title("Calibration", "Whether the words for confidence say how often answers are right.")
+    overall = next(row for row in rows if row["level"] == ALL)
+    page.section("Scores")
+    for text in (overall["verdict"], overall["warning"], overall["reason"]):
+        if text:
+            page.note(text)
+    columns = {column.name: column.comment for column in CALIBRATION.columns}
+    page.table(
+        ["score", "value", "note"],
+        [[(name, PLAIN), (overall[name], Look(SCORE, bold=True)), (columns[name], NOTE)] for name in _SCORES],
+    )
+    _levels(page, [row for row in rows if row["level"] != ALL])
+    page.query("Scores and levels", table_query(evaluation.partition, CALIBRATION.name))
+
+
+def _levels(page: Page, levels: list[Row]) -> None:
+    page.section("By level of confidence")
+    if not levels:
+        page.note("no answer said how sure it was")
+        return
+    rate = Look(PERCENT)
+    rows: list[list[Styled]] = [
+        [
+            (row["level"], PLAIN), (row["nominal"], rate), (row["accuracy"], Look(PERCENT, bold=True)),
+            (row["low"], rate), (row["high"], rate), (row["n"], COUNT), (row["clusters"], COUNT), (row["reason"], NOTE),
+        ]
+        for row in levels
+    ]  # fmt: skip
+    headers = ["level", "promised", "right", "95% low", "95% high", "answers", "clusters", "note"]
+    table = page.table(headers, rows)
+    page.blank()
+    plot = Plot("Promised and reached accuracy", "confidence", "accuracy", f"A{page.next_row}", 16)
+    add_columns_chart(page.sheet, plot, table, names=1, values=(2, 3), number_format="0%")
+    page.blank(CHART_ROWS)

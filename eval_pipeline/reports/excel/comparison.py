@@ -1,0 +1,60 @@
+"""The sheet `Comparison`: paired differences between model versions."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row
+from eval_pipeline.reports.comparison.words import READING, pair_verdict, pairs_query
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.looks import COUNT, DECIMAL, DOLLARS, MILLISECONDS, NOTE, PERCENT, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.queries import literal
+
+POINTS = "+0.0%;-0.0%;0.0%"
+"""A difference of rates."""
+_P = "0.0000"
+_COLUMNS = (
+    ("second model version", 30), ("minus the first", 30), ("accuracy second", 10), ("accuracy first", 10),
+    ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p", 10),
+    ("common turns", 9), ("clusters", 9), ("broken", 8), ("fixed", 8), ("correlation", 10),
+    ("smallest to be found", 11), ("tokens a turn", 11),
+    ("US dollars a turn", 12), ("latency a turn", 12), ("verdict", 34),
+)  # fmt: skip
+
+
+def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet for one evaluation: its pairs with the other model versions of the suite."""
+    page = comparison_page(book)
+    if not evaluation.comparisons:
+        page.note("No comparison of this evaluation is on record: it is not the newest of its model version, or alone.")
+        return
+    name = literal(evaluation.partition.model_version)
+    write_pairs(page, evaluation.comparisons, pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)"))
+
+
+def comparison_page(book: Book) -> Page:
+    """The empty sheet under its title."""
+    page = Page(book, "Comparison", [width for _, width in _COLUMNS])
+    page.title("Model versions compared, turn by turn", *READING)
+    page.blank()
+    return page
+
+
+def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
+    """A row a pair."""
+    page.table([name for name, _ in _COLUMNS], [_cells(row) for row in pairs], header_height=30)
+    page.query("Pairs", query)
+
+
+def _cells(row: Row) -> list[Styled]:
+    differs = row["verdict"] not in (None, NOT_SIGNIFICANT)
+    return [
+        (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
+        (row["accuracy_a"], Look(PERCENT)), (row["difference"], Look(POINTS, bold=True)),
+        (row["low_corrected"], Look(POINTS)), (row["high_corrected"], Look(POINTS)),
+        (row["p_corrected"], Look(_P)), (row["p_value"], Look(_P)), (row["n"], COUNT), (row["clusters"], COUNT),
+        (row["broken"], COUNT), (row["fixed"], COUNT), (row["correlation"], Look(DECIMAL)),
+        (row["minimum_detectable_difference"], Look(POINTS)), (row["tokens_difference"], COUNT),
+        (row["usd_difference"], Look(DOLLARS)), (row["latency_ms_difference"], Look(MILLISECONDS)),
+        (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs else NOTE),
+    ]  # fmt: skip

@@ -1,0 +1,96 @@
+"""The figures that people look at first, for every kind of report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, Unit
+
+_FIRST = ("correct", "first_attempt_correct", "conversation_success")
+_LAST = ("latency_ms_p50", "latency_ms_p95")
+_NO_VALUES = "no turns"
+_COSTS: tuple[tuple[str, str, Unit, str], ...] = (
+    ("Tokens a successful conversation", "tokens_per_success", "tokens", "reason"),
+    ("US dollars a successful conversation", "usd_per_success", "usd", "usd_reason"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its uncertainty.
+
+    Attributes:
+        name: the metric, or the column of the table that it is from.
+        unit: of value, low and high; `level` for a level of complexity.
+        low, high: ends of the 95% interval.
+        n: turns, or conversations where the figure is one of conversations.
+        note: why a number is missing, or what else there is to know.
+    """
+
+    name: str
+    label: str
+    unit: Unit | Literal["level"]
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None = None
+    clusters: int | None = None
+    note: str | None = None
+
+    @property
+    def is_primary(self) -> bool:
+        """It is the accuracy."""
+        return self.name == _FIRST[0]
+
+    @property
+    def is_good_when_high(self) -> bool:
+        """A rate of which more is better."""
+        return self.unit == "rate" and self.name not in WORSE_WHEN_HIGH
+
+
+def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
+    """Accuracy, conversations, cost and ceilings; then every other metric, and latency."""
+    primary = evaluation.profile.primary_metric
+    labels = {
+        "correct": f"Accuracy ({primary})",
+        "first_attempt_correct": "Accuracy at the first attempt",
+        "conversation_success": "Conversations all right",
+        "latency_ms_p50": "Latency of a turn, median",
+        "latency_ms_p95": "Latency of a turn, 95th percentile",
+    }
+    metrics = [metric.name for metric in evaluation.profile.averaged if metric.name != primary]
+    for metric in (*_FIRST, *metrics, *_LAST):
+        if metric in evaluation.overall:
+            yield _statistic(evaluation, labels.get(metric, metric), evaluation.overall[metric])
+        if metric == _FIRST[-1]:
+            yield from _cost_figures(evaluation.cost)
+            yield from _ceiling_figures(evaluation.ceilings)
+
+
+def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:
+    note = row["reason"] or ""
+    if note == _NO_VALUES and evaluation.turns:
+        note = "no turn has this figure"
+    if row["failures"]:
+        without = row["mean_without_failures"]
+        shown = "" if without is None else f"; {without:.4g} without them"
+        note = "; ".join(filter(None, [note, f"the metric failed on {row['failures']:,} turns, counted as 0{shown}"]))
+    return Figure(
+        row["metric"], label, evaluation.profile.unit(row["metric"]), row["mean"], row["low"], row["high"], row["n"],
+        row["clusters"], note or None,
+    )  # fmt: skip
+
+
+def _cost_figures(cost: Row) -> Iterator[Figure]:
+    for label, name, unit, reason in _COSTS:
+        low, high = cost[f"{name}_low"], cost[f"{name}_high"]
+        yield Figure(name, label, unit, cost[name], low, high, cost["conversations"], None, cost[reason])
+
+
+def _ceiling_figures(ceilings: list[Row]) -> Iterator[Figure]:
+    for row in ceilings:
+        label, sentence = f"Complexity ceiling, {axis_title(row['axis'])}", ceiling_sentence(row)
+        low, high = row["ceiling_low"], row["ceiling_high"]
+        yield Figure("ceiling", label, "level", row["ceiling"], low, high, None, None, sentence)

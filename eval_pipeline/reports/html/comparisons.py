@@ -1,0 +1,108 @@
+"""Tables of comparisons and trends for pages."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.reports.comparison.suite import Row, Standing
+from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
+from eval_pipeline.reports.html.render import Sheet
+from eval_pipeline.reports.shown import (
+    UNKNOWN,
+    shown_count,
+    shown_dollars,
+    shown_interval,
+    shown_p,
+    shown_points,
+    shown_rate,
+    shown_time,
+)
+
+
+def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
+    """The newest evaluation of each model version."""
+    headers = (
+        "model version", "date", "turns", "accuracy", "95% interval", "tokens a turn", "US dollars a turn",
+        "Pareto front", "not told apart from",
+    )  # fmt: skip
+    rows = [
+        [
+            f"{found.model_version}{' (simulated)' if found.row['simulated'] else ''}",
+            found.row["eval_date"].isoformat(),
+            shown_count(found.row["n"]),
+            shown_rate(found.row["accuracy"]),
+            shown_interval(found.row, "rate"),
+            shown_count(_a_turn(found.row, "tokens_total")),
+            shown_dollars(_a_turn(found.row, "usd_total")),
+            UNKNOWN if found.on_front is None else ("yes" if found.on_front else "no"),
+            equals_text(found),
+        ]
+        for found in standings
+    ]
+    return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({8}), sql)
+
+
+def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """Paired differences."""
+    headers = (
+        "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected", "common turns",
+        "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn", "latency a turn",
+    )  # fmt: skip
+    return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
+
+
+def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """Each date of each model version."""
+    headers = (
+        "model version", "date", "verdict", "turns", "accuracy", "95% interval", "since the date before, points",
+        "since the first date, points",
+    )  # fmt: skip
+    rows = [
+        [
+            row["model_version"],
+            row["eval_date"].isoformat(),
+            trend_verdict(row),
+            shown_count(row["n"]),
+            shown_rate(row["accuracy"]),
+            shown_interval(row, "rate"),
+            _against(row, "previous"),
+            _against(row, "first"),
+        ]
+        for row in nights
+    ]
+    return Sheet("Evaluation dates, tested turn by turn", headers, rows, frozenset({2}), sql)
+
+
+def _pair(row: Row) -> list[str]:
+    return [
+        f"{row['model_b']} minus {row['model_a']}",
+        pair_verdict(row),
+        f"{shown_rate(row['accuracy_b'])} − {shown_rate(row['accuracy_a'])}",
+        shown_points(row["difference"]),
+        _points(row["low_corrected"], row["high_corrected"]),
+        shown_p(row["p_corrected"]),
+        shown_count(row["n"]),
+        shown_count(row["broken"]),
+        shown_count(row["fixed"]),
+        shown_points(row["minimum_detectable_difference"]).removeprefix("+"),
+        _signed(row["tokens_difference"], shown_count(row["tokens_difference"])),
+        _signed(row["usd_difference"], shown_dollars(row["usd_difference"])),
+        _signed(row["latency_ms_difference"], shown_time(row["latency_ms_difference"])),
+    ]
+
+
+def _against(row: Row, which: str) -> str:
+    if row[f"{which}_difference"] is None:
+        return UNKNOWN
+    interval = _points(row[f"{which}_low"], row[f"{which}_high"])
+    return f"{shown_points(row[f'{which}_difference'])} ({interval})"
+
+
+def _points(low: float | None, high: float | None) -> str:
+    return UNKNOWN if low is None or high is None else f"{shown_points(low)} to {shown_points(high)}"
+
+
+def _signed(value: float | None, text: str) -> str:
+    return f"+{text}" if value is not None and value > 0 else text
+
+
+def _a_turn(row: Row, column: str) -> float | None:
+    return row[column] / row["n"] if row[column] is not None and row["n"] else None

@@ -1,0 +1,181 @@
+"""`report.html`: one evaluation on one page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from eval_pipeline.reports.charts.canvas import drawn, write_chart
+from eval_pipeline.reports.charts.evaluation import evaluation_charts
+from eval_pipeline.reports.comparison.words import pairs_query
+from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
+from eval_pipeline.reports.facts import READING, facts, warnings
+from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.html.comparisons import pairs_sheet
+from eval_pipeline.reports.html.failed import failed_turns, kind_of
+from eval_pipeline.reports.html.render import Sheet, render
+from eval_pipeline.reports.paths import CHARTS, PAGE
+from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
+from eval_pipeline.reports.shown import (
+    UNKNOWN,
+    shown,
+    shown_count,
+    shown_dollars,
+    shown_interval,
+    shown_rate,
+    shown_time,
+)
+from eval_pipeline.store import tables
+
+_KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
+_MOST_GROUPS = 25
+_MOST_MESSAGES = 12
+_MOST_EXTREMES = MOST // 2
+
+
+def write_page(evaluation: Evaluation, folder: Path) -> None:
+    """Writes the page, and its charts as files."""
+    charts = [drawn(chart) for chart in evaluation_charts(evaluation)]
+    (folder / CHARTS).mkdir()
+    for chart in charts:
+        write_chart(chart, folder / CHARTS)
+    part = evaluation.partition
+    figures = list(headline_figures(evaluation))
+    failures = evaluation.read(tables.ERRORS).select(["failure_mode", "error_class"]).to_pylist()
+    text = render(
+        "evaluation.html.j2",
+        f"{part.suite} · {part.model_version} · {part.eval_date.isoformat()}",
+        charts,
+        heading=f"{part.suite} · {part.model_version}",
+        subheading=_subheading(evaluation),
+        warnings=warnings(evaluation),
+        key=[_key(figure) for figure in figures if figure.name in _KEY and figure.value is not None],
+        headline=list(_headline(evaluation, figures)),
+        groups=list(_groups(evaluation)),
+        comparisons=list(_comparisons(evaluation)),
+        extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
+        failed=failed_turns(evaluation),
+        failed_text=_failed_text(len(failures), evaluation.turns),
+        failed_sql=[table_query(part, "errors")] if failures else [],
+        kinds=sorted({kind_of(row) for row in failures}),
+        facts=facts(evaluation),
+        reading=READING,
+        explain=explain_query(part, evaluation.results["turn_id"][0].as_py() if evaluation.turns else "<turn id>"),
+    )
+    (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def _subheading(evaluation: Evaluation) -> str:
+    return (
+        f"Evaluation of {evaluation.partition.eval_date.isoformat()} · track {evaluation.profile.track} · "
+        f"{evaluation.turns:,} turns in {evaluation.cost['conversations']:,} conversations"
+    )
+
+
+def _key(figure: Figure) -> tuple[str, str, str]:
+    """Label, value and interval of one of the few largest figures."""
+    interval = _interval(figure)
+    return figure.label, _value(figure, figure.value), f"95%: {interval}" if interval else (figure.note or "")
+
+
+def _value(figure: Figure, value: float | None) -> str:
+    if figure.unit == "level":
+        return UNKNOWN if value is None else f"{value:g}"
+    return shown(value, figure.unit)
+
+
+def _interval(figure: Figure) -> str:
+    if figure.low is None and figure.high is None:
+        return ""
+    low, high = ("…" if end is None else _value(figure, end) for end in (figure.low, figure.high))
+    return f"{low} to {high}"
+
+
+def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
+    """The figures that every track has, then the track's own metrics."""
+    partition, own = evaluation.partition, {metric.name for metric in evaluation.profile.averaged}
+    headers = ("figure", "value", "95% interval", "n", "clusters", "note")
+    first = [figure for figure in figures if figure.name not in own]
+    metrics = [figure for figure in figures if figure.name in own]
+    queries = [statistics_query(partition, "split = 'all'")]
+    further = [table_query(partition, table) for table in ("cost_per_correct_answer", "complexity_ceiling")]
+    notes = frozenset({5})
+    yield Sheet(
+        "Accuracy, cost and ceilings", headers, [_row(f, f.note or "") for f in first], notes, queries + further
+    )
+    meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
+    if meanings:
+        yield Sheet("Every metric of the track", headers, meanings, notes, queries)
+
+
+def _row(figure: Figure, note: str) -> list[str]:
+    n = "" if figure.n is None else shown_count(figure.n)
+    clusters = "" if figure.clusters is None else shown_count(figure.clusters)
+    return [figure.label, _value(figure, figure.value), _interval(figure) or UNKNOWN, n, clusters, note]
+
+
+def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
+    """Accuracy by tag and by feature of the case, the largest groups first; then why turns failed."""
+    skipped = {ALL, "turn_number", "error_class", *(row["axis"] for row in evaluation.ceilings)}
+    found = [row for row in evaluation.statistics if row["metric"] == "correct" and row["split"] not in skipped]
+    rows = sorted((row for row in found if row["n"]), key=lambda row: (row["split"] == "tag", -row["n"]))
+    if rows:
+        query = statistics_query(evaluation.partition, "metric = 'correct' AND split <> 'all'")
+        headers = ("group", "accuracy", "95% interval", "n", "clusters")
+        more = f"; {_MOST_GROUPS} of {len(rows):,} groups" if len(rows) > _MOST_GROUPS else ""
+        cells = [_group(row) for row in rows[:_MOST_GROUPS]]
+        yield Sheet(f"Accuracy by tag and feature{more}", headers, cells, frozenset(), [query])
+    shapes = [row for row in evaluation.error_groups if row["grouping"] == "message_shape"]
+    if shapes:
+        query = table_query(evaluation.partition, "error_analysis", rest="AND grouping = 'message_shape'")
+        headers = ("message, without its numbers", "error class", "turns", "share", "example")
+        rows_shown = [_shape(row) for row in shapes[:_MOST_MESSAGES]]
+        yield Sheet("Most frequent messages of failed turns", headers, rows_shown, frozenset({1, 4}), [query])
+
+
+def _shape(row: Row) -> list[str]:
+    example = row["example_turn_id"].removeprefix(f"{row['suite']}/")
+    return [row["value"], row["error_class"] or UNKNOWN, shown_count(row["turns"]), shown_rate(row["share"]), example]
+
+
+def _group(row: Row) -> list[str]:
+    name = row["split_value"] if row["split"] == "tag" else f"{row['split']}: {row['split_value']}"
+    return [
+        name,
+        shown_rate(row["mean"]),
+        shown_interval(row, "rate"),
+        shown_count(row["n"]),
+        shown_count(row["clusters"]),
+    ]
+
+
+def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
+    """The paired tests with the other model versions of the suite, as far as they are on record."""
+    if evaluation.comparisons:
+        name = literal(evaluation.partition.model_version)
+        query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
+        yield pairs_sheet(evaluation.comparisons, [query])
+
+
+def _extremes(evaluation: Evaluation, title: str, column: str) -> Sheet:
+    headers = ("turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question")
+    rows = [_extreme(row) for row in top_turns(evaluation.results, column, _MOST_EXTREMES)]
+    query = extremes_query(evaluation.partition, column, _MOST_EXTREMES)
+    return Sheet(title, headers, rows, frozenset({7}), [query])
+
+
+def _extreme(row: Row) -> list[str]:
+    place = row["turn_id"].removeprefix(f"{row['suite']}/")
+    question = " ".join((row["question"] or "").split())
+    return [
+        place, shown_count(row["tokens"]), shown_dollars(row["usd"]), shown_time(row["latency_ms"]),
+        str(row["attempts"]), "yes" if row["correct"] else "no", shown_count(row["complexity"]),
+        question if len(question) <= 200 else f"{question[:200]}…",
+    ]  # fmt: skip
+
+
+def _failed_text(failed: int, turns: int) -> str:
+    if not turns:
+        return "No turns were evaluated."
+    if not failed:
+        return f"None of {turns:,} turns failed."
+    return f"{failed:,} of {turns:,} turns are not correct. Each opens to what was expected and what the model did."

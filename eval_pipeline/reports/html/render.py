@@ -1,0 +1,82 @@
+"""Templates to pages. jinja2 escapes what is not markup of ours, and the page's own policy lets nothing else run."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.reports.charts.canvas import Drawn
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_PACKAGE = "eval_pipeline.reports.html"
+_SCRIPT = "filter.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of a page.
+
+    Attributes:
+        caption: what it shows; read out before the table.
+        headers: of the columns; the first names the rows.
+        texts: places of further columns that hold text, which stands left.
+        sql: the queries that give its figures.
+    """
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: frozenset[int] = frozenset()
+    sql: Sequence[str] = ()
+
+
+def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) -> str:
+    """A page.
+
+    Args:
+        template: name of the file in `templates/`.
+        title: of the page.
+        charts: what it shows as pictures.
+        values: what else the template takes.
+    """
+    from markupsafe import Markup
+
+    style, script = _text("style.css"), _text(_SCRIPT)
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            title=title,
+            style=Markup(style),  # noqa: S704, ours
+            script=Markup(script),  # noqa: S704, ours
+            script_hash=f"sha256-{allowed}",
+            charts=[(drawn.chart, _markup(drawn)) for drawn in charts],
+            **values,
+        )
+    )
+
+
+def _markup(drawn: Drawn) -> "Markup":
+    from markupsafe import Markup
+
+    return Markup(drawn.inline)  # noqa: S704, matplotlib escapes the texts in it
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def _text(name: str) -> str:
+    return files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,47 @@
+"""The SQL queries with which the figures of a report are found again in the published store."""
+
+from eval_pipeline.core.model import Partition
+
+
+def where(partition: Partition, alias: str = "") -> str:
+    """The condition that picks an evaluation's rows of a table."""
+    lead = f"{alias}." if alias else ""
+    return (
+        f"{lead}suite = {literal(partition.suite)} AND {lead}model_version = {literal(partition.model_version)} "
+        f"AND {lead}eval_date = DATE '{partition.eval_date.isoformat()}'"
+    )
+
+
+def literal(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def statistics_query(partition: Partition, condition: str = "") -> str:
+    """Rows of `statistics`."""
+    also = f" AND {condition}" if condition else ""
+    return (
+        "SELECT metric, split, split_value, n, clusters, mean, se, low, high, failures, mean_without_failures, reason "
+        f"FROM statistics WHERE {where(partition)}{also}"
+    )
+
+
+def table_query(partition: Partition, table: str, columns: str = "*", rest: str = "") -> str:
+    """Columns of an evaluation's rows of any table; `rest` follows the condition."""
+    return f"SELECT {columns} FROM {table} WHERE {where(partition)}{' ' + rest if rest else ''}"
+
+
+def extremes_query(partition: Partition, column: str, rows: int) -> str:
+    """The turns with the most of something."""
+    return table_query(
+        partition,
+        "turn_results",
+        "turn_id, tokens, usd, latency_ms, attempts, correct, complexity, question",
+        f"AND {column} IS NOT NULL ORDER BY {column} DESC, turn_id, sample LIMIT {rows}",
+    )
+
+
+def explain_query(partition: Partition, turn_id: str) -> str:
+    """Everything about one turn."""
+    day = f"on_date := DATE '{partition.eval_date.isoformat()}'"
+    return f"SELECT * FROM explain_turn({literal(turn_id)}, {literal(partition.model_version)}, {day})"

@@ -1,0 +1,78 @@
+"""Numbers as people read them in a page; what is not known is a dash."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eval_pipeline.reports.profile import Unit
+
+UNKNOWN = "–"
+_SMALL_DOLLARS = 1
+_LEAST_P = 0.0001
+
+
+def shown(value: float | None, unit: Unit) -> str:
+    """A number in its unit, as the workbook's formats show it: `87.7%`, `0.912`, `183,525`, `$0.0123`, `1,200 ms`."""
+    return _BY_UNIT[unit](value)
+
+
+def shown_interval(row: Mapping[str, Any], unit: Unit, name: str = "") -> str:
+    """The interval in the columns `low` and `high` of a row, or `<name>_low` and `<name>_high`."""
+    lead = f"{name}_" if name else ""
+    ends = (row[f"{lead}low"], row[f"{lead}high"])
+    return UNKNOWN if None in ends else " to ".join(shown(end, unit) for end in ends)
+
+
+def shown_points(value: float | None) -> str:
+    """A difference of rates in percentage points."""
+    if value is None:
+        return UNKNOWN
+    return f"{100 * value:+.1f}".replace("-", "−") if round(value, 3) else "0.0"
+
+
+def shown_p(value: float | None) -> str:
+    """A probability."""
+    if value is None:
+        return UNKNOWN
+    return "< 0.0001" if value < _LEAST_P else f"{value:.4f}"
+
+
+def shown_rate(value: float | None) -> str:
+    """0..1 in percent."""
+    return UNKNOWN if value is None else f"{value:.1%}"
+
+
+def shown_count(value: float | None) -> str:
+    """A whole number."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def shown_dollars(value: float | None) -> str:
+    """US dollars; below one with at least four decimals."""
+    if value is None:
+        return UNKNOWN
+    if value == 0 or abs(value) >= _SMALL_DOLLARS:
+        return f"${value:,.2f}"
+    return f"${value:.6f}".removesuffix("0").removesuffix("0")
+
+
+def shown_time(value: float | None) -> str:
+    """Milliseconds."""
+    return UNKNOWN if value is None else f"{value:,.0f} ms"
+
+
+def _decimal(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.2f}"
+
+
+def _score(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
+_BY_UNIT: Mapping[Unit, Callable[[float | None], str]] = {
+    "rate": shown_rate,
+    "score": _score,
+    "count": _decimal,
+    "tokens": shown_count,
+    "usd": shown_dollars,
+    "ms": shown_time,
+}

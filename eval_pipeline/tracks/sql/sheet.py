@@ -1,0 +1,86 @@
+"""The sheet `SQL`: how queries were compared, what the validator said, and how far the judge can be believed."""
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.colours import colour_rates
+from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.queries import table_query
+from eval_pipeline.store.tables import JUDGE_AGREEMENT
+
+_WIDTHS = (38, 12, 12, 14, 14, 60)
+_LABELS = (
+    ("Equivalence: what decided", "equivalence_rung"),
+    ("Safety: was the validator right", "safety_verdict"),
+    ("Validation: was the validator right", "validation_verdict"),
+    ("Why the validator rejected", "validation_category"),
+    ("Databases", "database"),
+)
+"""Title, and column of `sql_turns`."""
+_COUNTS = "count(*) AS turns, count(*) FILTER (correct) AS correct, avg(correct::INT) AS accuracy"
+_JUDGED = ("same", "partly", "different")
+
+
+def write_sql(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    page = Page(book, "SQL", _WIDTHS)
+    page.title("SQL", "How queries were compared with the accepted ones, and what the validator made of them.")
+    turns = evaluation.rows(evaluation.profile.turns_table)
+    for title, column in _LABELS:
+        page.section(title)
+        _counts(page, evaluation, turns, column)
+    _agreement(page, evaluation)
+
+
+def _counts(page: Page, evaluation: Evaluation, turns: list[Row], column: str) -> None:
+    groups: dict[str, list[Row]] = {}
+    for row in turns:
+        if row[column] is not None:
+            groups.setdefault(row[column], []).append(row)
+    if not groups:
+        page.note("no turn")
+        return
+    rows: list[list[Styled]] = []
+    for value, found in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        right = sum(row["correct"] is True for row in found)
+        known = sum(row["correct"] is not None for row in found)
+        accuracy = right / known if known else None
+        rows.append([(value, PLAIN), (len(found), COUNT), (right, COUNT), (accuracy, Look(PERCENT))])
+    table = page.table([column.replace("_", " "), "turns", "correct", "accuracy"], rows)
+    colour_rates(page.sheet, f"D{table.first}:D{table.last}")
+    query = table_query(
+        evaluation.partition, "sql_turns", f"{column}, {_COUNTS}", f"AND {column} IS NOT NULL GROUP BY ALL"
+    )
+    page.query(column.replace("_", " "), query)
+
+
+def _agreement(page: Page, evaluation: Evaluation) -> None:
+    page.section("The judge against the evidence")
+    (row,) = evaluation.optional(JUDGE_AGREEMENT)
+    if not row["n"]:
+        page.note(row["reason"] or "nothing was rated by both")
+    rows: list[list[Styled]] = [
+        [
+            (f"judge: {judged}", PLAIN), (row[f"judge_{judged}_evidence_same"], COUNT),
+            (row[f"judge_{judged}_evidence_different"], COUNT),
+        ]
+        for judged in _JUDGED
+    ]  # fmt: skip
+    page.table(["pairs rated by both", "evidence: same", "evidence: different"], rows)
+    page.blank()
+    figures: list[list[Styled]] = [
+        [
+            (label, PLAIN), (row[name], Look(form, bold=True)), (row[f"{name}_low"], Look(form)),
+            (row[f"{name}_high"], Look(form)), (row["reason"], NOTE),
+        ]
+        for label, name, form in (("Agreement", "agreement", PERCENT), ("Cohen's kappa", "kappa", SCORE))
+    ]  # fmt: skip
+    page.table(["figure", "value", "95% low", "95% high", "note"], figures)
+    page.blank()
+    calls = ("judged", "judge_calls", "judge_failures", "calls_saved", "calls_avoidable")
+    comments = {column.name: column.comment for column in JUDGE_AGREEMENT.columns}
+    page.table(
+        ["count", "pairs", "note"],
+        [[(name.replace("_", " "), PLAIN), (row[name], COUNT), (comments[name], NOTE)] for name in calls],
+    )
+    page.query("The judge against the evidence", table_query(evaluation.partition, JUDGE_AGREEMENT.name))

@@ -1,0 +1,185 @@
+"""Notifications: one for each run that failed or has a failed check, and what a webhook is sent."""
+
+import logging
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.defs import notifications
+from eval_pipeline.defs.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
+from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
+from eval_pipeline_tests.support import Lab
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(notifications, "TIMEOUT_SECONDS", 0.5)
+    for name in (NOTIFY_URL, UI_URL):
+        monkeypatch.delenv(name, raising=False)
+
+
+def ended(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    return run
+
+
+def budgeted(small: Lab, usd: float = 1e-9) -> None:
+    price = {"input": 1, "output": 1}
+    small.versions({"name": "puppet", "provider": "puppet", "price": price, "max_cost_usd": usd})
+
+
+def broken(small: Lab) -> None:
+    (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
+
+
+def test_a_failed_run_is_told_of_once_with_what_went_wrong(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(small)
+    run = ended(instance, materialise(small, instance).run_id)
+    with Webhook() as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url + "/services/secret")
+        monkeypatch.setenv(UI_URL, "http://here:3000/")
+        for _ in range(2):
+            notify(instance, run, "not needed")
+    (sent,) = webhook.posted
+    assert sent.keys() == {"text"}
+    first, error, link = sent["text"].splitlines()
+    assert first == "eval-pipeline: test puppet 2026-03-01 failed"
+    assert error.startswith("• small: ")
+    assert "small/cases/beta.yaml:1: turns: Field required" in error
+    assert link == f"http://here:3000/runs/{run.run_id}"
+
+
+def test_a_failed_check_of_a_run_that_went_through_is_told_of(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgeted(small)
+    run = ended(instance, materialise(small, instance).run_id)
+    assert run.status == dg.DagsterRunStatus.SUCCESS
+    with Webhook() as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url)
+        notify(instance, run)
+    (sent,) = webhook.posted
+    assert "has failed checks" in sent["text"]
+    assert "• small: check budget_kept: the budget of the run is reached" in sent["text"]
+
+
+def test_a_run_without_failures_is_not_told_of_nor_are_warnings(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong_gold = {"id": "gamma", "turns": [{"question": "?", "program": "add(1, 1)", "answer": 3.0}]}
+    document = {"pre_text": "", "table": [["a", "b"], ["c", "1"]], "post_text": ""}
+    small.suite(cases=[{**wrong_gold, "document": document}])
+    result = materialise(small, instance)
+    checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
+    assert checks["gold_holds"] is False
+    notify(instance, ended(instance, result.run_id))
+    assert not caplog.records
+
+
+def test_without_a_webhook_the_log_says_it_once(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken(small)
+    run = ended(instance, materialise(small, instance).run_id)
+    for _ in range(2):
+        notify(instance, run)
+    (record,) = [found for found in caplog.records if found.name == notifications.__name__]
+    assert record.levelno == logging.ERROR
+    assert "failed" in record.getMessage()
+    assert run.run_id in record.getMessage()
+
+
+def test_a_reexecution_with_the_tags_of_its_parent_is_told_of_too(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken(small)
+    first = ended(instance, materialise(small, instance).run_id)
+    notify(instance, first)
+    again = ended(instance, materialise(small, instance, launched=ended(instance, first.run_id).tags).run_id)
+    notify(instance, again)
+    told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
+    assert [first.run_id in told[0], again.run_id in told[1]] == [True, True]
+
+
+def test_a_run_whose_process_is_gone_is_told_of_with_that(
+    instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = dg.DagsterRun("all_suites", str(uuid4()), status=dg.DagsterRunStatus.STARTED)
+    instance.add_run(run)
+    event = instance.report_run_failed(run, "The process of this run is gone.")
+    context = dg.build_run_status_sensor_context("notify_failed_run", event, instance, ended(instance, run.run_id))
+    notifications.notify_failed_run(context.for_run_failure())
+    (told,) = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
+    assert "The process of this run is gone." in told
+
+
+@pytest.mark.parametrize("failures", [[500, 503], [RESET, 429], [HANG]])
+def test_what_may_pass_is_tried_again(failures: list[int]) -> None:
+    with Webhook(failures) as webhook:
+        post(webhook.url, "text")
+    assert webhook.posted == [{"text": "text"}] * (len(failures) + 1)
+
+
+@pytest.mark.parametrize(("script", "tries", "why"), [([404], 1, "refused with 404"), ([500] * 9, 3, "with 500")])
+def test_what_cannot_be_delivered_is_logged_and_told_without_the_address(
+    script: list[int], tries: int, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Webhook(script) as webhook:
+        with pytest.raises(EvalError, match=why) as found:
+            post(f"{webhook.url}/secret", "what went wrong")
+        assert webhook.url not in str(found.value)
+    assert len(webhook.posted) == tries
+    assert "what went wrong" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_an_address_that_is_none_is_an_error_in_one_sentence() -> None:
+    for url in ("nowhere", "ftp://example.org", "http://"):
+        with pytest.raises(EvalError, match=NOTIFY_URL):
+            post(url, "text")
+
+
+def test_a_failure_to_deliver_leaves_the_run_untold(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(small)
+    run = ended(instance, materialise(small, instance).run_id)
+    with Webhook([400]) as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url)
+        with pytest.raises(EvalError):
+            notify(instance, run)
+        notify(instance, run)
+    assert len(webhook.posted) == 2
+
+
+def test_a_long_list_is_cut(instance: dg.DagsterInstance) -> None:
+    text = message(dg.DagsterRun("job", "r"), [f"{'x' * 1000}{i}" for i in range(14)])
+    lines = text.splitlines()
+    assert len(lines) == 13
+    assert all(len(line) <= 302 for line in lines)
+    assert lines[-2:] == ["… and 4 more", "run r"]
+
+
+@given(st.text())
+def test_what_a_model_wrote_is_no_command_to_the_channel(text: str) -> None:
+    import html
+
+    assert not {"<", ">"} & set(escaped(text))
+    assert html.unescape(escaped(text)) == html.unescape(text.replace("&", "&amp;"))
+
+
+def test_the_sensors_are_on_by_default() -> None:
+    found: list[Any] = [notifications.notify_failed_run, notifications.notify_failed_check]
+    assert {sensor.default_status for sensor in found} == {dg.DefaultSensorStatus.RUNNING}

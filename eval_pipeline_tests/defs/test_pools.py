@@ -1,0 +1,103 @@
+"""Pools: how many steps may ask one provider at once."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+import yaml
+
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.defs import pools
+from eval_pipeline.defs.instance import PROCESS, process_tag
+from eval_pipeline.defs.pools import pool_of
+from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline_tests.support import Lab, Puppet
+
+POOL = "provider/puppet"
+
+
+def version(provider: str, **more: Any) -> ModelVersion:
+    return ModelVersion(name="m", provider=provider, **more)
+
+
+def holders(instance: dg.DagsterInstance) -> list[str]:
+    return [found.run_id for found in instance.event_log_storage.get_concurrency_info(POOL).claimed_slots]
+
+
+def test_a_pool_for_each_provider_that_is_asked_call_by_call() -> None:
+    assert pool_of(version("anthropic", model="claude-sonnet-4-6")) == "provider/anthropic"
+    assert pool_of(version("local")) == "provider/local"
+    assert pool_of(version("anthropic", model="claude-sonnet-4-6", batch=True)) is None
+    assert [pool_of(version(name)) for name in ("simulated", "oracle", "null", "recorded")] == [None] * 4
+
+
+def test_a_home_has_a_run_queue_and_a_limit_for_each_pool(small: Lab, instance: dg.DagsterInstance) -> None:
+    assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
+    queue = instance.get_concurrency_config().run_queue_config
+    assert queue is not None
+    assert queue.max_concurrent_runs == 2
+    written = yaml.safe_load((small.home.dagster / "dagster.yaml").read_text())
+    assert not written["telemetry"]["enabled"]
+    assert not written["nux"]["enabled"]
+
+
+def test_a_step_holds_a_slot_while_it_asks_and_none_afterwards(
+    small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]
+) -> None:
+    held: list[int] = []
+
+    def answer(call: Any) -> str:
+        held.append(len(holders(instance)))
+        return str(call.gold.oracle())
+
+    puppet.answer = staticmethod(answer)
+    assert materialise(small, instance).success
+    assert set(held) == {1}
+    assert holders(instance) == []
+
+
+def test_a_step_that_fails_gives_its_slot_back(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        assert len(holders(instance)) == 1
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("eval_pipeline.defs.steps.generate.generate", failing)
+    assert not materialise(small, instance).success
+    assert holders(instance) == []
+
+
+def test_a_step_waits_for_the_slot_of_another_run_and_frees_that_of_a_dead_one(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that holds the only slot was killed; nobody else would ever free it."""
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
+        pass
+    dead = str(uuid4())
+    _, host, _, started = process_tag("run").split(" ")
+    tags = {PROCESS: f"{dead} {host} {gone.pid} {started}"}
+    instance.add_run(dg.DagsterRun("job", dead, tags=tags, status=dg.DagsterRunStatus.STARTED))
+    storage = instance.event_log_storage
+    storage.initialize_concurrency_limit_to_default(POOL)
+    assert storage.claim_concurrency_slot(POOL, dead, "step").is_claimed
+    waited: list[float] = []
+    monkeypatch.setattr(pools, "SWEEP_SECONDS", 0.0)
+    fake = SimpleNamespace(sleep=waited.append, monotonic=time.monotonic)
+    monkeypatch.setattr(pools, "time", fake)
+    assert materialise(small, instance).success
+    assert waited
+    assert holders(instance) == []
+
+
+def test_what_is_up_to_date_needs_no_slot(small: Lab, instance: dg.DagsterInstance) -> None:
+    assert materialise(small, instance).success
+    storage = instance.event_log_storage
+    assert storage.claim_concurrency_slot(POOL, str(uuid4()), "step").is_claimed
+    assert materialise(small, instance).success
+    assert len(holders(instance)) == 1
