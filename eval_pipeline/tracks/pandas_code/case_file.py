@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from eval_pipeline.core.ids import json_text, turn_id
+from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.pandas_code.question import read_question
@@ -148,6 +148,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     tables = tuple(shared.tables[name] for name in names)
     context = Context(tables, not any(turn.tests for turn in parsed.turns), shared.options)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
+    return Case(
         id=parsed.id,
         cluster=parsed.cluster or parsed.id,
         tags=parsed.tags,
@@ -158,7 +159,6 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         ),
         source_file=file,
         source_line=line,
-        content=json_text(raw),
     )
 
 
