@@ -145,7 +145,9 @@ class BatchQueue:
                 for other in await asyncio.to_thread(self._intents.open):
                     self._covered |= dict.fromkeys(other.keys, other)
                 self._tell_all(taken, None)
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
             self._fail_all(calls, error)
 
     def _attend(self, intent: Intent, calls: Mapping[str, Call]) -> None:
@@ -156,7 +158,7 @@ class BatchQueue:
             self._tasks[intent.id] = task
 
     async def _carry_through(self, intent: Intent, calls: Mapping[str, Call]) -> None:
-        outcome: Told | Exception | None = None
+        outcome: Told | BaseException | None = None
         try:
             batch_id = await self._batch_id(intent, calls)
             known = batch_id is not None and await self._collect(intent, batch_id)
@@ -170,13 +172,15 @@ class BatchQueue:
                 await asyncio.to_thread(self._intents.close, intent.id, State.LOST)
         except CallError as error:
             outcome = CallFailure(error.kind, error.message)
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # whatever it is: who waits has to hear of it
             outcome = error
         finally:
             self._collecting.discard(intent.id)
             self._covered = {key: held for key, held in self._covered.items() if held.id != intent.id}
             del self._tasks[intent.id]
-        if isinstance(outcome, Exception) and not isinstance(outcome, CallError):
+        if isinstance(outcome, BaseException) and not isinstance(outcome, CallError):
             self._fail_all(intent.keys, outcome)
         else:
             self._tell_all(intent.keys, outcome)
@@ -226,7 +230,7 @@ class BatchQueue:
                 # Of a result that came between looking into the journal and waiting for it nobody was told.
                 self._tell(key, self._work.recorded(key) or told)
 
-    def _fail_all(self, keys: Iterable[str], error: Exception) -> None:
+    def _fail_all(self, keys: Iterable[str], error: BaseException) -> None:
         for key in keys:
             place = self._waiting.pop(key, None)
             if place is not None and not place.done():

@@ -1,6 +1,5 @@
 """Generations: the first attempt at every turn, asked, executed and recorded."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.ids import json_hash, json_text
+from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, Case, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.calls import Caller, Counters
@@ -91,7 +91,7 @@ def _generate(
                 ordered = _Ordered(sink)
                 opening = open_caller(workspace, partition, run, provider, counts, progress)
                 asking = _ask_all(opening, partition.suite, version, track, provider.recorded, units, ordered, advance)
-                asyncio.run(asking)
+                run_interruptibly(asking)
                 sink.flush()
             keep_attempts(workspace, partition, GENERATIONS, sink.made)
             progress.finish(label)

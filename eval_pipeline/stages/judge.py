@@ -1,11 +1,11 @@
 """Judgements: an LLM judge compares answers with the gold, for tracks that have one; rescoring reads what it said."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
@@ -44,7 +44,7 @@ def judge_answers(workspace: Workspace, partition: Partition, progress: Progress
     if not reused:
         pairs = list(_pairs(workspace, partition))
         known = _known(workspace, partition, made_from)
-        said = asyncio.run(_judge_all(workspace, partition, [pair for _, pair in pairs], known, progress))
+        said = run_interruptibly(_judge_all(workspace, partition, [pair for _, pair in pairs], known, progress))
         with record.writer(JUDGEMENTS, key, made_from) as writer:
             rows = Columns(writer)
             for (place, pair), judgement in zip(pairs, said, strict=True):

@@ -1,11 +1,11 @@
 """Recovery attempts: another try at what did not run, with the error shown (spec/recovery.md)."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Case, Failed, Partition, Ran, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.calls import Caller, Counters
@@ -70,7 +70,7 @@ def _recover_partition(workspace: Workspace, partition: Partition, run: RunConte
             if broken:
                 opening = open_caller(workspace, partition, run, provider, counts, progress)
                 advance = partial(progress.advance, label)
-                asyncio.run(_recover_all(opening, partition.suite, version, track, broken, results, advance))
+                run_interruptibly(_recover_all(opening, partition.suite, version, track, broken, results, advance))
             if counts.refused:  # so that the file is not current, and the next run makes what the budget did not allow
                 made_from = {**made_from, REFUSED: str(counts.refused)}
             with ExitStack() as stack:

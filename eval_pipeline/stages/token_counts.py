@@ -38,8 +38,10 @@ class TokenCounts:
 
 def count_input_tokens(provider: Provider, calls: Sequence[Call]) -> TokenCounts:
     """The input tokens of calls; an estimate where the provider cannot count them, or not now (no key, no network)."""
+    if not calls:
+        return TokenCounts((), "counted")
     why = ""
-    if isinstance(provider, TokenCounter) and calls:
+    if isinstance(provider, TokenCounter):
         distinct = list({call.prompt.text(): call for call in calls}.values())
         counted: dict[str, int] = {}
         try:

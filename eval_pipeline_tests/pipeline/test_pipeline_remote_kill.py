@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from eval_pipeline.stages import model_calls
-from eval_pipeline_tests.fakes.anthropic_faults import BATCH_CREATE, Asked, Fault, Slow
+from eval_pipeline_tests.fakes.anthropic_faults import BATCH_CREATE, BATCH_GET, Asked, Fault, Slow
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.remote import MODULE, PACE, RUN, VERSION, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.support import ROOT, Lab
@@ -151,6 +151,18 @@ def test_a_kill_between_acceptance_and_journalling(lab: Lab, tmp_path: Path) -> 
         assert [len(batch.requests) for batch in server.model.batches] == [48, 12]
         assert charged(server) == dict.fromkeys(charged(server), 1)
     assert contents(lab) == undisturbed(tmp_path / "undisturbed", batch=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_does_not_wait_for_its_batch(lab: Lab, number: int) -> None:
+    with AnthropicServer(answers, batch_polls=10**6) as server:
+        prepare(lab, server, batch=True)
+        child = start(lab)
+        while not server.requests(BATCH_GET):
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.send_signal(number)
+        assert child.wait(60) == 130
 
 
 @pytest.mark.soak

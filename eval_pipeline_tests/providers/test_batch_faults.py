@@ -200,6 +200,18 @@ def test_results_that_cannot_be_read_are_given_up_after_the_patience_for_them(jo
     assert endpoint.sizes() == [3]
 
 
+def test_whatever_ends_a_batch_ends_those_who_wait_for_it(journal: Journal) -> None:
+    class Interrupted(BaseException):
+        """As Dagster's: no Exception."""
+
+    class Broken(BatchedProvider):
+        async def submit_batch(self, calls: Mapping[str, Call]) -> Batch:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        run(Broken(Endpoint()), journal)
+
+
 def test_closing_waits_for_results_that_keep_failing_a_while_only(journal: Journal) -> None:
     provider = Unreachable(Endpoint(looks=0))
     intent = claimed(provider, journal)

@@ -1,0 +1,63 @@
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.interrupts import run_interruptibly
+
+
+class Interrupted(BaseException):
+    """As Dagster's: neither an Exception nor one of those that asyncio knows."""
+
+
+def raising(*_: Any) -> None:
+    raise Interrupted
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def number(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = signal.signal(request.param, raising)
+    yield request.param
+    assert signal.signal(request.param, before) is raising  # it was put back
+
+
+def test_a_signal_in_a_task_that_nobody_awaits_ends_the_loop(number: int) -> None:
+    ended: list[str] = []
+
+    async def unheard() -> None:
+        os.kill(os.getpid(), number)
+
+    async def main() -> None:
+        task = asyncio.create_task(unheard())
+        try:
+            await asyncio.wait_for(asyncio.Event().wait(), 20)
+        finally:
+            ended.append("cleaned up")
+        await task
+
+    with pytest.raises(Interrupted):
+        run_interruptibly(main())
+    assert ended == ["cleaned up"]
+
+
+def test_a_signal_in_a_callback_ends_the_loop(number: int) -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), number)
+        await asyncio.wait_for(asyncio.Event().wait(), 20)
+
+    with pytest.raises(Interrupted):
+        run_interruptibly(main())
+
+
+def test_without_a_signal_it_is_asyncio_run(number: int) -> None:
+    async def main(wrong: bool) -> int:
+        if wrong:
+            raise ValueError("wrong")
+        return 7
+
+    assert run_interruptibly(main(wrong=False)) == 7
+    with pytest.raises(ValueError, match="wrong"):
+        run_interruptibly(main(wrong=True))
