@@ -16,9 +16,7 @@ _ENDS: Mapping[End, str] = {
     "bottom": "bottom|smallest|lowest|fewest|worst",
 }
 _ENDS_AFTER_NUMBER: Mapping[End, str] = {"top": f"{_ENDS['top']}|most", "bottom": f"{_ENDS['bottom']}|least"}
-_NO_NUMBER_OF_ROWS = frozenset(
-    "than least most over under above below exceeding is are equals in of to = > <".split()
-)
+_NO_NUMBER_OF_ROWS = frozenset("than least most over under above below exceeding is are equals in of to = > <".split())
 """Words before a number that does not say how many rows there are to be."""
 
 _STATISTICS = {
