@@ -234,7 +234,7 @@ def _snapped(pair: _Pair) -> tuple[list[Hashable], list[Hashable]]:
 
     def snap(cell: Hashable) -> Hashable:
         if cell in first:
-            return first[cell]  # type: ignore[index]
+            return first[cell]
         if not _is_number(cell) or not numbers:
             return cell
         place = bisect_left(numbers, cell)
