@@ -26,13 +26,15 @@ class Tier:
         name: as it is stored with attempts.
         title: tells apart what has the same name.
         why_not: a sentence where it cannot be used, before trying; None where it may work.
-        launch: how to start a zygote, given a scratch folder on the disk (which jails do not use) and the limits.
+        launch: how to start a zygote, given its scratch folder and the limits.
+        on_disk: whether the scratch folder is one on the disk; a jail has its own in memory.
     """
 
     name: str
     title: str
     why_not: Callable[[], str | None]
     launch: Callable[[str, Limits], Launch]
+    on_disk: bool = True
 
 
 def _bwrap_tier(title: str, find: Callable[[], str | None]) -> Tier:
@@ -44,7 +46,7 @@ def _bwrap_tier(title: str, find: Callable[[], str | None]) -> Tier:
         assert program is not None
         return bwrap_launch(program, limits)
 
-    return Tier(BWRAP, title, why_not, launch)
+    return Tier(BWRAP, title, why_not, launch, on_disk=False)
 
 
 def _why_no_sandlock() -> str | None:

@@ -16,8 +16,9 @@ from eval_pipeline.sandbox.tiers import Tier
 
 _HEAD = struct.Struct("<II")
 _START_S = 60.0
-_GRACE_S = 5.0
+_GRACE_S = 30.0  # for what follows a snippet, on a crowded machine: the zygote itself keeps the limit of its time
 _MOST_HEADER = 1 << 16
+_TRIES = 100
 
 
 class ZygoteError(Exception):
@@ -46,7 +47,7 @@ class Zygote:
         Raises:
             ZygoteError: with what it said last, where it does not start.
         """
-        scratch = tempfile.mkdtemp(prefix="eval-scratch-")
+        scratch = tempfile.mkdtemp(prefix="eval-scratch-") if tier.on_disk else ""
         launch = tier.launch(scratch, limits)
         with tempfile.TemporaryFile() as log:
             try:
@@ -60,7 +61,8 @@ class Zygote:
                     start_new_session=True,
                 )
             except OSError as error:
-                os.rmdir(scratch)
+                if scratch:
+                    os.rmdir(scratch)
                 raise ZygoteError(str(error)) from error
             zygote = cls(process, limits, scratch)
             try:
@@ -122,7 +124,7 @@ class Zygote:
         if self.alive:
             self._process.kill()
         await self._process.wait()
-        for _ in range(100):  # its snippet is killed by the kernel, but may take a moment to be gone
+        for _ in range(_TRIES if self._scratch else 0):  # its snippet is killed too, but may take a moment to be gone
             if not os.path.isdir(self._scratch) or (wipe(self._scratch) and _removed(self._scratch)):
                 return
             await asyncio.sleep(0.02)

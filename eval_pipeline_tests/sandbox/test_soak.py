@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import random
 import tempfile
 from collections import Counter
@@ -17,12 +16,6 @@ from eval_pipeline_tests.sandbox.test_python_sandbox import first_that_holds
 
 LIMITS = Limits(wall_s=2.0, memory_bytes=512 << 20, result_bytes=1 << 20, scratch_files=2_000)
 HOSTILE_SHARE = 0.1
-
-
-def scratch_folders() -> set[str]:
-    return {
-        path.name for path in Path(tempfile.gettempdir()).glob("eval-scratch-*") if path.stat().st_uid == os.getuid()
-    }
 
 
 def codes(count: int, seed: int) -> list[tuple[int, str, bool]]:
@@ -61,21 +54,26 @@ async def campaign(count: int) -> tuple[Counter[str], int, int]:
         return ended, process.memory_info().rss - memory, process.num_fds() - files
 
 
-def check(count: int) -> None:
-    before, folders = set(psutil.Process().children(recursive=True)), scratch_folders()
+def check(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    before = set(psutil.Process().children(recursive=True))
     ended, memory, files = asyncio.run(campaign(count))
     print(f"\n{count} snippets: {dict(ended)}; gained {memory / 1e6:.1f} MB and {files} open files")
     assert ended.total() == count
     assert files <= 8
     assert memory < 64 << 20
     assert set(psutil.Process().children(recursive=True)) <= before
-    assert not scratch_folders() - folders
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.soak
-def test_5000_snippets_leave_nothing_behind_and_all_have_their_result() -> None:
-    check(5_000)
+def test_5000_snippets_leave_nothing_behind_and_all_have_their_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(5_000, tmp_path, monkeypatch)
 
 
-def test_many_snippets_leave_nothing_behind_and_all_have_their_result() -> None:
-    check(60)
+def test_many_snippets_leave_nothing_behind_and_all_have_their_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(60, tmp_path, monkeypatch)

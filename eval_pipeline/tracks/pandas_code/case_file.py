@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.question import read_question
 from eval_pipeline.tracks.pandas_code.source import Options, Shared, SuiteTable
 
@@ -119,14 +120,14 @@ class Gold:
     """
 
     code: str | None
-    stored: Json
-    answers: Mapping[str, str]
+    stored: Json = field(hash=False)
+    answers: Mapping[str, str] = field(hash=False)
     tests: str | None
     ordered: bool
     order_keys: tuple[str, ...]
     calls: int
     question: str
-    context: Context = field(repr=False, compare=False)
+    context: Context = field(repr=False)
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> Case:
@@ -165,10 +166,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
 def _gold(turn: TurnFile, index: int, context: Context) -> Gold:
     calls = 0
     if turn.code is not None:
-        try:
-            calls = sum(isinstance(node, ast.Call) for node in ast.walk(ast.parse(turn.code)))
-        except (SyntaxError, ValueError) as error:
-            raise CaseError([(("turns", index, "code"), f"is not Python: {error}")]) from None
+        tree = parse(turn.code)
+        if tree is None:
+            raise CaseError([(("turns", index, "code"), "is not Python")])
+        calls = sum(isinstance(node, ast.Call) for node in ast.walk(tree))
     stored = stored_result(turn.expected) if "expected" in turn.model_fields_set else None
     keys = turn.ordered if isinstance(turn.ordered, tuple) else ()
     ordered = read_question(turn.question, context.columns).ordered if turn.ordered is None else bool(turn.ordered)

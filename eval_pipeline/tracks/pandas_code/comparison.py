@@ -75,9 +75,13 @@ def compare(generated: Any, expected: Any, *, ordered: bool = False, order_keys:
             order. Without them, or where the result lacks one, every row has its place.
 
     Raises:
-        ValueError: one of them is not in the sandbox's form.
+        ValueError: the expected result is not in the sandbox's form. A generated one that is not is another result.
     """
-    got, wanted = read_result(generated), read_result(expected)
+    wanted = read_result(expected)
+    try:
+        got = read_result(generated)
+    except ValueError as error:
+        return Comparison(False, 0.0, 0.0, str(error))
     pairs, missing, extra = _aligned(got, wanted)
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
@@ -169,6 +173,8 @@ def _row_difference(pairs: Sequence[_Pair], order_keys: Sequence[str] | None) ->
 
 def _same_rows(pairs: Sequence[_Pair]) -> bool:
     """Whether the rows are the same as multisets."""
+    if all(pair.generated == pair.expected for pair in pairs):
+        return True
     snapped = [_snapped(pair) for pair in pairs]
     generated, expected = (list(zip(*columns, strict=True)) for columns in zip(*snapped, strict=True))
     if Counter(generated) == Counter(expected):
@@ -227,6 +233,8 @@ def _snapped(pair: _Pair) -> tuple[list[Hashable], list[Hashable]]:
         first[number] = before if before is not None and math.isclose(number, before, rel_tol=_SAME) else number
 
     def snap(cell: Hashable) -> Hashable:
+        if cell in first:
+            return first[cell]
         if not _is_number(cell) or not numbers:
             return cell
         place = bisect_left(numbers, cell)
@@ -238,6 +246,8 @@ def _snapped(pair: _Pair) -> tuple[list[Hashable], list[Hashable]]:
 
 def _matches(pair: _Pair) -> int:
     """Cells in both columns, as multisets: each expected cell is matched once."""
+    if Counter(pair.generated) == Counter(pair.expected):
+        return len(pair.expected)
     others = [Counter(cell for cell in side if not _is_number(cell)) for side in (pair.generated, pair.expected)]
     generated, expected = (
         sorted(cell for cell in side if _is_number(cell)) for side in (pair.generated, pair.expected)

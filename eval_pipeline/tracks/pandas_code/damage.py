@@ -5,6 +5,7 @@ Every response is run and judged before it is given out, so that what was drawn 
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from random import Random
 
 from eval_pipeline.sandbox import Failed
@@ -61,6 +62,7 @@ def mode_of(text: str, gold: Gold) -> str | None:
     return failure_mode(right, False, True, error_class, differing)
 
 
+@lru_cache(maxsize=4096)
 def _judged(code: str, gold: Gold) -> tuple[str | None, bool]:
     """The class of the error that code runs into, and whether its result is the expected one."""
     found = sandbox().run(runnable(code, gold.context), gold.context.paths)

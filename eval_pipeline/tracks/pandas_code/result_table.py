@@ -13,6 +13,7 @@ Kind = Literal["value", "list", "dict", "array", "series", "frame"]
 
 _TIME = re.compile(r"(?P<seconds>[^.+]*T[^.+-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
 _SIGNIFICANT_DIGITS = 9
+_MOST_DIGITS = 300
 
 
 @value
@@ -56,8 +57,18 @@ def read_result(result: Any) -> ResultTable:
     """The table in tagged JSON as the sandbox gives it (`sandbox/inside/encode.py`).
 
     Raises:
-        ValueError: it is no such JSON.
+        ValueError: it is no such JSON; a snippet may have written it itself.
     """
+    try:
+        table = _read(result)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError("expected a result of the sandbox, found something else of its kind") from error
+    if len({len(column.cells) for column in (*table.index, *table.columns)}) > 1:
+        raise ValueError("expected a result of the sandbox, found columns of different lengths")
+    return table
+
+
+def _read(result: Any) -> ResultTable:
     match result:
         case {"kind": "frame", "columns": list() as columns, "index": list() as index}:
             return ResultTable("frame", _index(index), tuple(map(_column, columns)))
@@ -67,7 +78,7 @@ def read_result(result: Any) -> ResultTable:
             return ResultTable("array", (), tuple(_array_columns(_column(values), shape)))
         case {"kind": "value", "value": value_json}:
             return _from_value(value_json)
-    raise ValueError("expected a result of the sandbox: an object with `kind`")
+    raise ValueError("an object with `kind` is missing")
 
 
 def _from_value(told: Any) -> ResultTable:
@@ -79,7 +90,7 @@ def _from_value(told: Any) -> ResultTable:
             column = Column(None, tuple(map(cell, items)))
             return ResultTable("list", (), (column,), unordered=kind in ("set", "frozenset"))
         case {"t": "table", "v": table}:
-            return read_result(table)
+            return _read(table)
     return ResultTable("value", (), (Column(None, (cell(told),)),))
 
 
@@ -101,8 +112,10 @@ def _index(levels: Sequence[Any]) -> tuple[Column, ...]:
 
 def _array_columns(flat: Column, shape: Sequence[int]) -> Iterator[Column]:
     """Columns of an array that was told in row-major order; one of more than two dimensions as a single column."""
+    if math.prod(shape) != len(flat.cells):
+        raise ValueError("the shape is of another number of cells")
     width = shape[1] if len(shape) == 2 else 1
-    for place in range(width):
+    for place in range(width if flat.cells else 0):
         yield Column(None if width == 1 else place, flat.cells[place::width])
 
 
@@ -127,7 +140,9 @@ def _tagged(kind: str, content: Any) -> Hashable:
             number = Decimal(content)
             if number.is_nan():
                 return None
-            return int(number) if number.is_finite() and number == number.to_integral_value() else float(number)
+            # As an integer where that is short: 1E+999999999 would fill the memory.
+            whole = number.is_finite() and number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
+            return int(number) if whole else float(number)
         case "datetime", str():
             return ("datetime", _instant(content))
         case (("list" | "tuple" | "set" | "frozenset"), list()):

@@ -149,9 +149,13 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
         raise InputError(problems)
     found: dict[str, SuiteTable] = {}
     for path in files:
-        outcome = sandbox().run(_DESCRIBE, {path.stem: path})
+        try:
+            outcome = sandbox().run(_DESCRIBE, {path.stem: path})
+        except ValueError as error:
+            problems.append(Problem(str(path), None, "", f"pandas does not read it: {error}"))
+            continue
         if isinstance(outcome, Failed):
-            problems.append(Problem(str(path), None, "", f"pandas does not read it: {outcome.message}"))
+            problems.append(Problem(str(path), None, "", f"its columns cannot be described: {outcome.message}"))
         elif path.stem in found:
             problems.append(Problem(str(path), None, "", f"there is another file for the table '{path.stem}'"))
         else:

@@ -23,6 +23,8 @@ apple,Oslo,3,2024-01-05
 pear,Oslo,5,2024-01-06
 apple,Bergen,8,2024-02-01
 plum,,20,2024-02-03
+apple,Oslo,4,2024-01-07
+fig,Lund,9,2024-02-05
 """
 CITIES = "city,country\nOslo,NO\nBergen,NO\nLund,SE\n"
 TOTALS = {

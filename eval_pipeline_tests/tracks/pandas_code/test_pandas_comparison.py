@@ -69,9 +69,53 @@ def test_the_first_difference_is_told() -> None:
     assert compared(5, frame).why == "expected a frame, got a value"
 
 
-def test_what_is_no_result_of_the_sandbox_is_refused() -> None:
+def test_an_expected_result_that_is_none_of_the_sandbox_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a result of the sandbox"):
-        compare({"rows": []}, told(1))
+        compare(told(1), {"rows": []})
+
+
+DEEP: Any = 1
+for _ in range(900):
+    DEEP = {"t": "list", "v": [DEEP]}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        None,
+        {"kind": "frame", "columns": [1], "index": []},
+        {"kind": "frame", "columns": [{"name": "a", "values": [1]}, {"name": "b", "values": [1, 2]}], "index": []},
+        {"kind": "array", "values": {"name": None, "values": [1]}, "shape": ["x", "y"]},
+        {"kind": "array", "values": {"name": None, "values": [1]}, "shape": [1, 10**9]},
+        {"kind": "value", "value": {"t": "float", "v": "many"}},
+        {"kind": "value", "value": {"t": "decimal", "v": "1E+999999999"}},
+        {"kind": "value", "value": {"t": "decimal", "v": "sNaN"}},
+        {"kind": "value", "value": {"t": "datetime", "v": "2024-99-99T00:00:00+99:99"}},
+        {"kind": "value", "value": {"t": "dict", "v": [[1]]}},
+        {"kind": "value", "value": DEEP},
+    ],
+    ids=range(11),
+)
+def test_a_result_that_a_snippet_forged_is_another_result(forged: Any) -> None:
+    found = compare(forged, told(pd.DataFrame({"a": [1, 2]})))
+    assert not found.equal
+    assert found.score == 0
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("tvkn"), inner, max_size=3),
+)
+forgeries = st.builds(
+    lambda kind, rest: {"kind": kind, **rest},
+    st.sampled_from(["frame", "series", "array", "value"]),
+    st.dictionaries(st.sampled_from(["columns", "index", "values", "shape", "value", "rows"]), plain),
+)
+
+
+@given(forgeries)
+def test_whatever_a_snippet_forges_is_compared(forged: Any) -> None:
+    assert 0 <= compare(forged, told(pd.Series([1, 2], name="n"))).score <= 1
 
 
 cells = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(-1e6, 1e6), st.sampled_from("abc"))

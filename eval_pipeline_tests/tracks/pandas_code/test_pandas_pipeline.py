@@ -42,12 +42,12 @@ def test_what_was_run_is_on_record(lab: Lab, puppet: type[Puppet]) -> None:
         ("stall/totals#0", False, "missing_sort", True, 4),
     ]
     expected, given = lab.sql("SELECT expected, answer FROM turn_results WHERE turn_id = 'stall/totals#0'")[0]
-    assert expected.splitlines()[:2] == [" | fruit | amount", "2 | plum | 20"]
-    assert given.splitlines() == ["fruit | amount", "apple | 8", "pear | 5", "plum | 20"]
+    assert expected.splitlines()[:2] == [" | fruit | amount", "3 | plum | 20"]
+    assert given.splitlines() == ["fruit | amount", "apple | 8", "fig | 9", "pear | 5", "plum | 20"]
     assert lab.sql("SELECT DISTINCT sandbox_tier IS NOT NULL FROM attempts") == [(True,)]
     assert lab.sql("SELECT table_name, rows, json_array_length(columns) FROM pandas_tables ORDER BY ALL") == [
         ("cities", 3, 2),
-        ("sold", 4, 4),
+        ("sold", 6, 4),
     ]
 
 
@@ -82,7 +82,10 @@ def test_a_conversation_shows_the_results_before(lab: Lab, puppet: type[Puppet])
         "Join sold and cities on city, and count them per country."
     )
     tables = second.prompt.messages[1].text
-    assert "sold: 4 rows\n- fruit (str): e.g. apple, pear, plum\n- city (str): e.g. Oslo, Bergen; 25% missing" in tables
+    assert (
+        "sold: 6 rows\n- fruit (str): e.g. apple, pear, plum\n- city (str): e.g. Oslo, Bergen, Lund; 17% missing"
+        in tables
+    )
 
 
 def test_a_second_run_runs_nothing_again(lab: Lab, puppet: type[Puppet]) -> None:
@@ -105,7 +108,7 @@ def test_a_changed_table_asks_again(lab: Lab, puppet: type[Puppet]) -> None:
     made = lab.evaluate("stall")
     assert not made["generations"].reused
     assert len(Puppet.asked) == 2 * asked
-    assert "fig | 30" in lab.one("SELECT expected FROM turn_results WHERE turn_id = 'stall/totals#0'")
+    assert "fig | 39" in lab.one("SELECT expected FROM turn_results WHERE turn_id = 'stall/totals#0'")
 
 
 def test_the_pipeline_imports_no_pandas_for_other_tracks() -> None:

@@ -43,7 +43,7 @@ def _operations(node: ast.AST, names: Names) -> Iterator[str]:
                 yield name
             if name in _TAKES_FUNCTIONS:
                 yield from _functions(node, names)
-            if name == "pivot_table" and argument(node, 3, "aggfunc") is None:
+            if name == "pivot_table" and argument(node, 3 + is_module_call(node, names), "aggfunc") is None:
                 yield "mean"
         case ast.Attribute(attr="size" | "shape" as name, ctx=ast.Load()):
             yield name

@@ -1,0 +1,163 @@
+"""Performance and overall by golden cases, the failure modes, and the metrics of whole turns."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score
+from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
+from eval_pipeline.tracks.pandas_code.performance import Measured, measure
+from eval_pipeline.tracks.pandas_code.structure import differences
+from eval_pipeline_tests.tracks.pandas_code.helpers import (
+    LARGEST,
+    TALK,
+    TOTALS,
+    answer,
+    needs_sandbox,
+    read,
+    scores,
+    shared,
+)
+
+GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_scores.yaml").read_text())
+COSTS = ("generated_ms", "reference_ms", "generated_mib", "reference_mib")
+
+
+@pytest.mark.parametrize("case", GOLDEN["performance"], ids=lambda case: case["source"])
+def test_performance_by_golden_cases(case: dict[str, Any]) -> None:
+    cost = dict(zip(COSTS, case["cost"], strict=True))
+    found = performance_score(ran=True, has_reference=True, closed_answer=False, cost=cost)
+    assert found.value == pytest.approx(case["score"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["overall"], ids=lambda case: case["source"])
+def test_overall_by_golden_cases(case: dict[str, Any]) -> None:
+    assert overall_score(*case["scores"], has_error=case["has_error"]).value == pytest.approx(case["score"])
+
+
+def test_the_weights_are_those_of_the_spec() -> None:
+    assert list(WEIGHTS.values()) == [0.25, 0.20, 0.15, 0.15, 0.15, 0.10]
+    assert sum(WEIGHTS.values()) == pytest.approx(1.0)
+
+
+def test_performance_is_unknown_without_reference_and_zero_on_error() -> None:
+    def said(**changed: Any) -> MetricResult:
+        return performance_score(**{"ran": True, "has_reference": True, "closed_answer": False, "cost": None} | changed)
+
+    assert said(has_reference=False).value is None
+    assert said(ran=False).value == 0.0
+    assert said(closed_answer=True).value is None
+    assert said().value == 0.0
+
+
+_AMOUNTS = st.floats(0, 1e6)
+
+
+@given(_AMOUNTS, _AMOUNTS, _AMOUNTS)
+def test_what_takes_longer_never_scores_more(reference: float, less: float, more: float) -> None:
+    less, more = sorted((less, more))
+    assert 0 <= part(reference, more, 10.0) <= part(reference, less, 10.0) <= 1
+
+
+@given(st.sampled_from(["", "syntax_error", "column_error", "type_error", "index_error"]), st.booleans(), st.booleans())
+def test_every_wrong_result_has_a_failure_mode(error: str, no_answer: bool, answered: bool) -> None:
+    assert failure_mode(False, no_answer, answered, error or None, ()) in FAILURE_MODES
+    assert failure_mode(True, no_answer, answered, error or None, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("generated", "reference", "aspects"),
+    [
+        ("df.head(3)", "df.head(4)", {"limits"}),
+        ("df.nlargest(3, 'a')", "df.nlargest(4, 'a')", {"limits"}),
+        ("df.sort_values('a')", "df", {"sorts"}),
+        ("df[df.a > 1]", "df[(df.a > 1) & (df.b < 2)]", {"filters"}),
+        ("df.a.sum()", "df.a.mean()", {"aggregates"}),
+        ("df.groupby('a').agg({'b': 'sum'})", "df.groupby('a').agg({'b': 'max'})", {"aggregates"}),
+        ("df.groupby(['a', 'b']).size()", "df.groupby(['a']).size()", {"groupings"}),
+        ("a.merge(b, on='k', how='left')", "a.merge(b, on='k')", {"joins"}),
+        ("a.merge(b, how='left', on='k')", "a.merge(b, on='k', how='left')", set()),
+        ("df[df['a'] > 1]", 'df[df["a"] > 1]', set()),
+        ("df.sum(", "df.sum()", set()),
+    ],
+)
+def test_aspects_in_which_code_differs(generated: str, reference: str, aspects: set[str]) -> None:
+    assert differences(generated, reference) == aspects
+
+
+@needs_sandbox
+class TestTurns:
+    """Responses to the stall's questions."""
+
+    @pytest.fixture(autouse=True)
+    def _stall(self, tmp_path: Path) -> None:
+        self.shared = shared(tmp_path)
+
+    def test_other_words_for_the_same_result_are_right(self) -> None:
+        found = scores(
+            read(TOTALS, self.shared),
+            answer(
+                'result = df.pivot_table(index="fruit", values="amount", aggfunc="sum").sort_values("amount")[::-1]'
+            ),
+        )
+        assert found["result_match"] is True
+        assert found["understanding_score"] == pytest.approx(1.0)
+
+    def test_part_of_the_cells_is_part_of_the_score(self) -> None:
+        """Fruits right, amounts wrong: 4 of 8 cells on both sides."""
+        wrong = answer('result = df.groupby("fruit")["amount"].sum().mul(1000).reset_index().sort_values("amount")')
+        found = scores(read(TOTALS, self.shared), wrong)
+        assert found["correctness_score"] == pytest.approx(0.5)
+        assert found["correctness_score"] < 1
+
+    def test_an_order_that_is_asked_for_counts(self) -> None:
+        code = 'result = df.groupby("fruit")["amount"].sum().reset_index()'
+        found = scores(read(TOTALS, self.shared), answer(code))
+        assert found["correctness_score"] == pytest.approx(0.99)
+        assert found["failure_mode"] == "missing_sort"
+
+    def test_code_that_fails_has_no_correctness_and_no_performance(self) -> None:
+        found = scores(read(TOTALS, self.shared), answer('result = df["nothing"].sum()'))
+        assert (found["correctness_score"], found["performance_score"]) == (0.0, 0.0)
+        assert found["failure_mode"] == "unknown_column"
+        assert found["recovery_score"] == 0.0
+
+    def test_code_that_does_not_parse_has_none_of_the_static_scores(self) -> None:
+        found = scores(read(TOTALS, self.shared), answer("result = df.sum("))
+        assert [found[f"{name}_score"] for name in ("quality", "understanding", "coverage")] == [0.0, 0.0, 0.0]
+        assert found["failure_mode"] == "syntax_error"
+
+    def test_prose_is_a_malformed_answer_and_silence_none(self) -> None:
+        case = read(TALK, self.shared)
+        assert scores(case, "There were three.")["failure_mode"] == "malformed_answer"
+        assert scores(case, " ")["failure_mode"] == "no_answer"
+
+    def test_an_expected_result_may_be_stored(self) -> None:
+        turns = [{"question": "Which fruits?", "expected": {"fruit": ["apple", "pear", "plum", "fig"]}}]
+        case = read({"id": "stored", "tables": "sold", "turns": turns}, self.shared)
+        found = scores(case, answer('result = df[["fruit"]].drop_duplicates()'))
+        assert found["correctness_score"] == 1.0
+        assert found["performance_score"] is None
+        assert found["overall_score"] == pytest.approx(1.0)
+
+    def test_a_result_too_large_for_the_record_is_made_again(self) -> None:
+        turns = [{"question": "Numbers?", "code": "result = pd.Series(range(50_000))"}]
+        case = read({"id": "large", "tables": "sold", "turns": turns}, self.shared)
+        assert scores(case, answer("result = pd.Series(np.arange(50_000))"))["correctness_score"] == 1.0
+
+    def test_slow_code_is_told_from_the_reference(self) -> None:
+        slow = "x = 0\nfor i in range(400_000):\n    x += i\n"
+        reference = LARGEST["turns"][0]["code"]
+        paths = read(LARGEST, self.shared).context.paths
+        measured = measure(slow + reference, reference, paths, 2)
+        assert isinstance(measured, Measured)
+        assert measured.generated.seconds > measured.reference.seconds
+        same = measure(reference, f"{reference}\n", paths, 5)
+        assert isinstance(same, Measured)
+        assert (same.generated, same.generated.runs) == (same.reference, 1)

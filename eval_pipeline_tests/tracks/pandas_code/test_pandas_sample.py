@@ -1,0 +1,117 @@
+"""The shipped suite: what it holds, that its gold is right, and that its tables are what the generator writes."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.stages.check import check_ends
+from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.tracks.pandas_code.expected import expected_result
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores
+
+SAMPLE = SHIPPED / "suites" / "pandas_sample"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A home in which the expected results are kept."""
+    lab = Lab.at(built_once(tmp_path_factory, "pandas-sample", lambda folder: None))
+    with surroundings(lab):
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def cases(home: Lab) -> tuple[Case, ...]:
+    return read_suite(read_header(SAMPLE)).cases
+
+
+def _tables(folder: Path) -> dict[str, pd.DataFrame]:
+    return {
+        path.stem: pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+        for path in folder.iterdir()
+    }  # fmt: skip
+
+
+def test_the_generator_writes_the_same_rows_again(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(SHIPPED / "generators" / "pandas_sample"), str(tmp_path)], check=True)
+    written, shipped = _tables(tmp_path), _tables(SAMPLE / "tables")
+    assert written.keys() == shipped.keys()
+    for name, frame in written.items():
+        pd.testing.assert_frame_equal(frame, shipped[name])
+
+
+def test_the_tables_have_what_trips_code_up() -> None:
+    tables = _tables(SAMPLE / "tables")
+    sizes = {name: len(frame) for name, frame in tables.items()}
+    assert sum(1_000 <= rows <= 100_000 for rows in sizes.values()) >= 6
+    assert sum(path.stat().st_size for path in (SAMPLE / "tables").iterdir()) < 2_000_000
+    assert tables["products"]["product_id"].duplicated().sum() == 25
+    assert tables["readings"].duplicated().sum() >= 400
+    assert 0.1 < tables["sales"]["customer_id"].isna().mean() < 0.2
+    assert not set(tables["sales"]["customer_id"].dropna()) <= set(tables["customers"]["customer_id"])
+    assert {"n/k"} < set(tables["staff"]["salary"])
+    assert {"1", "senior"} < set(tables["staff"]["grade"])
+    assert str(tables["tickets"]["opened_at"].dtype).startswith("datetime64")
+
+
+@needs_sandbox
+def test_the_suite_is_as_large_as_promised(cases: tuple[Case, ...]) -> None:
+    turns = [turn for case in cases for turn in case.turns]
+    assert len(turns) >= 80
+    assert all(turn.gold.code for turn in turns)
+    tags = Counter(tag for case in cases for tag in case.tags)
+    wanted = (
+        "filter",
+        "top_n",
+        "bottom_n",
+        "multi_key",
+        "join",
+        "pivot",
+        "window",
+        "dates",
+        "text",
+        "missing",
+        "mixed",
+    )
+    assert {tag: tags[tag] for tag in wanted if tags[tag] < 2} == {}
+    assert sum(len(case.turns) > 1 for case in cases) >= 4
+    assert len({name for case in cases for name in case.context.paths}) >= 6
+
+
+@needs_sandbox
+def test_every_reference_code_gives_a_result_with_rows(cases: tuple[Case, ...]) -> None:
+    assert [problem for case in cases for problem in TRACK.check_gold(case)] == []
+    empty = [
+        turn.id
+        for case in cases
+        for turn in case.turns
+        if (expected := expected_result(turn.gold))["kind"] == "frame" and not expected["rows"]
+    ]
+    assert empty == []
+
+
+@needs_sandbox
+def test_gold_scores_one_and_no_answer_zero(cases: tuple[Case, ...]) -> None:
+    drawn = Random(5).sample(cases, 12)
+    verdict = check_ends(TRACK, drawn)
+    assert verdict.passed, verdict.facts
+
+
+@needs_sandbox
+def test_the_reference_code_does_what_its_question_asks(cases: tuple[Case, ...]) -> None:
+    """Understanding and coverage of the gold: where the metrics miss something, the question asks for it oddly."""
+    drawn = Random(7).sample([case for case in cases if len(case.turns) == 1], 20)
+    found = [scores(case, TRACK.oracle(case.turns[0])) for case in drawn]
+    assert all(one["quality_score"] == 1.0 for one in found)
+    assert all(one["performance_score"] == 1.0 for one in found)
+    for name in ("understanding_score", "coverage_score"):
+        assert sum(one[name] for one in found) / len(found) > 0.9
