@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.support import Lab, Puppet
+
+# No test is timed: on a busy machine any of them may take long.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

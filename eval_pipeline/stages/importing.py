@@ -129,7 +129,10 @@ KEPT = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "lat
 
 
 class PredictionRow(BaseModel):
-    """A row of recorded predictions; `response` or `answer` is there, in the track's form."""
+    """A row of recorded predictions: `response` or `answer` in the track's form, or `sql`.
+
+    A row with none of them, nor a reason to decline, is no answer.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -140,14 +143,18 @@ class PredictionRow(BaseModel):
     answer: StrictStr | StrictInt | StrictFloat | None = None
     unit: str | None = None
     calculation: str | None = None
+    sql: StrictStr | None = None
+    confidence: StrictStr | None = None
+    reason: StrictStr | None = None
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
     latency_ms: float | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _one_answer(self) -> "PredictionRow":
-        if self.response is not None and self.answer is not None:
-            raise ValueError("expected either 'response' or 'answer', found both")
+        given = [name for name in ("response", "answer", "sql") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"expected one of 'response', 'answer' and 'sql', found {' and '.join(given)}")
         return self
 
 
@@ -249,11 +256,11 @@ def _text_of(source: Path) -> str:
 
 
 def _response_text(track: Track, row: PredictionRow) -> str:
-    if row.response is None and row.answer is None:
+    if row.response is not None:
+        return row.response if isinstance(row.response, str) else canonical_json(row.response)
+    if row.answer is None and row.sql is None and row.reason is None:
         return ""
-    if row.response is None:
-        return track.from_recorded(row.model_dump())
-    return row.response if isinstance(row.response, str) else canonical_json(row.response)
+    return track.from_recorded(row.model_dump(exclude_none=True))
 
 
 def _problem(source: Path, line: int, detail: Mapping[str, Any]) -> Problem:

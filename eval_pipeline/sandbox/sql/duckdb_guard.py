@@ -89,8 +89,12 @@ class GuardedDuckdb:
             raise SqlError(ErrorClass.SYNTAX, "there is no statement")
         if len(statements) > 1:
             raise SqlError(ErrorClass.SANDBOX, f"expected one statement, found {len(statements)}")
-        if statements[0].type != duckdb.StatementType.SELECT:
-            raise SqlError(ErrorClass.SANDBOX, f"only a SELECT may run, not {statements[0].type.name}")
+        try:
+            kind = statements[0].type
+        except ValueError as error:  # the package has no name for some kinds, such as UPDATE EXTENSIONS
+            raise SqlError(ErrorClass.SANDBOX, "only a SELECT may run") from error
+        if kind != duckdb.StatementType.SELECT:
+            raise SqlError(ErrorClass.SANDBOX, f"only a SELECT may run, not {kind.name}")
         return statements[0]
 
 

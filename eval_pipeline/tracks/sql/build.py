@@ -71,17 +71,17 @@ def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -
 
 def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], dialect: str) -> None:
     import duckdb
-    import sqlglot
-    from sqlglot.errors import SqlglotError
+
+    from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, translated
 
     with closing(duckdb.connect(str(made))) as connection:
         for path in scripts:
             try:
                 text = path.read_text()
                 if dialect != "duckdb":
-                    text = ";\n".join(sqlglot.transpile(text, read=dialect, write="duckdb"))
+                    text = translated(text, dialect, "duckdb")
                 connection.execute(text)
-            except (OSError, UnicodeDecodeError, SqlglotError, duckdb.Error) as error:
+            except (OSError, UnicodeDecodeError, SqlSyntaxError, duckdb.Error) as error:
                 raise _wrong(path, error) from error
         names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         if not names:

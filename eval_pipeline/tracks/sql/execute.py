@@ -67,12 +67,18 @@ def validated(sql: str, database: Database) -> Validation:
 
 @lru_cache(maxsize=4096)
 def runnable(sql: str, dialect: str) -> str:
-    """The query in the dialect of the engine that runs it: SQLite and DuckDB run their own, DuckDB all others."""
+    """The query in the dialect of the engine that runs it: SQLite and DuckDB run their own, DuckDB all others.
+
+    What cannot be translated stays as it is: the engine says what is wrong with it.
+    """
     if dialect in ("sqlite", "duckdb"):
         return sql
-    import sqlglot
+    from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, translated
 
-    return ";\n".join(sqlglot.transpile(sql, read=dialect, write="duckdb"))
+    try:
+        return translated(sql, dialect, "duckdb")
+    except SqlSyntaxError:
+        return sql
 
 
 def _shown(sql: str, found: SqlRows) -> Json:

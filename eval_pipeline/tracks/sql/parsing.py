@@ -26,16 +26,21 @@ class SqlSyntaxError(ValueError):
     """Text that is no SQL of the dialect; the message is one sentence."""
 
 
-def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT) -> list[exp.Expr]:
+def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int | None = LONGEST) -> list[exp.Expr]:
     """The statements of a text, empty ones left out.
+
+    Args:
+        sql: the text.
+        dialect: sqlglot's name.
+        longest: characters that it may have; None where it is no model's.
 
     Raises:
         SqlSyntaxError: the text does not parse, is too long, or has none.
         ValueError: sqlglot does not know the dialect.
     """
     Dialect.get_or_raise(dialect)
-    if len(sql) > LONGEST:
-        raise SqlSyntaxError(f"the SQL is longer than {LONGEST:,} characters")
+    if longest is not None and len(sql) > longest:
+        raise SqlSyntaxError(f"the SQL is longer than {longest:,} characters")
     if "\x00" in sql:
         raise SqlSyntaxError("the SQL has a NUL character")
     try:
@@ -69,6 +74,15 @@ def parse_statement(sql: str, dialect: str = DEFAULT_DIALECT) -> exp.Expr:
     if len(found) > 1:
         raise SqlSyntaxError(f"expected one statement, found {len(found)}")
     return found[0]
+
+
+def translated(sql: str, dialect: str, into: str) -> str:
+    """The statements of a text in another dialect. Raises SqlSyntaxError, also for what that dialect cannot say."""
+    statements = parse_statements(sql, dialect, longest=None)
+    try:
+        return ";\n".join(statement.sql(dialect=into) for statement in statements)
+    except (SqlglotError, RecursionError, TypeError, ValueError, AttributeError, LookupError) as error:
+        raise SqlSyntaxError(f"it cannot be said in the dialect {into}") from error
 
 
 def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:

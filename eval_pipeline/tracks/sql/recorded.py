@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.sql.artefact import LEVELS
 
 
 def recorded_response(row: Mapping[str, Json]) -> str:
     """The response text in a row of recorded predictions.
 
-    `response` is the raw answer, as text or JSON: the only way to decline, and to tell a confidence; or `answer` is the
-    SQL itself.
+    `response` is the raw answer, as text or JSON. Else `sql`, or `answer`, is the SQL, with `confidence` and `reason`
+    beside it; a reason without SQL declines.
 
     Raises:
         ValueError: one sentence.
@@ -22,11 +23,25 @@ def recorded_response(row: Mapping[str, Json]) -> str:
         return canonical_json(response)
     if response is not None:
         raise ValueError("'response' must be text or an object with 'sql'")
-    if "answer" not in row:
-        raise ValueError("a prediction of track sql needs 'response' or 'answer', the SQL")
-    answer = row["answer"]
-    if answer is None:
+    if not {"sql", "answer", "reason"} & row.keys():
+        raise ValueError(
+            "a prediction of track sql needs 'response', 'sql', 'answer' (the SQL) or 'reason' (to decline)"
+        )
+    sql, confidence, reason = _text(row, "sql") or _text(row, "answer"), _text(row, "confidence"), _text(row, "reason")
+    if confidence and confidence not in LEVELS:
+        raise ValueError(f"'confidence' must be one of {', '.join(LEVELS)}, found '{confidence}'")
+    if not sql and not reason:
         return ""
-    if not isinstance(answer, str):
-        raise ValueError(f"'answer' must be SQL, found {type(answer).__name__}")
-    return canonical_json({"sql": answer}) if answer.strip() else ""
+    told = {"sql": sql or None, "confidence": confidence, "reason": reason}
+    return canonical_json({name: said for name, said in told.items() if said or name == "sql"})
+
+
+def _text(row: Mapping[str, Json], name: str) -> str:
+    """A field's text without white space around it; empty where there is none."""
+    value = row.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        what = "SQL" if name in ("sql", "answer") else "text"
+        raise ValueError(f"'{name}' must be {what}, found {type(value).__name__}")
+    return value.strip()

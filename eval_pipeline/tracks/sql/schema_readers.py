@@ -6,11 +6,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.tracks.sql.parsing import first_line
+from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statements
 from eval_pipeline.tracks.sql.schema import ForeignKey, SqlColumn, SqlSchema, SqlTable, quoted
 from eval_pipeline.tracks.sql.schema_types import duckdb_type, spider_type
 
@@ -25,9 +24,9 @@ def read_ddl(text: str, dialect: str) -> SqlSchema:
         ValueError: the text does not parse, or has no table.
     """
     try:
-        statements = sqlglot.parse(text, dialect=dialect)
-    except sqlglot.errors.SqlglotError as error:
-        raise ValueError(f"the DDL cannot be read: {first_line(error)}") from error
+        statements = parse_statements(text, dialect, longest=None)
+    except SqlSyntaxError as error:
+        raise ValueError(f"the DDL cannot be read: {error}") from error
     tables: dict[str, _Table] = {}
     for statement in statements:
         if isinstance(statement, exp.Create) and statement.kind == "TABLE" and isinstance(statement.this, exp.Schema):

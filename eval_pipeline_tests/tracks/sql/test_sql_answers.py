@@ -82,6 +82,10 @@ def test_any_text_is_an_answer_or_an_error_of_the_model(text: str) -> None:
         ({"response": {"sql": "SELECT 1", "confidence": "low"}}, Query("SELECT 1", "low")),
         ({"response": {"sql": None, "reason": "hostile"}}, Query(None, None, "hostile")),
         ({"answer": "SELECT 1"}, Query("SELECT 1")),
+        ({"sql": " SELECT 1 ", "confidence": "high"}, Query("SELECT 1", "high")),
+        ({"answer": "SELECT 1", "confidence": "low", "reason": "a guess"}, Query("SELECT 1", "low", "a guess")),
+        ({"sql": None, "reason": "hostile"}, Query(None, None, "hostile")),
+        ({"reason": "hostile"}, Query(None, None, "hostile")),
     ],
 )
 def test_predictions_are_read(row: dict[str, Any], expected: Query) -> None:
@@ -91,7 +95,10 @@ def test_predictions_are_read(row: dict[str, Any], expected: Query) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({}, "needs 'response' or 'answer'"),
+        ({}, "needs 'response', 'sql', 'answer'"),
+        ({"confidence": "high"}, "needs 'response', 'sql', 'answer'"),
+        ({"sql": "SELECT 1", "confidence": "sure"}, "must be one of high, medium, low, found 'sure'"),
+        ({"sql": "SELECT 1", "reason": 3}, "'reason' must be text, found int"),
         ({"answer": 3}, "must be SQL, found int"),
         ({"response": 3}, "must be text or an object with 'sql'"),
         ({"response": {"query": "SELECT 1"}}, "must be text or an object with 'sql'"),

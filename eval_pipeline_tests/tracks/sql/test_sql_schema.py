@@ -210,3 +210,8 @@ def test_tables_that_refer_to_each_other_are_all_there() -> None:
     schema = SqlSchema.from_ddl(ddl)
     assert len(schema.with_ancestors({"a"}).tables) == 2
     assert schema.ddl().count("CREATE TABLE") == 2
+
+
+def test_text_that_trips_the_parser_up_is_no_ddl() -> None:
+    with pytest.raises(ValueError, match="the DDL cannot be read"):
+        SqlSchema.from_ddl("CREATE TABLE t (a INT); ->")

@@ -13,17 +13,15 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import sqlglot
 from pydantic import BaseModel, Field, field_validator
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_text, without_empty
 from eval_pipeline.tracks.sql.importers.column_groups import accepted_queries
 from eval_pipeline.tracks.sql.importers.databases import Databases
-from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement, translated
 
 _SQLITE = "sqlite"
 _DIALECTS = (_SQLITE, "postgres", "mysql", "bigquery", "snowflake", "tsql")
@@ -110,6 +108,6 @@ def _translated(query: str, dialect: str) -> str:
     if dialect == _SQLITE:
         return query
     try:
-        return str(sqlglot.transpile(query, read=dialect, write=_SQLITE)[0])
-    except SqlglotError:
+        return translated(query, dialect, _SQLITE)
+    except SqlSyntaxError:
         return query  # the check of the gold says that it does not run
