@@ -3,8 +3,8 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
-# What some tests read reports with, and the system's own jail; installed by `make test` as root on Debian.
-DEBIAN_PACKAGES := libreoffice-calc-nogui bubblewrap
+# What some tests read reports and use the UI with, and the system's own jail; installed by `make test` as root on Debian.
+DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format dev bench soak debian clean
@@ -55,7 +55,7 @@ soak: setup  ## Run the long campaigns (simulations, kills).
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
-	  ! { command -v soffice && command -v bwrap; } >/dev/null 2>&1; then \
+	  ! { command -v soffice && command -v chromium && command -v bwrap; } >/dev/null 2>&1; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
 	fi

@@ -8,6 +8,11 @@ def suite_of(event: dg.DagsterEvent) -> str:
     return (event.step_key or "").rpartition("__")[0]
 
 
+def asset_of(event: dg.DagsterEvent) -> str:
+    """The asset that an event of a step is about, without its suite."""
+    return (event.step_key or "").rpartition("__")[2]
+
+
 def error_of(event: dg.DagsterEvent) -> str | None:
     """What went wrong, for events that say so: a step that failed, a check that did not pass and is no warning."""
     if event.is_step_failure:

@@ -12,7 +12,7 @@ import dagster as dg
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.comparison_steps import COMPARISONS
-from eval_pipeline.defs.failures import error_of, suite_of
+from eval_pipeline.defs.failures import asset_of, error_of, suite_of
 from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.jobs import ALL, UNPARTITIONED
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
@@ -124,7 +124,7 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
     for event in result.all_events:
         if not event.step_key:
             continue
-        suite, asset = suite_of(event), event.step_key.rpartition("__")[2]
+        suite, asset = suite_of(event), asset_of(event)
         if sentence := error_of(event):
             errors[suite].append(sentence)
         ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED

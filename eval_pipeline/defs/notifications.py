@@ -4,13 +4,16 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import dagster as dg
-from dagster._core.storage.tags import PARTITION_NAME_TAG
+from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.defs.failures import error_of, suite_of
+from eval_pipeline.defs.comparison_steps import COMPARISONS
+from eval_pipeline.defs.failures import asset_of, error_of, suite_of
+from eval_pipeline.defs.jobs import UNPARTITIONED
 from eval_pipeline.defs.partitions import EVAL_DATE
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
@@ -27,7 +30,22 @@ PAUSES_SECONDS = (1.0, 4.0)
 """Before the second and the third try."""
 TELLING = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
 
+OF_SUITE = frozenset({*UNPARTITIONED, *COMPARISONS})
+"""Assets that all model versions of a suite share."""
+
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one failed step or check is reason to say.
+
+    Attributes:
+        of_suite: it is about the suite, not about one model version.
+    """
+
+    sentence: str
+    of_suite: bool
 
 
 @dg.run_failure_sensor(
@@ -52,6 +70,8 @@ def notify_failed_check(context: dg.RunStatusSensorContext) -> None:
 def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | None = None) -> None:
     """Sends one notification of what went wrong in a run, unless that was done before.
 
+    What is wrong with a suite as a whole fails each run of a night or a backfill: it is told of once.
+
     Args:
         instance: where the run's events are.
         run: a run that has ended.
@@ -63,10 +83,17 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
     known = instance.get_run_by_id(run.run_id) or run
     if known.tags.get(NOTIFIED) == run.run_id:
         return
-    found = errors_of(instance, run) or ([otherwise] if otherwise else [])
-    if not found:
+    found = errors_of(instance, run.run_id)
+    if found:
+        told = {
+            error for other in _told_runs(instance, known) for error in errors_of(instance, other) if error.of_suite
+        }
+        sentences = [error.sentence for error in found if error not in told]
+    else:
+        sentences = [otherwise] if otherwise else []
+    if not sentences:
         return
-    text = message(known, found, os.environ.get(UI_URL, ""))
+    text = message(known, sentences, os.environ.get(UI_URL, ""))
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)
@@ -75,11 +102,20 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
     instance.add_run_tags(run.run_id, {NOTIFIED: run.run_id})
 
 
-def errors_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
-    """A sentence for each step and check of a run that failed, with its suite."""
-    events = [entry.dagster_event for entry in instance.all_logs(run.run_id, of_type=TELLING)]
-    told = [(suite_of(event), error_of(event)) for event in events if event is not None]
-    return [f"{suite}: {error}" if suite else error for suite, error in told if error]
+def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Told]:
+    """What to say of each step and check of a run that failed."""
+    events = [entry.dagster_event for entry in instance.all_logs(run_id, of_type=TELLING)]
+    wrong = [(event, error) for event in events if event is not None and (error := error_of(event))]
+    return [Told(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
+
+
+def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
+    """Other runs of the same backfill, else of the same evaluation date, that were told of."""
+    together = next((name for name in (BACKFILL_ID_TAG, EVAL_DATE) if name in run.tags), None)
+    if together is None:
+        return []
+    others = instance.get_runs(dg.RunsFilter(tags={together: run.tags[together]}))
+    return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
 
 
 def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "") -> str:

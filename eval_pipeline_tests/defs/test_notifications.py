@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs import notifications
 from eval_pipeline.defs.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
-from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline.defs.partitions import DIMENSION
+from eval_pipeline_tests.defs.runs import TAGS, materialise
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.support import Lab
 
@@ -104,7 +105,7 @@ def test_without_a_webhook_the_log_says_it_once(
 def test_a_reexecution_with_the_tags_of_its_parent_is_told_of_too(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken(small)
+    budgeted(small)
     first = ended(instance, materialise(small, instance).run_id)
     notify(instance, first)
     again = ended(instance, materialise(small, instance, launched=ended(instance, first.run_id).tags).run_id)
@@ -183,3 +184,38 @@ def test_what_a_model_wrote_is_no_command_to_the_channel(text: str) -> None:
 def test_the_sensors_are_on_by_default() -> None:
     found: list[Any] = [notifications.notify_failed_run, notifications.notify_failed_check]
     assert {sensor.default_status for sensor in found} == {dg.DefaultSensorStatus.RUNNING}
+
+
+def test_what_is_wrong_with_a_suite_is_told_once_for_all_runs_of_a_night(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told(version: str, backfill: str = "") -> list[str]:
+        caplog.clear()
+        launched = TAGS | ({"dagster/backfill": backfill} if backfill else {})
+        run_id = materialise(small, instance, launched=launched, partition_key=version).run_id
+        notify(instance, ended(instance, run_id))
+        return [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
+
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "puppet"})
+    instance.add_dynamic_partitions(DIMENSION, ["second"])
+    assert told("puppet") == []
+    broken(small)
+    assert len(told("puppet")) == 1
+    assert told("second") == []
+    assert len(told("puppet", "two")) == 1
+    assert told("second", "two") == []
+
+
+def test_what_is_wrong_with_model_versions_is_told_for_each_of_them(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    price = {"input": 1, "output": 1}
+    small.versions(
+        *[{"name": name, "provider": "puppet", "price": price, "max_cost_usd": 1e-9} for name in ("puppet", "second")]
+    )
+    instance.add_dynamic_partitions(DIMENSION, ["second"])
+    for name in ("puppet", "second"):
+        notify(instance, ended(instance, materialise(small, instance, partition_key=name).run_id))
+    told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
+    assert len(told) == 2
+    assert told[0].splitlines()[1] == told[1].splitlines()[1]

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ from browser import chromium, needs_chromium
 from evaluations import Made
 from hypothesis import given
 from hypothesis import strategies as st
+from outline import Outline
 from playwright.sync_api import Browser, Page
 
 from eval_pipeline.core.model import Partition
@@ -26,39 +26,6 @@ from eval_pipeline_tests.support import DAY, Lab, Puppet, case, surroundings
 
 HOSTILE = """</script></pre></details><script>document.title='hacked'</script>
 <img src=x onerror="document.title='hacked'"> {{ 7*7 }} ]]> <!-- &lt; \u202e"""
-VOID = {"meta", "link", "img", "input", "br", "hr"}
-
-
-class Outline(HTMLParser):
-    """Tags, attributes and text of a page; fails on tags that do not nest."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self._open, self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.attributes.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-    def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.attributes if name == tag]
 
 
 @pytest.fixture(scope="module")

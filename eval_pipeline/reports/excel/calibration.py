@@ -22,6 +22,7 @@ def write_calibration(book: Book, evaluation: Evaluation) -> None:
         return
     page = Page(book, "Calibration", _WIDTHS)
     page.title("Calibration", "Whether the words for confidence say how often answers are right.")
+    page.sheet.page_setup.fitToHeight = 1
     overall = next(row for row in rows if row["level"] == ALL)
     page.section("Scores")
     for text in (overall["verdict"], overall["warning"], overall["reason"]):

@@ -1,7 +1,7 @@
 """`trends`: a model version of a suite night after night, and whether it has changed (spec/statistics.md)."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from eval_pipeline.stages.comparisons.evaluations import Evaluated, Scored, TurnReader, latest, paired
 from eval_pipeline.stages.comparisons.pairs import verdict_of
@@ -21,65 +21,76 @@ def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
     return [found for found in evaluations if found.scope == scope]
 
 
+class Tested(NamedTuple):
+    """A night's test against an earlier one, and the same among the night's tests; None where it could not be made."""
+
+    test: PairedDifference
+    corrected: Corrected | None
+
+    @property
+    def verdict(self) -> str | None:
+        """`loss`, `gain` or `not_significant`."""
+        return verdict_of(self.test, self.corrected, LOSS, GAIN) if self.corrected else None
+
+
 def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
     """A row a date of one model version, in their order."""
+    earlier: dict[str, tuple[Evaluated, Scored]] = {}
     before: Evaluated | None = None
-    first: tuple[Evaluated, Scored] | None = None
-    previous: tuple[Evaluated, Scored] | None = None
     for found in series:
         changed = found.changes(before) if before else []
         if changed:
-            first = previous = None
+            earlier = {}
         scored = reader.read(found)
-        against = {"previous": previous, "first": first}
+        tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
         row = _series_columns(workspace, found) | {"break_reason": ", ".join(changed) or None}
-        yield row | _tests(scored, against, BREAK if changed else START)
-        first, previous, before = first or (found, scored), (found, scored), found
+        for name in ("previous", "first"):
+            row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
+        reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
+        verdict = night_verdict(tests) if earlier else BREAK if changed else START
+        yield row | {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+        here = (found, scored)
+        earlier, before = {"previous": here, "first": earlier.get("first", here)}, found
 
 
-def _tests(scored: Scored, against: dict[str, tuple[Evaluated, Scored] | None], without: str) -> Row:
-    """What the tests against earlier dates say; `without` is the verdict where there is no earlier date."""
-    tests: dict[str, PairedDifference] = {}
-    dates = {}
-    for name, earlier in against.items():
-        if earlier is not None:
-            both = paired(earlier[1], scored)
-            tests[name] = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
-            dates[name] = earlier[0].partition.eval_date
-    # On the second date of a series both are the same test, for which nothing has to be corrected.
-    once = len(set(dates.values())) == 1
-    corrections = holm([found.p_value for found in list(tests.values())[: 1 if once else 2]])
-    corrected = dict(zip(tests, corrections * 2 if once else corrections, strict=False))
-    row: Row = {}
-    for name in against:
-        row |= _against(name, dates.get(name), tests.get(name), corrected.get(name))
-    reasons = dict.fromkeys(found.reason for found in tests.values() if found.reason)
-    verdict = _verdict(row["previous_verdict"], row["first_verdict"]) if tests else without
-    return row | {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+def night_tests(scored: Scored, earlier: Mapping[str, Scored]) -> dict[str, Tested]:
+    """The paired tests of a night against earlier ones, by the same names, corrected by Holm for each other.
+
+    On the second night of a series `previous` and `first` are the same one, and so the test: nothing is to correct.
+    """
+    different = {id(found): found for found in earlier.values()}
+    tests = {}
+    for name, found in different.items():
+        both = paired(found, scored)
+        tests[name] = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
+    corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    return {name: Tested(tests[id(found)], corrected[id(found)]) for name, found in earlier.items()}
 
 
-def _verdict(previous: str | None, first: str | None) -> str | None:
-    """One word for the two tests: what changed overnight goes before what changed slowly."""
-    if previous in {LOSS, GAIN}:
-        return previous
-    if previous is None and first is None:
+def night_verdict(tests: Mapping[str, Tested]) -> str | None:
+    """One word for the tests: what changed overnight goes before what changed slowly. None where nothing was tested."""
+    words = {name: tested.verdict for name, tested in tests.items()}
+    if words.get("previous") in {LOSS, GAIN}:
+        return words["previous"]
+    if not any(words.values()):
         return None
-    return {LOSS: DRIFT_DOWN, GAIN: DRIFT_UP}.get(first or "", NO_CHANGE)
+    return {LOSS: DRIFT_DOWN, GAIN: DRIFT_UP}.get(words.get("first") or "", NO_CHANGE)
 
 
-def _against(name: str, date: object, tested: PairedDifference | None, corrected: Corrected | None) -> Row:
-    low, high = tested.interval(corrected.alpha) if tested and corrected else (None, None)
+def _against(name: str, earlier: Evaluated | None, found: Tested | None) -> Row:
+    test, corrected = found if found else (None, None)
+    low, high = test.interval(corrected.alpha) if test and corrected else (None, None)
     return {
-        f"{name}_date": date,
-        f"{name}_n": tested.n if tested else None,
-        f"{name}_difference": tested.difference if tested else None,
+        f"{name}_date": earlier.partition.eval_date if earlier else None,
+        f"{name}_n": test.n if test else None,
+        f"{name}_difference": test.difference if test else None,
         f"{name}_low": low,
         f"{name}_high": high,
-        f"{name}_p_value": tested.p_value if tested else None,
+        f"{name}_p_value": test.p_value if test else None,
         f"{name}_p_corrected": corrected.p_value if corrected else None,
-        f"{name}_broken": tested.broken if tested else None,
-        f"{name}_fixed": tested.fixed if tested else None,
-        f"{name}_verdict": verdict_of(tested, corrected, LOSS, GAIN) if tested and corrected else None,
+        f"{name}_broken": test.broken if test else None,
+        f"{name}_fixed": test.fixed if test else None,
+        f"{name}_verdict": found.verdict if found else None,
     }
 
 

@@ -8,7 +8,7 @@ from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import JUDGE_AGREEMENT
 
-_WIDTHS = (38, 12, 12, 14, 14, 60)
+_WIDTHS = (38, 16, 19, 14, 14, 60)
 _LABELS = (
     ("Equivalence: what decided", "equivalence_rung"),
     ("Safety: was the validator right", "safety_verdict"),
@@ -25,6 +25,7 @@ def write_sql(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     page = Page(book, "SQL", _WIDTHS)
     page.title("SQL", "How queries were compared with the accepted ones, and what the validator made of them.")
+    page.sheet.page_setup.orientation, page.sheet.page_setup.fitToHeight = "portrait", 1
     turns = evaluation.rows(evaluation.profile.turns_table)
     for title, column in _LABELS:
         page.section(title)

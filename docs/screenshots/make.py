@@ -1,0 +1,54 @@
+"""Takes the screenshots of the documents: `.venv/bin/python docs/screenshots/make.py`, with Debian's `chromium`.
+
+Evaluates the two simulated model versions on a shipped suite in a home of its own, and opens the pages that come out.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+HERE = Path(__file__).parent
+SUITE, DAY = "finqa_sample", "2026-01-15"
+WIDTH, HEIGHT = 1120, 720
+COLOURS = 128
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "run"]
+        command += ["--suite", SUITE, "--eval-date", DAY]
+        command += ["--model-version", "simulated-strong", "--model-version", "simulated-weak"]
+        subprocess.run(command, env=os.environ | {"EVAL_HOME": home}, check=True)
+        reports = Path(home, "reports")
+        evaluation = reports / SUITE / "simulated-weak" / DAY / "report.html"
+        comparison = reports / "compare" / SUITE / DAY / "report.html"
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+            page.goto(evaluation.as_uri())
+            take(page, "report")
+            page.locator("#charts").evaluate("section => scrollTo({top: section.offsetTop, behavior: 'instant'})")
+            take(page, "charts")
+            page.locator(".t").nth(1).evaluate("turn => { turn.open = true }")
+            page.locator("#failed").evaluate("section => scrollTo({top: section.offsetTop, behavior: 'instant'})")
+            take(page, "failed-turns")
+            page.goto(comparison.as_uri())
+            take(page, "comparison")
+            browser.close()
+
+
+def take(page: Page, name: str) -> None:
+    """What is in view, in few colours: the files stay small."""
+    file = HERE / f"{name}.png"
+    page.screenshot(path=file)
+    Image.open(file).convert("RGB").quantize(COLOURS).save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

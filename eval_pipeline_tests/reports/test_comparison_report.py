@@ -1,0 +1,168 @@
+"""The report of a suite's model versions side by side."""
+
+import hashlib
+import json
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from evaluations import DAY, Made, evaluate, make_home
+from outline import Outline
+
+from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
+from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.stages.comparisons import compare_models, make_trends
+from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+
+NEXT = DAY + timedelta(days=1)
+FILES = {
+    *(f"{name}.{form}" for name in ("model_comparisons", "trends") for form in ("parquet", "csv")),
+    *("report.xlsx", "report.html", "charts", ".made_from"),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Two dates of one model version, and a second model version that is wrong on every turn."""
+    home = make_home(tmp_path_factory.mktemp("compared"), files=6)
+    evaluate(home, "weak")
+    evaluate(home, "null", day=NEXT)
+    found = evaluate(home, "weak", day=NEXT)
+    compare_models(found.workspace, "sample")
+    make_trends(found.workspace, "sample")
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(made: Made) -> Path:
+    found: Path = report_comparison(made.workspace, "sample").facts["folder"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def compared(made: Made) -> SuiteComparison:
+    found = read_comparison(made.workspace.record, "sample")
+    assert found is not None
+    return found
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_the_folder_is_that_of_the_newest_date_and_is_made_once(made: Made, folder: Path) -> None:
+    assert folder == made.workspace.home.reports / "compare" / "sample" / NEXT.isoformat()
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert report_comparison(made.workspace, "sample").reused
+
+
+def test_the_same_comparisons_give_the_same_bytes(made: Made, folder: Path) -> None:
+    before = hashes(folder)
+    shutil.rmtree(folder)
+    assert not report_comparison(made.workspace, "sample").reused
+    assert hashes(folder) == before
+
+
+def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComparison) -> None:
+    outline = Outline((folder / "report.html").read_text(encoding="utf-8"))
+    text = "".join(outline.text)
+    assert [found.model_version for found in compared.standings] == ["weak", "null"]
+    assert "SIMULATED" in text
+    assert "weak is better" in text
+    (pair,) = compared.pairs
+    for turn in json.loads(pair["fixed_turns"] if pair["model_b"] == "weak" else pair["broken_turns"]):
+        assert turn in text
+    assert {"accuracy-of-models", "model-against-model", "trend"} <= {found.get("id") for found in outline.of("figure")}
+    assert all(found.get("scope") for found in outline.of("th"))
+
+
+def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> None:
+    assert pq.read_table(folder / "model_comparisons.parquet").num_rows == len(compared.pairs) == 1
+    assert pq.read_table(folder / "trends.parquet").num_rows == len(compared.nights) == 3
+    assert (folder / "trends.csv").read_text().count("\n") == 4
+
+
+def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
+    book = openpyxl.load_workbook(folder / "report.xlsx")
+    assert book.sheetnames == ["Overview", "Comparison", "Differing turns", "Evaluation dates", "Queries"]
+    turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
+    (pair,) = compared.pairs
+    assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}
+
+
+def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_path: Path) -> None:
+    home = make_home(tmp_path, files=3)
+    one = evaluate(home, "weak")
+    report(one.workspace, one.partition)
+    path = workbook_path(home, one.partition)
+
+    def compared_with() -> list[Any]:
+        sheet = openpyxl.load_workbook(path)["Comparison"]
+        return [row[1] for row in sheet.iter_rows(values_only=True) if row[0] == "weak"]
+
+    assert compared_with() == []
+    other = evaluate(home, "null")
+    compare_models(other.workspace, "sample")
+    make_trends(other.workspace, "sample")
+    report_comparison(other.workspace, "sample")
+    assert compared_with() == ["null"]
+    assert not workbook_path(home, other.partition).exists(), "nobody asked for the report of the other one"
+    assert report(one.workspace, one.partition).reused
+
+
+def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
+    one = evaluate(make_home(tmp_path, files=2), "weak")
+    compare_models(one.workspace, "sample")
+    make_trends(one.workspace, "sample")
+    result = report_comparison(one.workspace, "sample")
+    assert result.rows == 0
+    assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()
+
+
+def test_a_suite_without_comparisons_has_no_folder(tmp_path: Path) -> None:
+    one = evaluate(make_home(tmp_path, files=1), "weak")
+    assert report_comparison(one.workspace, "sample").facts == {"model_versions": 0}
+    assert not (one.workspace.home.reports / "compare").exists()
+
+
+def night(compared: SuiteComparison, **changes: Any) -> Row:
+    return compared.nights[0] | changes
+
+
+def test_prices_of_models_and_of_stand_ins_are_drawn_apart(compared: SuiteComparison) -> None:
+    (pair,) = compared.pairs
+    names = ("a", "b", "x", "y")
+    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    found.__dict__["nights"] = [
+        night(compared, model_version=name, simulated=name in "xy", tokens_total=100, usd_total=1.0) for name in names
+    ]
+    found.__dict__["pairs"] = [
+        pair | {"model_a": a, "model_b": b, "pareto_cost_a": "usd", "pareto_cost_b": "usd", "on_front_a": a == "a"}
+        for a, b in (("a", "b"), ("x", "y"))
+    ]
+    charts = {chart.name: chart for chart in comparison_charts(found)}
+    assert [row[0] for row in charts["cost-against-accuracy"].rows] == ["a", "b"]
+    assert [row[0] for row in charts["cost-against-accuracy-simulated"].rows] == ["x", "y"]
+    assert charts["cost-against-accuracy"].headers[1] == "US dollars a turn"
+    assert charts["cost-against-accuracy"].rows[0][3] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [("a_better", "m is better"), ("b_better", "n is better"), ("not_significant", "not significant")],
+)
+def test_verdicts_of_pairs_in_words(verdict: str, text: str) -> None:
+    assert pair_verdict({"verdict": verdict, "model_a": "m", "model_b": "n", "reason": None}) == text
+    assert pair_verdict({"verdict": None, "reason": "no common turns"}) == "not tested: no common turns"
+
+
+def test_a_break_says_what_changed() -> None:
+    row = {"verdict": "break", "break_reason": "suite, judge", "eval_date": date(2026, 1, 1)}
+    assert trend_verdict(row) == "break: not comparable with the date before (suite, judge changed)"
+    assert trend_verdict({"verdict": "loss", "break_reason": None}) == "significantly worse than the date before"

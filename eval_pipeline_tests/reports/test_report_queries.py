@@ -1,0 +1,86 @@
+"""Any figure of a workbook is found again by the SQL that the workbook itself names."""
+
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from evaluations import Made, evaluate, make_home
+
+from eval_pipeline.stages.comparisons import compare_models, make_trends, publish_comparisons
+from eval_pipeline.stages.publishing import publish_partition
+from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+from eval_pipeline.store.query import run_query
+
+Numbers = list[float]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Two model versions of the sample, one with prices and two samples a turn; compared, published and reported."""
+    home = make_home(tmp_path_factory.mktemp("published"), files=6)
+    found = [evaluate(home, name) for name in ("weak", "priced")]
+    workspace = found[1].workspace
+    compare_models(workspace, "sample")
+    make_trends(workspace, "sample")
+    for one in found:
+        publish_partition(workspace, one.partition, "run")
+        report(workspace, one.partition)
+    publish_comparisons(workspace, "sample")
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def books(made: Made) -> dict[str, openpyxl.Workbook]:
+    folder: Path = report_comparison(made.workspace, "sample").facts["folder"]
+    paths = {"evaluation": workbook_path(made.workspace.home, made.partition), "comparison": folder / "report.xlsx"}
+    return {name: openpyxl.load_workbook(path) for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("name", ["evaluation", "comparison"])
+def test_the_numbers_of_every_row_are_those_of_a_row_of_a_query(
+    made: Made, books: dict[str, openpyxl.Workbook], name: str
+) -> None:
+    book = books[name]
+    answers: dict[str, list[Numbers]] = {}
+    for sheet, _, sql in book["Queries"].iter_rows(min_row=2, values_only=True):
+        rows = run_query(made.workspace.home.store, str(sql)).to_pylist()
+        assert rows, sql
+        answers.setdefault(str(sheet), []).extend(sorted(numbers(row.values())) for row in rows)
+    found = 0
+    for sheet in set(book.sheetnames) - {"Queries"}:
+        for place, row in enumerate(book[sheet].iter_rows(values_only=True), start=1):
+            wanted = numbers(row)
+            if wanted:
+                found += 1
+                assert any(holds(answer, wanted) for answer in answers[sheet]), (sheet, place, row)
+    assert found >= (100 if name == "evaluation" else 5)
+
+
+def test_every_sheet_with_figures_names_a_query(books: dict[str, openpyxl.Workbook]) -> None:
+    for book in books.values():
+        named = {row[0] for row in book["Queries"].iter_rows(min_row=2, values_only=True)}
+        assert named == set(book.sheetnames) - {"Queries"}
+
+
+def numbers(values: Any) -> Numbers:
+    """The numbers among the values of a row; verdicts are none."""
+    known = (float(value) if is_level(value) else value for value in values)
+    return sorted(float(value) for value in known if isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def is_level(value: Any) -> bool:
+    """Groups of `statistics` are texts in the store, and numbers in the workbook where they are levels."""
+    return isinstance(value, str) and value.isdecimal()
+
+
+def holds(answer: Numbers, wanted: Numbers) -> bool:
+    """Whether each of the numbers is in the answer, as often as it is wanted."""
+    left = list(answer)
+    for number in wanted:
+        place = next((i for i, other in enumerate(left) if isclose(number, other, rel_tol=1e-9, abs_tol=1e-12)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
