@@ -6,6 +6,7 @@ Every response is run and judged before it is given out, so that what was drawn 
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from random import Random
 
 from eval_pipeline.sandbox import Failed
@@ -113,29 +114,23 @@ def _as_text(gold: Gold, rng: Random) -> Iterator[str]:
 
 def _changed(code: str, change: _Change, rng: Random) -> Iterator[str]:
     """The code with one node changed, each node that can be in turn, in a drawn order."""
-    count = sum(1 for _ in ast.walk(ast.parse(code)))
-    for place in rng.sample(range(count), count):
-        swap = _Swap(place, change)
-        tree = swap.visit(ast.parse(code))
-        if swap.done:
-            yield ast.unparse(ast.fix_missing_locations(tree))
+    places = [place for place, node in enumerate(ast.walk(ast.parse(code))) if change(node) is not None]
+    for place in rng.sample(places, len(places)):
+        tree = ast.parse(code)
+        old = next(islice(ast.walk(tree), place, None))
+        new = change(old)
+        assert new is not None
+        yield ast.unparse(ast.fix_missing_locations(_Swap(old, new).visit(tree)))
 
 
 class _Swap(ast.NodeTransformer):
-    """Changes the node at one place, counted from the top."""
+    """Puts one node in the place of another."""
 
-    def __init__(self, place: int, change: _Change) -> None:
-        self._left, self._change = place, change
-        self.done = False
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
 
     def visit(self, node: ast.AST) -> ast.AST:
-        self._left -= 1
-        if self._left == -1:
-            changed = self._change(node)
-            if changed is not None:
-                self.done = True
-                return changed
-        return self.generic_visit(node)
+        return self._new if node is self._old else self.generic_visit(node)
 
 
 def _for_gold(change: _Change, gold: Gold) -> _Change:
