@@ -1,8 +1,8 @@
 """CPU a pair of the equivalence ladder, by what decided: `python -m benchmarks.equivalence [--every 3]`.
 
-SQLite: defog's accepted queries against each other and against themselves printed anew, with the shipped database
-(which decides most), and without it. DuckDB: the pairs of the VeriEQL sample. In this process, so that only the search
-is counted: a warm child takes the same, and a new one 0.3 CPU seconds more.
+DuckDB: the accepted queries of the suite `sql_sample` against each other and against themselves printed anew, with the
+shipped database and without it, and the pairs of the VeriEQL sample. SQLite: the same of defog's accepted queries. In
+this process, so that only the search is counted: a warm child takes the same, and a new one 0.3 CPU seconds more.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import statistics
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,12 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlglot
+import yaml
 
 from eval_pipeline.tracks.sql.equivalence.search import search
 from eval_pipeline.tracks.sql.equivalence.told import schema_to_json
 from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.source import read_databases
 
 DATA = Path("/work/shared/data/sql")
+SUITE = Path(__file__).parents[1] / "data/suites/sql_sample"
 SAMPLES, SECONDS = 8, 10.0
 
 
@@ -36,6 +40,21 @@ class Pair:
     dialect: str
 
 
+def sample_pairs(*, shipped: bool) -> Iterator[Pair]:
+    """Of the shipped suite, which needs no other data."""
+    folder = SUITE
+    databases = read_databases(folder, yaml.safe_load((folder / "suite.yaml").read_text())["options"]).databases
+    for file in sorted(folder.glob("cases/*.yaml")):
+        for case in yaml.safe_load(file.read_text()):
+            accepted = case.get("expected_sql") or []
+            accepted = [accepted] if isinstance(accepted, str) else accepted
+            for other in [*accepted[1:], *(reprinted(sql, "duckdb") for sql in accepted[:1])]:
+                database = databases[case["database"]]
+                paths = (str(database.path()),) if shipped else ()
+                what = "duckdb, shipped database" if shipped else "duckdb, generated databases alone"
+                yield Pair(what, other, accepted[0], schema_to_json(database.schema), paths, "duckdb")
+
+
 def defog_pairs(*, shipped: bool) -> Iterator[Pair]:
     schemas: dict[Path, str] = {}
     for file in sorted((DATA / "defog").glob("*_sqlite.csv")):
@@ -45,15 +64,15 @@ def defog_pairs(*, shipped: bool) -> Iterator[Pair]:
                 if path not in schemas:
                     schemas[path] = schema_to_json(SqlSchema.from_database(path))
                 accepted = [part.strip() for part in row["query"].split(";") if part.strip()]
-                others = [*accepted[1:], reprinted(accepted[0])]
+                others = [*accepted[1:], reprinted(accepted[0], "sqlite")]
                 for other in others:
                     what = "sqlite, shipped database" if shipped else "sqlite, generated databases alone"
                     yield Pair(what, other, accepted[0], schemas[path], (str(path),) if shipped else (), "sqlite")
 
 
-def reprinted(sql: str) -> str:
+def reprinted(sql: str, dialect: str) -> str:
     try:
-        return sqlglot.transpile(sql, read="sqlite", write="sqlite", pretty=True)[0]
+        return sqlglot.transpile(sql, read=dialect, write=dialect, pretty=True)[0]
     except sqlglot.ParseError:
         return sql
 
@@ -63,17 +82,26 @@ def verieql_pairs() -> Iterator[Pair]:
         told = json.loads(line)
         kinds = {t: {c: (kind or "INT") for c, kind in columns.items()} for t, columns in told["schema"].items()}
         schema = schema_to_json(SqlSchema.from_mapping(kinds))
-        yield Pair("duckdb, generated databases alone", told["sql_b"], told["sql_a"], schema, (), "duckdb")
+        yield Pair("duckdb, VeriEQL", told["sql_b"], told["sql_a"], schema, (), "duckdb")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="every which pair")
     every = parser.parse_args().every
-    if not DATA.exists():
-        raise SystemExit(f"needs the data in {DATA}")
+    groups = [sample_pairs(shipped=True), sample_pairs(shipped=False)]
+    if DATA.exists():
+        groups += [defog_pairs(shipped=True), defog_pairs(shipped=False), verieql_pairs()]
+    else:
+        print(f"without the samples of {DATA}")
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["EVAL_HOME"] = home  # the suite's databases are made there
+        pairs = [pair for group in groups for pair in list(group)[::every]]
+        measure(pairs)
+
+
+def measure(pairs: list[Pair]) -> None:
     taken: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    pairs = [*defog_pairs(shipped=True)][::every] + [*defog_pairs(shipped=False)][::every] + [*verieql_pairs()][::every]
     for pair in pairs:
         start = time.process_time()
         told = search(pair.generated, pair.expected, pair.schema, list(pair.databases), pair.dialect, SAMPLES, SECONDS)

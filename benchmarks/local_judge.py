@@ -16,8 +16,10 @@ from eval_pipeline.judge import Judgement, open_judge
 from eval_pipeline.statistics import cohens_kappa
 from eval_pipeline.tracks.sql.equivalence import check
 from eval_pipeline.tracks.sql.equivalence.text import identical
+from eval_pipeline.tracks.sql.parsing import parse_statement
 from eval_pipeline.tracks.sql.prompt import schema_text
 from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.tables_in import base_tables
 from eval_pipeline_tests.tracks.sql.corpora import GOLDEN
 
 LIMIT_S = 300.0
@@ -38,13 +40,22 @@ def decided_pairs(cases: list[dict[str, str]], schema: SqlSchema, wanted: int) -
             value = check(case["generated"], case["expected"], schema).value
             if value is not None:
                 found[value == 1.0].append(Pair(case["generated"], case["expected"], value == 1.0))
-    return [pair for pairs in found.values() for pair in pairs[: wanted // 2]]
+    return [pair for both in zip(found[True], found[False], strict=False) for pair in both][:wanted]
 
 
 async def judged(pairs: list[Pair], schema: SqlSchema) -> list[Judgement]:
-    version = ModelVersion(name="judge", provider="local", model="SmolLM2-135M-Instruct", max_tokens=160, concurrency=1)
+    """What the model says of each, told as it comes; it is shown the tables that a pair uses."""
+    version = ModelVersion(name="judge", provider="local", model="SmolLM2-135M-Instruct", max_tokens=512, concurrency=1)
     async with open_judge(version, None, limit_s=LIMIT_S) as judge:
-        return [await judge.judge(pair.generated, pair.expected, schema_text(schema)) for pair in pairs]
+        said = []
+        for pair in pairs:
+            names = {table.name for sql in pair[:2] for table in base_tables(parse_statement(sql))}
+            shown = SqlSchema(tuple(table for table in schema.tables if table.name in names))
+            said.append(await judge.judge(pair.generated, pair.expected, schema_text(shown)))
+            print(
+                f"{said[-1].seconds:5.1f} s  {said[-1].error or said[-1].choice:30.30}  same: {pair.same}", flush=True
+            )
+        return said
 
 
 def main() -> None:

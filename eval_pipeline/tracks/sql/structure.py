@@ -23,7 +23,7 @@ def parsed(sql: str, dialect: str) -> exp.Expr | None:
 def differences(generated: str, expected: str, dialect: str) -> frozenset[str]:
     """Which of tables, filters and aggregates are not the same; none where one of the two does not parse.
 
-    Filters are compared by operator, columns and literals, whatever their order and the names of tables' aliases.
+    Filters are compared by operator, negation, columns and literals, whatever their order and the aliases of tables.
     """
     one, other = parsed(generated, dialect), parsed(expected, dialect)
     if one is None or other is None:
@@ -46,10 +46,24 @@ def _distinct(node: exp.Expr) -> bool:
 
 def _filters(statement: exp.Expr) -> Counter[tuple[object, ...]]:
     return Counter(
-        (atom.key, tuple(sorted(c.name.lower() for c in atom.find_all(exp.Column))), *_literals(atom))
+        (
+            atom.key,
+            _is_negated(atom),
+            tuple(sorted(c.name.lower() for c in atom.find_all(exp.Column))),
+            *_literals(atom),
+        )
         for clause in statement.find_all(exp.Where, exp.Having, exp.Qualify)
         for atom in atoms(clause.this)
     )
+
+
+def _is_negated(atom: exp.Expr) -> bool:
+    """Whether an odd number of NOTs applies to a condition, up to its clause; `NOT LIKE` is one of its own."""
+    negated, above = bool(atom.args.get("negate")), atom.parent
+    while isinstance(above, exp.Not | exp.Paren | exp.Connector):
+        negated ^= isinstance(above, exp.Not)
+        above = above.parent
+    return negated
 
 
 def _literals(atom: exp.Expr) -> Iterator[str]:

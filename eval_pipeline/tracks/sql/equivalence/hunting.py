@@ -84,7 +84,7 @@ class Hunt:
                 return found
             finally:
                 engine.close()
-        native = DuckdbMemory(self.pair.schema)
+        native = DuckdbMemory(self.pair.schema, alone=self.pair.names_unknown)
         try:
             if not self.tally.runs and not self._runs(native):
                 return None

@@ -18,6 +18,7 @@ from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, quoted
 
 LIMITS = SqlLimits(seconds=1.0, rows=20_000)
 """Of a query on a generated database."""
+_MOST_KEPT = 100
 _SQLITES = frozenset({type(None), int, float, str, bytes})
 
 
@@ -86,9 +87,16 @@ class DuckdbMemory:
 
     dialect = "duckdb"
 
-    def __init__(self, schema: SqlSchema, limits: SqlLimits = LIMITS) -> None:
-        """Takes the connection; the tables are made when the first rows come, without their constraints."""
+    def __init__(self, schema: SqlSchema, *, alone: bool = False, limits: SqlLimits = LIMITS) -> None:
+        """Takes the connection; the tables are made when the first rows come, without their constraints.
+
+        Args:
+            schema: of the databases.
+            alone: no other pair's tables may be there: the queries name some that the schema has not.
+            limits: of every query.
+        """
         self._kept = _duckdb(limits)
+        self._alone = alone
         self._tables = {
             table.name.lower(): ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
             for table in schema.tables
@@ -102,7 +110,9 @@ class DuckdbMemory:
         import duckdb
 
         kept = self._kept
-        statements = ["BEGIN", *(f"DROP TABLE {quoted(name)}" for name in kept.tables.keys() - self._tables.keys())]
+        others = sorted(kept.tables.keys() - self._tables.keys())
+        gone = others if self._alone or len(others) > _MOST_KEPT else []
+        statements = ["BEGIN", *(f"DROP TABLE {quoted(name)}" for name in gone)]
         for name, columns in self._tables.items():
             table = quoted(name)
             if kept.tables.get(name) != columns:
@@ -118,8 +128,8 @@ class DuckdbMemory:
             with suppress(duckdb.Error):  # it may have come before BEGIN
                 kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
-        kept.tables = dict(self._tables)
-        kept.filled = {name for name in self._tables if database[name]}
+        kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
+        kept.filled = kept.filled - set(gone) - self._tables.keys() | {name for name in self._tables if database[name]}
 
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises SqlError."""
@@ -128,7 +138,7 @@ class DuckdbMemory:
 
 @dataclass
 class _KeptDuckdb:
-    """A connection with the tables of the last pair.
+    """A connection with the tables of the last pairs.
 
     Attributes:
         guard: the connection.

@@ -22,6 +22,7 @@ class QueryPair:
         dialect: of both.
         native: the engine whose word counts, `duckdb` or `sqlite`.
         schema: the tables that they use, with those that their foreign keys lead to.
+        names_unknown: they name a table that the schema has not.
         volatile: why a result may change from run to run, a sentence each.
     """
 
@@ -31,7 +32,9 @@ class QueryPair:
         self.native = "sqlite" if dialect == "sqlite" else "duckdb"
         self._texts = generated, expected
         self._trees = _parsed(generated, dialect, "generated"), _parsed(expected, dialect, "expected")
-        self.schema = schema.with_ancestors({table.name for tree in self._trees for table in base_tables(tree)})
+        names = {table.name for tree in self._trees for table in base_tables(tree)}
+        self.schema = schema.with_ancestors(names)
+        self.names_unknown = any(schema.table(name) is None for name in names)
         found = [qualified(tree, self.schema, dialect) for tree in self._trees]
         self._qualified = [tree for tree in found if tree is not None]
         self.volatile = list(dict.fromkeys(part for tree in self._trees for part in volatile_parts(tree)))

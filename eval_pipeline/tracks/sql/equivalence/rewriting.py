@@ -61,6 +61,7 @@ def canonical(tree: exp.Expr, schema: SqlSchema, dialect: str, *, ordered: bool 
             return None
         if not ordered and not copy.args.get("limit") and not copy.args.get("offset"):
             copy.set("order", None)
+        _write_out_negations(copy)
         if _merging_is_sound(copy):
             copy = merge_subqueries(copy, leave_tables_isolated=False)
         copy = annotate_types(copy, schema=_tables(schema, dialect), dialect=dialect)
@@ -69,6 +70,13 @@ def canonical(tree: exp.Expr, schema: SqlSchema, dialect: str, *, ordered: bool 
         return str(copy.sql(dialect=dialect, comments=False))
     except _UNFIT:
         return None
+
+
+def _write_out_negations(tree: exp.Expr) -> None:
+    """`x NOT LIKE y`, which is one node, as `NOT x LIKE y`, which the rules know; in the tree itself."""
+    for node in [found for found in tree.walk() if found.args.get("negate")]:
+        node.set("negate", None)
+        node.replace(exp.Not(this=exp.paren(node.copy())))
 
 
 def _names_clash(tree: exp.Expr, schema: SqlSchema) -> bool:

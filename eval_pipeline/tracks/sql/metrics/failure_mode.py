@@ -56,5 +56,9 @@ def failure_mode(
 
 
 METRIC = Metric(
-    "failure_mode", failure_mode, "label", "Why the outcome is wrong, first that applies; NULL where it is right."
+    "failure_mode",
+    failure_mode,
+    "label",
+    "Why the outcome is wrong, first that applies; NULL where it is right.",
+    version=2,
 )
