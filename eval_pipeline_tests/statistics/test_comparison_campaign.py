@@ -123,10 +123,10 @@ def test_a_loss_of_six_points_is_told_on_its_night_and_an_unchanged_model_left_a
 
 @pytest.mark.soak
 def test_false_alarms_over_the_whole_grid() -> None:
-    print("\nclusters accuracy correlation  by t  false alarms   (4,000 comparisons a cell)")
+    print("\nclusters accuracy correlation  by t  false alarms   (20,000 comparisons a cell)")
     normal, few = [], []
     for cell in GRID:
-        found = comparisons(cell, 0.0, 4_000, 1)
+        found = comparisons(cell, 0.0, 20_000, 1)
         share, alarms = by_t(found), rejected(found)
         (normal if share >= 0.95 else few).append(alarms)
         print(f"{cell[0]:8d} {cell[1]:8.2f} {cell[2]:11.1f}  {share:4.0%}  {alarms:8.3f}")
