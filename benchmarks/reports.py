@@ -1,6 +1,6 @@
 """The report of an evaluation: `python -m benchmarks.reports [--turns 2000]`.
 
-Evaluates a synthetic suite, then reports CPU seconds of each file of its report, the size of the page, and what Chromium
+Evaluates a synthetic suite, then tells CPU seconds of each file of its report, the size of the page, and what Chromium
 says of it: the time to the first paint, and whatever stands on its console.
 """
 

@@ -15,6 +15,7 @@ from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
+from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
@@ -33,6 +34,7 @@ app.command()(inspecting.publish)
 app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
+app.command()(prune)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
 app.command()(demo)

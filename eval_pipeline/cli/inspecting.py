@@ -136,7 +136,7 @@ def doctor() -> None:
     from eval_pipeline.stages.doctor import Finding, examine
 
     home = find_home()
-    swept = _sweep(home)
+    swept = sweep(home)
     text = f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
     with ProgressBars() as progress:
         findings = [*examine(home, progress), Finding("runs", True, text)]
@@ -145,7 +145,7 @@ def doctor() -> None:
     raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
 
 
-def _sweep(home: "Home") -> int:
+def sweep(home: "Home") -> int:
     """Marks runs as failed whose process is gone; returns how many."""
     from eval_pipeline.defs.unfinished import may_have_unfinished_runs
 

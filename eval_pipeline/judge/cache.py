@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from pydantic_core import from_json, to_json
@@ -104,6 +105,21 @@ class JudgementCache:
             self.path,
             error,
         )
+
+
+def forget_expired(path: Path, *, dry_run: bool = False) -> int:
+    """Drops the judgements of a file that are too old to be used; how many. A file that cannot be used has none."""
+    if not path.is_file():
+        return 0
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
+            oldest = (time.time() - LIFE_S,)
+            if dry_run:
+                statement = "SELECT count(*) FROM judgements WHERE written_at <= ?"
+                return int(connection.execute(statement, oldest).fetchone()[0])
+            return connection.execute("DELETE FROM judgements WHERE written_at <= ?", oldest).rowcount
+    except sqlite3.Error:
+        return 0
 
 
 def _as_cached(judgement: Judgement) -> Judgement:

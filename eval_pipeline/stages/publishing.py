@@ -1,5 +1,6 @@
 """Publishing: what the record holds, put into the DuckDB store that people query."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from eval_pipeline.core.errors import EvalError
@@ -61,6 +62,12 @@ def _published_hash(workspace: Workspace, partition: Partition) -> str:
 def publish_suite(workspace: Workspace, suite: str) -> Published:
     """Publishes what belongs to a suite as a whole, such as its comparisons."""
     keys = [RecordKey.of_suite(suite)]
+    return publish(workspace.record, workspace.home.store, track_tables(), keys, _gate(workspace))
+
+
+def publish_gone(workspace: Workspace, partitions: Sequence[Partition]) -> Published:
+    """Takes partitions out of the store whose files have been removed."""
+    keys = [RecordKey.of(partition) for partition in partitions]
     return publish(workspace.record, workspace.home.store, track_tables(), keys, _gate(workspace))
 
 

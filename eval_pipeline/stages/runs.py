@@ -117,6 +117,18 @@ def partition_lock(workspace: Workspace, partition: Partition, progress: Progres
         yield
 
 
+@contextmanager
+def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[bool]:
+    """Holds the lock of asking for a partition where no run has it; gives whether that is so."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(_lock_file(workspace, partition, "asking"), 0))
+        except StoreError:
+            yield False
+            return
+        yield True
+
+
 def _lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
     folders = RecordKey.of(partition).folders(RUNS)
     return workspace.home.root.joinpath("locks", *folders, f"{name}.lock")

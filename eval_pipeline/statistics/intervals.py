@@ -75,12 +75,15 @@ def clustered_se(values: ArrayLike, clusters: ArrayLike) -> float | None:
     return _summarise(as_numbers(values), clusters, centre=True).se
 
 
-def estimate_mean(values: ArrayLike, clusters: ArrayLike) -> Estimate:
+def estimate_mean(
+    values: ArrayLike, clusters: ArrayLike, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Estimate:
     """Mean with the interval m ± t·SE, t with C - 1 degrees of freedom (statistics.md, "Uncertainty").
 
     Args:
         values: Shape (N,), any unit; NaN is missing and dropped.
         clusters: Shape (N,), any integers; equal labels, same cluster.
+        bounds: What the values cannot be below and above, such as 0 and 1; the interval is cut there.
 
     Returns:
         The estimate. One cluster has a mean and no interval; no value at all has neither.
@@ -93,7 +96,7 @@ def estimate_mean(values: ArrayLike, clusters: ArrayLike) -> Estimate:
     if found.mean is None or found.se is None:
         return _without_interval(found)
     half = t_critical(found.clusters - 1) * found.se
-    low, high = found.mean - half, found.mean + half
+    low, high = max(bounds[0], found.mean - half), min(bounds[1], found.mean + half)
     if not (math.isfinite(low) and math.isfinite(high)):
         return Estimate(found.n, found.clusters, found.mean, found.se, None, None, "none", _OVERFLOW)
     return Estimate(found.n, found.clusters, found.mean, found.se, low, high, "t_clustered", None)

@@ -13,6 +13,7 @@ from eval_pipeline.stages.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab
 
 TAGS = {EVAL_DATE: DAY.isoformat()}
+REPORTS = {"report", "comparison_report"}
 QUIET: dict[str, Any] = dict(launch.QUIET)
 
 
@@ -27,7 +28,8 @@ def materialise(
     """Runs the chain of the suites, or the assets `suite/name` of it."""
     workspace = lab.workspace()
     loaded = [suite_definitions(workspace.suites[name]) for name in suites or ("small",)]
-    keys = [asset.key for found in loaded for asset in found.assets or () if asset.key.path[-1] != "report"]
+    keys = [asset.key for found in loaded for asset in found.assets or ()]
+    keys = [key for key in keys if key.path[-1] not in REPORTS]
     keys = [key for key in keys if not only or key.to_user_string() in only]
     job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
     resources = {"evaluation": Evaluation(workspace, Silent())}
@@ -49,7 +51,7 @@ def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
     found = {}
     for key in graph.get_all_asset_keys():
         partition = "puppet" if graph.get(key).partitions_def else None
-        if key.path[-1] != "report" and resolver.get_status(key, partition) == StaleStatus.STALE:
+        if key.path[-1] not in REPORTS and resolver.get_status(key, partition) == StaleStatus.STALE:
             found[key.path[-1]] = {cause.category.value.lower() for cause in resolver.get_stale_causes(key, partition)}
     return found
 

@@ -20,15 +20,17 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     first = materialise(small, instance)
     assert first.success
     found = versions(first)
-    assert len(found) == 12
-    assert len({data for data, _ in found.values()}) >= 11
+    assert len(found) == 12 + 3  # the comparisons
+    assert len({data for data, _ in found.values()}) >= 11 + 2
     for event in first.get_asset_materialization_events():
         shown = event.step_materialization_data.materialization.metadata
         assert "dagster/row_count" in shown
         assert shown["reused"].value is False
-        if event.asset_key.path[-1] not in {"raw_dataset", "cases"}:
+        if "eval_date" in shown:
             assert event.partition == "puppet"
             assert shown["eval_date"].value == DAY.isoformat()
+    dated = {e.asset_key.path[-1] for e in first.get_asset_materialization_events() if e.partition}
+    assert found.keys() - dated == {"raw_dataset", "cases", "model_comparisons", "trends", "comparison_published"}
     latest = instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
     assert latest is not None
     assert latest.asset_materialization is not None
@@ -40,6 +42,8 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("every_turn_scored_once", True),
         ("no_metric_errors", True),
         ("budget_kept", True),
+        ("no_significant_loss", True),
+        ("no_drift", True),
     }
     # Equal contents, equal data versions: nothing below becomes stale.
     assert versions(materialise(small, instance)) == found
@@ -65,7 +69,8 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
     assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics"}
     other_data = {name for name in before if before[name][0] != after[name][0]}
     # `statistics` follows from the changed column, the rest of the aggregates from columns that are as they were.
-    assert {"statistics"} <= other_data <= {"turn_metrics", "statistics", "published", "error_analysis"}
+    below = {"turn_metrics", "statistics", "published", "error_analysis", "model_comparisons", "trends"}
+    assert {"statistics"} <= other_data <= below | {"comparison_published"}
 
 
 def test_a_check_that_blocks_stops_its_own_suite_only(

@@ -21,6 +21,20 @@ from eval_pipeline_tests.support import Lab, Puppet
 POOL = "provider/puppet"
 
 
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long a step waited each time; one that waits for ever fails its test."""
+    found: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        found.append(seconds)
+        assert len(found) < 100, "the step would wait for ever"
+        time.sleep(0.05)
+
+    monkeypatch.setattr(pools, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    return found
+
+
 def version(provider: str, **more: Any) -> ModelVersion:
     return ModelVersion(name="m", provider=provider, **more)
 
@@ -74,7 +88,7 @@ def test_a_step_that_fails_gives_its_slot_back(
 
 
 def test_a_step_waits_for_the_slot_of_another_run_and_frees_that_of_a_dead_one(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, waits: list[float]
 ) -> None:
     """The run that holds the only slot was killed; nobody else would ever free it."""
     with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
@@ -86,12 +100,9 @@ def test_a_step_waits_for_the_slot_of_another_run_and_frees_that_of_a_dead_one(
     storage = instance.event_log_storage
     storage.initialize_concurrency_limit_to_default(POOL)
     assert storage.claim_concurrency_slot(POOL, dead, "step").is_claimed
-    waited: list[float] = []
     monkeypatch.setattr(pools, "SWEEP_SECONDS", 0.0)
-    fake = SimpleNamespace(sleep=waited.append, monotonic=time.monotonic)
-    monkeypatch.setattr(pools, "time", fake)
     assert materialise(small, instance).success
-    assert waited
+    assert waits
     assert holders(instance) == []
 
 

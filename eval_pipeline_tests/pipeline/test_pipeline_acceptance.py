@@ -96,6 +96,43 @@ def test_a_paired_look_agrees_with_the_two_accuracies(sample: Lab) -> None:
     assert changes["fixed"] > 0  # two runs of one model differ both ways
 
 
+def test_the_two_runs_do_not_differ_significantly(sample: Lab) -> None:
+    ((n, a, b, difference, low, high, verdict, least),) = sample.sql(
+        "SELECT n, round(accuracy_a, 4), round(accuracy_b, 4), round(difference, 4), low_corrected, high_corrected, "
+        f"verdict, minimum_detectable_difference FROM model_comparisons WHERE model_a = '{A}' AND model_b = '{B}'"
+    )
+    assert (n, a, b, difference) == (423, 0.8180, 0.8061, -0.0118)
+    assert verdict == "not_significant"
+    assert low < difference < 0 < high
+    assert abs(difference) < least < 0.03
+
+
+def test_the_discordant_turns_are_those_of_the_turns_themselves(sample: Lab) -> None:
+    listed = sample.sql(
+        "SELECT 'broken', unnest(broken_turns::VARCHAR[]) FROM model_comparisons "
+        f"WHERE model_a = '{A}' AND model_b = '{B}' UNION ALL "
+        "SELECT 'fixed', unnest(fixed_turns::VARCHAR[]) FROM model_comparisons "
+        f"WHERE model_a = '{A}' AND model_b = '{B}'"
+    )
+    changed = sample.sql(f"SELECT change, turn_id FROM compare('{A}', '{B}', 'sample') WHERE change <> 'same'")
+    assert sorted(listed) == sorted(changed)
+    assert Counter(change for change, _ in listed) == {"broken": 7, "fixed": 2}
+
+
+def test_compare_says_so_in_words(sample: Lab) -> None:
+    with surroundings(sample):
+        said = sample.cli("compare", A, B, "--suite", "sample")
+    assert said.code == 0, said.err
+    for words in ("423", "0.8180 → 0.8061", "-0.0118, 95% interval [", "not significant", "smallest true difference"):
+        assert words in said.out
+    assert said.out.count("    sample/") == 9
+
+
+def test_every_model_version_starts_a_series(sample: Lab) -> None:
+    rows = sample.sql("SELECT model_version, verdict, n FROM trends ORDER BY 1")
+    assert rows == [(name, "start", 423) for name in ("null", "oracle", A, B)]
+
+
 def test_nothing_was_asked_of_any_model(sample: Lab) -> None:
     assert sample.sql("SELECT DISTINCT simulated, recorded FROM model_versions WHERE provider = 'recorded'") == [
         (False, True)

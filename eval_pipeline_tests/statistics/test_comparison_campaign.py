@@ -70,8 +70,8 @@ def by_t(found: list[PairedDifference]) -> float:
 def detectable(cell: tuple[int, float, float], seed: int) -> float:
     """The true loss that such comparisons call their minimum detectable difference, by going back and forth."""
     worse = 0.0
-    for _ in range(6):
-        found = [one.detectable for one in comparisons(cell, worse, 60, seed)]
+    for round_ in range(6):
+        found = [one.detectable for one in comparisons(cell, worse, 40 if round_ < 4 else 400, seed)]
         worse = float(np.mean([1.0 if one is None else one for one in found]))
         if worse >= cell[1]:
             break
@@ -131,7 +131,7 @@ def test_false_alarms_over_the_whole_grid() -> None:
         (normal if share >= 0.95 else few).append(alarms)
         print(f"{cell[0]:8d} {cell[1]:8.2f} {cell[2]:11.1f}  {share:4.0%}  {alarms:8.3f}")
     print(
-        f"by t {min(normal):.3f} to {max(normal):.3f}, mean {np.mean(normal):.3f}; with few changes up to {max(few):.3f}"
+        f"by t {min(normal):.3f} to {max(normal):.3f}, mean {np.mean(normal):.3f}; with few changes to {max(few):.3f}"
     )
     assert all(0.04 <= alarms <= 0.06 for alarms in normal)
     assert max(few) <= 0.06
@@ -157,12 +157,13 @@ def test_power_over_the_whole_grid() -> None:
 
 
 @pytest.mark.soak
-def test_drift_over_200_histories() -> None:
-    lost, same = histories(200, DROP, 3), histories(200, 0.0, 4)
+def test_drift_over_hundreds_of_histories() -> None:
+    # More of the unchanged ones: a lucky first night shows on all nights after it, so that they tell little each.
+    lost, same = histories(200, DROP, 3), histories(700, 0.0, 9)
     told = np.mean(lost[:, DROPS_ON - 2] == LOSS)
     alarms, wrong_losses = np.mean(same != NO_CHANGE), np.mean((same == LOSS) | (same == DRIFT_DOWN))
     print(
-        f"\nloss told on its night {told:.3f}; nights flagged without a change {alarms:.3f}, as losses {wrong_losses:.3f}"
+        f"\nloss told on its night {told:.3f}; nights flagged without change {alarms:.3f}, as loss {wrong_losses:.3f}"
     )
     assert told >= 0.9
     assert alarms <= 0.05

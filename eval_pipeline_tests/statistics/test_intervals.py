@@ -112,6 +112,14 @@ def test_mean_interval_is_symmetric_and_finite(pairs: list[tuple[float, int]]) -
         assert found.high - found.mean == pytest.approx(found.mean - found.low, rel=1e-6, abs=1e-6)
 
 
+def test_the_interval_of_a_score_is_cut_where_scores_end() -> None:
+    values, clusters = np.array([1.0, 0.9, 1.0, 0.2, 0.0]), np.arange(5)
+    free, cut = estimate_mean(values, clusters), estimate_mean(values, clusters, (0.0, 1.0))
+    assert free.high is not None
+    assert free.high > 1.0
+    assert (cut.mean, cut.se, cut.low, cut.high) == (free.mean, free.se, free.low, 1.0)
+
+
 def test_single_turns_give_the_interval_of_scipy() -> None:
     from scipy.stats import t, ttest_1samp
 

@@ -23,6 +23,8 @@ from eval_pipeline.store.tables import STATISTICS as TABLE
 ALL = "all"
 SHARED_RATES = ("correct", "first_attempt_correct")
 SHARED_MEANS = ("score", "tokens", "usd", "latency_ms", "attempts")
+UNIT = (0.0, 1.0)
+ANY_NUMBER = (-np.inf, np.inf)
 Mask = NDArray[np.bool_]
 
 
@@ -32,12 +34,19 @@ class Measure:
 
     Attributes:
         failed: turns on which the metric itself failed; their value is 0.
+        bounds: what its mean cannot be beyond.
     """
 
     name: str
     values: Floats
     is_rate: bool
     failed: Mask | None = None
+    bounds: tuple[float, float] = ANY_NUMBER
+
+    def estimate(self, mask: Mask, clusters: NDArray[np.int64]) -> Estimate:
+        """Its mean over some of the turns."""
+        values = self.values[mask]
+        return estimate_rate(values, clusters) if self.is_rate else estimate_mean(values, clusters, self.bounds)
 
 
 def statistics_rows(turns: Turns) -> list[Row]:
@@ -46,7 +55,7 @@ def statistics_rows(turns: Turns) -> list[Row]:
     rows = []
     for split, value, mask in _splits(turns):
         clusters = turns.clusters[mask]
-        rows += [_row(measure, split, value, measure.values[mask], clusters, mask) for measure in measures]
+        rows += [_row(measure, split, value, clusters, mask) for measure in measures]
     return rows + _conversation_rows(turns) + _track_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
 
 
@@ -61,10 +70,12 @@ def _measures(turns: Turns) -> Iterator[Measure]:
 
     primary = failed(turns.track.primary_metric)
     yield from (Measure(name, turns.floats(name), True, primary) for name in SHARED_RATES)
-    yield from (Measure(name, turns.floats(name), False) for name in SHARED_MEANS)
+    for name in SHARED_MEANS:
+        yield Measure(name, turns.floats(name), False, bounds=UNIT if name == "score" else ANY_NUMBER)
     for metric in turns.track.metrics:
         if metric.kind != "label":
-            yield Measure(metric.name, turns.floats(metric.name), metric.kind == "boolean", failed(metric.name))
+            values, bounds = turns.floats(metric.name), UNIT if metric.kind == "score" else ANY_NUMBER
+            yield Measure(metric.name, values, metric.kind == "boolean", failed(metric.name), bounds)
 
 
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
@@ -91,12 +102,11 @@ def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
         yield "error_class", error_class, classes == error_class
 
 
-def _row(measure: Measure, split: str, value: str, values: Floats, clusters: NDArray[np.int64], mask: Mask) -> Row:
-    estimate = (estimate_rate if measure.is_rate else estimate_mean)(values, clusters)
+def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int64], mask: Mask) -> Row:
     failed = measure.failed[mask] if measure.failed is not None else None
-    row = estimate_row(measure.name, split, value, estimate)
+    row = estimate_row(measure.name, split, value, measure.estimate(mask, clusters))
     if failed is not None and failed.any():
-        kept = values[~failed]
+        kept = measure.values[mask][~failed]
         row |= {"failures": int(failed.sum())}
         row |= {"mean_without_failures": float(np.nanmean(kept)) if np.isfinite(kept).any() else None}
     return row
@@ -170,7 +180,7 @@ def _repeated_rows(turns: Turns) -> list[Row]:
     rows: list[Row] = []
     for k in range(1, int(n.min()) + 1):
         for name, chance in ((f"pass@{k}", pass_at_k(n, right, k)), (f"pass^{k}", pass_hat_k(n, right, k))):
-            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[first])))
+            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[first], UNIT)))
     return rows
 
 
@@ -182,4 +192,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
 
 
-STATISTICS = Aggregate(TABLE, statistics_rows, _headline)
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline, version=2)

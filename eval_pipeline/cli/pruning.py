@@ -1,0 +1,35 @@
+"""`prune`: retention."""
+
+from typing import Annotated
+
+import typer
+
+from eval_pipeline.cli.options import open_workspace
+
+
+def prune(
+    keep: Annotated[int, typer.Option(min=1, help="Newest dates to keep of each suite and model version.")] = 90,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+) -> None:
+    """Removes old dates from record, reports and store, and journalled responses that nothing refers to any more."""
+    from eval_pipeline.cli.inspecting import sweep
+    from eval_pipeline.cli.terminal import ProgressBars, note
+    from eval_pipeline.judge import forget_expired
+    from eval_pipeline.stages.pruning import prune as prune_home
+
+    workspace = open_workspace()
+    sweep(workspace.home)  # a run whose process is gone is at nothing any more
+    with ProgressBars() as progress:
+        done = prune_home(workspace, keep, dry_run=dry_run, progress=progress)
+    judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
+    for partition in done.partitions:
+        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
+    would = "would be removed" if dry_run else "removed"
+    typer.echo(
+        f"{would}: {len(done.partitions):,} evaluations, {len(done.comparison_reports):,} comparison reports, "
+        f"{done.responses or 0:,} responses of the journal, {judgements:,} judgements of the cache"
+    )
+    for partition in done.in_use:
+        note(f"{partition.suite} · {partition.model_version} · {partition.eval_date} is left: a run is at it")
+    if done.responses is None:
+        note("the journal is left as it is: a run is asking models; prune again when it has ended")

@@ -1,0 +1,200 @@
+"""The UI as people use it: a real webserver and daemon, a real browser; backfill, schedule, notification, checks.
+
+One test, since starting everything takes longest. Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from eval_pipeline.defs.notifications import NOTIFY_URL
+from eval_pipeline.defs.schedules import CRON
+from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
+from eval_pipeline_tests.fakes.webhook import Webhook
+from eval_pipeline_tests.reader import Reader
+from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.support import TWO_CASES, Lab
+
+SUITES = ("harbour", "lighthouse")
+CHAIN = (
+    "raw_dataset cases generations recovery_attempts evidence turn_metrics statistics accuracy_by_complexity "
+    "cost_per_correct_answer complexity_ceiling error_analysis published report"
+).split()
+BACKFILLED = ("model-a", "model-b")
+NIGHTLY = "nightly-model"
+BAD_TAGS = {"dagster/partition": "model-a", "eval_pipeline/scope": "nonsense"}
+OF_SCHEDULE = {"dagster/schedule_name": "nightly"}
+PATIENCE_S = 400.0
+PAGE_MS = 60_000
+LAUNCH = """mutation($tags: [ExecutionTag!]!) { launchRun(executionParams: { selector: { repositoryLocationName:
+  "eval_pipeline", repositoryName: "__repository__", jobName: "suite_lighthouse" }, runConfigData: {},
+  executionMetadata: { tags: $tags } }) { __typename } }"""
+
+PARTITIONS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode { partitionKeys
+  partitionStats { numMaterialized numFailed numMaterializing } } } }"""
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    folder = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path / "screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as found:
+        yield found
+
+
+@pytest.fixture
+def ui(lab: Lab, webhook: Webhook, tmp_path: Path) -> Iterator[UI]:
+    """Two tiny suites, model versions for a backfill, and one for the night."""
+    lab.suite("harbour")
+    lab.suite("lighthouse", [TWO_CASES[0]])
+    names = (*BACKFILLED, NIGHTLY)
+    lab.versions(*[{"name": name, "provider": "simulated", "active": name == NIGHTLY} for name in names])
+    with running_ui(lab, tmp_path / "dev.log", {NOTIFY_URL: webhook.url, CRON: "* * * * *"}) as found:
+        yield found
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    with chromium() as browser:
+        found = browser.new_page(viewport={"width": 1800, "height": 1500})
+        found.set_default_timeout(PAGE_MS)
+        expect.set_options(timeout=PAGE_MS)
+        yield found
+
+
+def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page, shots: Path) -> None:
+    outside: list[str] = []
+    page.on(
+        "request", lambda request: None if request.url.startswith((ui.url, "data:")) else outside.append(request.url)
+    )
+    the_first_page_greets_with_no_dialog(ui, page, shots)
+    eventually(lambda: partitions(ui)[0] == {*BACKFILLED, NIGHTLY}, PATIENCE_S)
+    with Reader(lab.home.store) as reader:
+        tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
+        assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
+        a_backfill_is_launched_from_the_dialog(ui, page, shots)
+        the_schedule_ticks(ui, page)
+        every_suite_has_its_chain(ui, page, shots)
+        the_runs_complete(ui)
+    assert reader.wrong == []
+    assert reader.looks > 10
+    assert {name.split("/")[1] for name in reader.seen} == {*BACKFILLED, NIGHTLY}
+    eventually(lambda: webhook.posted, PATIENCE_S, ui.log.read_text)
+    partitions_and_checks_are_green(ui, page, shots)
+    assert len(webhook.posted) == 1
+    assert "'nonsense' is no scope" in webhook.posted[0]["text"]
+    assert f"{ui.url}/runs/" in webhook.posted[0]["text"]
+    assert outside == []
+
+
+def partitions(ui: UI, asset: str = "harbour/generations") -> tuple[set[str], dict[str, int]]:
+    """The partitions of an asset, and how many of them are in which state."""
+    node = ui.query(PARTITIONS, path=asset.split("/"))["assetNodeOrError"]
+    return set(node["partitionKeys"]), node["partitionStats"]
+
+
+def the_first_page_greets_with_no_dialog(ui: UI, page: Page, shots: Path) -> None:
+    page.goto(ui.url)
+    expect(page.get_by_text("Launch a run")).to_be_visible()
+    page.screenshot(path=shots / "first-page.png")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("iframe")).to_have_count(0)
+
+
+def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:
+    for suite in SUITES:
+        page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}/list")
+        for name in CHAIN:
+            expect(page.get_by_role("link", name=f"{suite} / {name}").first).to_be_visible()
+        page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}")
+        expect(page.get_by_text("turn_metrics", exact=True).first).to_be_visible()
+        page.screenshot(path=shots / f"chain-{suite}.png")
+
+
+def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> None:
+    page.goto(f"{ui.url}/locations/eval_pipeline/jobs/all_suites/partitions")
+    page.get_by_role("button", name="Materialize").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="All", exact=True).click()
+    dialog.locator(f'[data-tooltip="{NIGHTLY}"]').get_by_label("close").click()
+    expect(dialog.get_by_text("2 partitions")).to_be_visible()
+    page.screenshot(path=shots / "backfill-dialog.png")
+    dialog.get_by_role("button", name="Launch backfill").click()
+    eventually(ui.backfills, PATIENCE_S)
+
+
+def the_schedule_ticks(ui: UI, page: Page) -> None:
+    """Switched on, and off again after the first tick: the next one would be a minute later."""
+    page.goto(f"{ui.url}/locations/eval_pipeline/schedules/nightly")
+    switch = page.get_by_role("checkbox").first
+    expect(switch).not_to_be_checked()
+    switch.press("Space")
+    expect(switch).to_be_checked()
+    eventually(lambda: ui.runs(**OF_SCHEDULE), PATIENCE_S, ui.log.read_text)
+    switch.press("Space")
+    expect(switch).not_to_be_checked()
+
+
+def the_runs_complete(ui: UI) -> None:
+    """Those of the backfill, those of the schedule, and the one that cannot succeed."""
+
+    def ended() -> bool:
+        (backfill,) = ui.backfills()
+        night = ui.runs(**OF_SCHEDULE)
+        assert backfill["status"] not in {"FAILED", "CANCELED", "COMPLETED_FAILED"}
+        assert not [run for run in night if run["status"] == "FAILURE"]
+        done = all(run["status"] == "SUCCESS" for run in night)
+        return done and backfill["status"] == "COMPLETED_SUCCESS"
+
+    eventually(ended, PATIENCE_S, lambda: f"{ui.backfills()} {ui.runs()}")
+    (backfill,) = ui.backfills()
+    assert set(backfill["partitionNames"]) == set(BACKFILLED)
+    assert len({run["tags"]["eval_pipeline/eval_date"] for run in ui.runs(**{"dagster/backfill": backfill["id"]})}) == 1
+    for night in ui.runs(**OF_SCHEDULE):
+        assert night["tags"]["dagster/partition"] == NIGHTLY
+        assert night["tags"]["eval_pipeline/eval_date"] == night["tags"]["eval_pipeline/epoch"]
+    (bad,) = ui.runs(**BAD_TAGS)
+    assert bad["status"] == "FAILURE"
+
+
+def partitions_and_checks_are_green(ui: UI, page: Page, shots: Path) -> None:
+    for suite in SUITES:
+        for name in CHAIN[2:]:
+            stats = {"numMaterialized": 3, "numFailed": 0, "numMaterializing": 0}
+            assert partitions(ui, f"{suite}/{name}")[1] == stats, name
+        shot(page, f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}", "published", shots / f"{suite}-done.png")
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=partitions", "Materialized (3)", shots / "partitions.png")
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", shots / "checks.png")
+    for check in ("every_turn_scored_once", "no_metric_errors", "budget_kept"):
+        expect(page.get_by_text(check, exact=True).first).to_be_visible()
+    expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
+    shot(page, f"{ui.url}/assets/harbour/cases?view=checks", "Passed", shots / "checks-of-cases.png")
+    shot(page, f"{ui.url}/assets/harbour/statistics?view=overview", "accuracy_low", shots / "statistics.png")
+    shot(page, f"{ui.url}/assets/harbour/accuracy_by_complexity?view=events", "█", shots / "accuracy.png")
+    shot(page, f"{ui.url}/assets/harbour/report?view=events", "report.xlsx", shots / "report.png")
+    page.get_by_text("[Show Markdown]").click()
+    picture = page.get_by_role("dialog").get_by_role("img", name="accuracy by operations", exact=True)
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") > 100
+    page.screenshot(path=shots / "report-charts.png")
+    shot(page, f"{ui.url}/locations/eval_pipeline/schedules/nightly", "nightly", shots / "schedule.png")
+    shot(page, f"{ui.url}/runs", "Succe", shots / "runs.png")
+    shot(page, f"{ui.url}/automation", "notify_failed_run", shots / "automation.png")
+
+
+def shot(page: Page, url: str, text: str, path: Path) -> None:
+    """Opens a page, waits until it shows the text, and takes its picture."""
+    page.goto(url)
+    expect(page.get_by_text(text).first).to_be_visible()
+    page.wait_for_timeout(1000)  # what fades in
+    page.screenshot(path=path)

@@ -1,0 +1,109 @@
+"""The real UI on a home: webserver and daemon as `eval-pipeline dev` starts them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2
+
+from eval_pipeline_tests.support import ROOT, Lab
+
+T = TypeVar("T")
+START_S = 240.0
+STOP_S = 30.0
+
+LOADED = """{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError { __typename
+  ... on PythonError { message } } } } } }"""
+RUNS = """{ runsOrError(limit: 100) { ... on Runs { results { runId status jobName tags { key value } } } } }"""
+BACKFILLS = """{ partitionBackfillsOrError(limit: 10) { ... on PartitionBackfills
+  { results { id status partitionNames } } } }"""
+
+
+class UI:
+    """A running UI.
+
+    Attributes:
+        url: of the webserver.
+        log: what it and its children printed.
+    """
+
+    def __init__(self, url: str, log: Path) -> None:
+        self.url = url
+        self.log = log
+
+    def query(self, text: str, **variables: Any) -> Any:
+        """The data that GraphQL answers with."""
+        asked = {"query": text, "variables": variables}
+        answer = httpx2.post(f"{self.url}/graphql", json=asked, timeout=30.0).json()
+        assert "errors" not in answer, answer["errors"]
+        return answer["data"]
+
+    def runs(self, **tags: str) -> list[dict[str, Any]]:
+        """Runs that have these tags (`_` stands for `/`), the newest first, with their tags as a mapping."""
+        found = self.query(RUNS)["runsOrError"]["results"]
+        for run in found:
+            run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
+        return [run for run in found if tags.items() <= run["tags"].items()]
+
+    def backfills(self) -> list[dict[str, Any]]:
+        """Backfills, the newest first."""
+        return list(self.query(BACKFILLS)["partitionBackfillsOrError"]["results"])
+
+
+def eventually(look: Callable[[], T | None], seconds: float, why: Callable[[], str] = str) -> T:
+    """What `look` finds once it finds something; fails after so many seconds."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, f"nothing within {seconds:g} s; {why()}"
+        time.sleep(0.5)
+    return found
+
+
+@contextmanager
+def running_ui(lab: Lab, log: Path, more: Mapping[str, str]) -> Iterator[UI]:
+    """The UI while the context lasts; ended as an init system does it, with everything that it started."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    environment = os.environ | lab.environment | more
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "dev", "--port", str(port)]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        ui = UI(f"http://127.0.0.1:{port}", log)
+        try:
+            eventually(lambda: process.poll() is not None or _is_loaded(ui), START_S, log.read_text)
+            assert process.poll() is None, log.read_text()
+            yield ui
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_S)
+            _end_group(process.pid)
+            process.wait()
+
+
+def _is_loaded(ui: UI) -> bool:
+    try:
+        entries = ui.query(LOADED)["workspaceOrError"]["locationEntries"]
+    except (httpx2.TransportError, json.JSONDecodeError):
+        return False
+    loaded = [entry["locationOrLoadError"] for entry in entries]
+    assert not any(found and found["__typename"] == "PythonError" for found in loaded), loaded
+    return bool(loaded) and all(loaded)
+
+
+def _end_group(group: int) -> None:
+    """Ends what is left of a session that we started."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
