@@ -78,9 +78,7 @@ def test_commands_of_the_readme_exist() -> None:
     known |= {group.name for group in app.registered_groups if group.name}
     text = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
     named = set(re.findall(r"(?:^|`)eval-pipeline (\w+)", text, re.MULTILINE))
-    not_yet = {"compare"}  # named in the changelog as still to come
-    assert named - known <= not_yet
-    assert known <= named
+    assert named == known
 
 
 def test_metrics_in_the_guide_are_those_of_the_track() -> None:
