@@ -121,7 +121,7 @@ def test_new_evidence_keeps_what_the_judge_has_said(
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
     lab.evaluate("shop")
     track = lab.workspace().track("shop")
-    monkeypatch.setattr(track, "versions", {**track.versions, "evidence": "2"})
+    monkeypatch.setattr(track, "versions", {**track.versions, "evidence": "next"})
     again = lab.evaluate("shop")
     assert not again["judgements"].reused
     assert len(judge.asked) == 1
