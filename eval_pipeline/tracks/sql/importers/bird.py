@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import AliasChoices, BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sql.importers.databases import Databases
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
+from eval_pipeline.tracks.sql.importers.databases import Databases
 
 
 class _Question(BaseModel):

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sql.importers.databases import Databases
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.sql.importers.databases import Databases
 
 
 class _Question(BaseModel):
