@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Attempt, Case, Response
 from eval_pipeline.stages.ask import parse_response, run_artefact
 from eval_pipeline.stages.run_metrics import MetricRunner
 from eval_pipeline.tracks.pandas_code.artefact import fenced
 from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
-from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.tracks.pandas_code.source import Shared, read_tables
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab
@@ -68,17 +66,7 @@ TALK = {
 CASES = (TOTALS, LARGEST, TALK)
 
 
-def sandbox_works() -> str | None:
-    """Why nothing can be run here; None where it can."""
-    try:
-        sandbox()
-    except EvalError as error:
-        return str(error)
-    return None
-
-
-_WHY_NOT = sandbox_works()
-needs_sandbox = pytest.mark.skipif(_WHY_NOT is not None, reason=_WHY_NOT or "")
+needs_sandbox = pytest.mark.usefixtures("working_sandbox")
 
 
 def write_stall(folder: Path) -> Path:
