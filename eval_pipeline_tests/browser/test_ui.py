@@ -33,8 +33,10 @@ LAUNCH = """mutation($tags: [ExecutionTag!]!) { launchRun(executionParams: { sel
   "eval_pipeline", repositoryName: "__repository__", jobName: "suite_lighthouse" }, runConfigData: {},
   executionMetadata: { tags: $tags } }) { __typename } }"""
 
-RESET = """mutation { resetSchedule(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
-  "__repository__", scheduleName: "nightly" }) { __typename } }"""
+SCHEDULE = """{ scheduleOrError(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
+  "__repository__", scheduleName: "nightly" }) { ... on Schedule { scheduleState { id status } } } }"""
+STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) { ... on ScheduleStateResult
+  { scheduleState { status } } } }"""
 PARTITIONS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode { partitionKeys
   partitionStats { numMaterialized numFailed numMaterializing } } } }"""
 
@@ -146,7 +148,9 @@ def the_schedule_ticks(ui: UI, page: Page) -> None:
     switch.press("Space")
     expect(switch).to_be_checked()
     eventually(lambda: ui.runs(**OF_SCHEDULE), PATIENCE_S, ui.log.read_text)
-    assert ui.query(RESET)["resetSchedule"]["__typename"] == "ScheduleStateResult"
+    state = ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]
+    stopped = ui.query(STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"]
+    assert (state["status"], stopped["status"]) == ("RUNNING", "STOPPED")
 
 
 def the_runs_complete(ui: UI) -> None:
