@@ -165,7 +165,7 @@ def test_drift_over_hundreds_of_histories() -> None:
         f"\nloss told on its night {told:.3f}; nights flagged without change {alarms:.3f}, as loss {wrong_losses:.3f}"
     )
     assert told >= 0.9
-    # What fails a check or warns. With gains it is 5% by Holm's correction, of 200 histories give or take a point: a lucky
-    # first night shows on all nights after it.
+    # What fails a check or warns. With gains it is 5% by Holm's correction, give or take a point of 200 histories: a
+    # lucky first night shows on all nights after it.
     assert wrong_losses <= 0.05
     assert alarms <= 0.07
