@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
@@ -9,6 +10,7 @@ from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
+from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts import attempted_turns
 from eval_pipeline.stages.columns import Columns
 from eval_pipeline.stages.gather_evidence import load_evidence
@@ -20,7 +22,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import ToJudge
 
-VERSION = "1"
+VERSION = "2"
 KIND = "judgement"
 """The kind of evidence that a judgement is to the track's metrics."""
 _SETTLED = "settled"
@@ -44,11 +46,13 @@ def judge_answers(workspace: Workspace, partition: Partition, progress: Progress
     if not reused:
         pairs = list(_pairs(workspace, partition))
         known = _known(workspace, partition, made_from)
+        version, today = judge_version(workspace, partition.suite), datetime.now(UTC).date().isoformat()
         said = run_interruptibly(_judge_all(workspace, partition, [pair for _, pair in pairs], known, progress))
         with record.writer(JUDGEMENTS, key, made_from) as writer:
             rows = Columns(writer)
             for (place, pair), judgement in zip(pairs, said, strict=True):
-                rows.add(_row(place, pair, judgement))
+                usd = cost_usd(version, judgement.usage, today) if judgement.model and not judgement.cached else None
+                rows.add(_row(place, pair, judgement) | {"usd": usd})
             rows.flush()
     header = record.header(JUDGEMENTS, key)
     assert header is not None

@@ -157,6 +157,8 @@ JUDGE_AGREEMENT = Table(
         Column("kappa_se", "DOUBLE", "Its standard error, jackknife over conversations; NULL: see `reason`."),
         Column("judged", "BIGINT", "Pairs that a judge was asked about, its cache included, from 0; never NULL."),
         Column("judge_calls", "BIGINT", "Of these, calls of a model, from 0; never NULL."),
+        Column("judge_tokens", "BIGINT", "Tokens of these calls, in and out, apart from the model's; never NULL."),
+        Column("judge_usd", "DOUBLE", "US dollars of these calls; NULL: a call has no known price."),
         Column("judge_failures", "BIGINT", "Of these, calls without a judgement, from 0; never NULL."),
         Column("calls_saved", "BIGINT", "Pairs that the evidence decided and nobody was asked about; never NULL."),
         Column("calls_avoidable", "BIGINT", "Pairs that the evidence decided and the judge saw too; never NULL."),

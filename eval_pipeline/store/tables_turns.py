@@ -171,6 +171,7 @@ JUDGEMENTS = Table(
         Column("cached", "BOOLEAN", "A judgement made before was used, or one call served equal pairs; never NULL."),
         Column("input_tokens", "BIGINT", "Tokens sent to the judge, not part of the model's; NULL: none, or not told."),
         Column("output_tokens", "BIGINT", "Tokens that the judge wrote; NULL: none, or not told."),
+        Column("usd", "DOUBLE", "US dollars of this call, not part of the model's; NULL: none, or no price known."),
         Column("latency_ms", "DOUBLE", "Milliseconds until the judgement was there; NULL: nobody was asked."),
     ),
 )

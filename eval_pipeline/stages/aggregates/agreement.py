@@ -13,6 +13,7 @@ from eval_pipeline.store.tables import JUDGE_AGREEMENT as TABLE
 from eval_pipeline.store.tables import JUDGEMENTS
 
 _JUDGED = ((1.0, "same"), (0.5, "partly"), (0.0, "different"))
+_READ = ("turn_id", "sample", "value", "reason", "error", "asked", "cached", "input_tokens", "output_tokens", "usd")
 _EVIDENCE = ((1.0, "same"), (0.0, "different"))
 
 
@@ -41,7 +42,7 @@ def agreement_rows(turns: Turns) -> list[Row]:
 
 def _judgements(turns: Turns) -> list[Mapping[str, Any] | None]:
     """What is on record of each turn, None where there was nothing to compare."""
-    rows = turns.read(JUDGEMENTS, ["turn_id", "sample", "value", "reason", "error", "asked", "cached"]).to_pylist()
+    rows = turns.read(JUDGEMENTS, _READ).to_pylist()
     by_turn = {(row["turn_id"], row["sample"]): row for row in rows}
     places = zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True)
     return [by_turn.get(place) for place in places]
@@ -64,9 +65,13 @@ def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.b
     asked = np.array([row is not None and row["asked"] for row in judgements], dtype=bool)
     spared = np.array([row is not None and row["value"] is None and row["reason"] != NO_JUDGE for row in judgements])
     found = [row for row in judgements if row is not None]
+    called = [row for row in found if row["asked"] and not row["cached"]]
+    priced = all(row["usd"] is not None for row in called)
     return {
         "judged": int(asked.sum()),
-        "judge_calls": sum(row["asked"] and not row["cached"] for row in found),
+        "judge_calls": len(called),
+        "judge_tokens": sum((row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in called),
+        "judge_usd": sum(row["usd"] for row in called) if priced else None,
         "judge_failures": sum(row["error"] is not None for row in found),
         "calls_saved": int((decided & spared.astype(bool) & ~asked).sum()),
         "calls_avoidable": int((decided & asked).sum()),
@@ -74,7 +79,7 @@ def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.b
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
-    names = ("n", "agreement", "kappa", "judge_calls", "calls_saved", "reason")
+    names = ("n", "agreement", "kappa", "judge_calls", "judge_tokens", "judge_usd", "calls_saved", "reason")
     return {name: rows[0][name] for name in names}
 
 
@@ -84,4 +89,5 @@ JUDGE_AGREEMENT = Aggregate(
     _headline,
     reads=(JUDGEMENTS,),
     needs=("sql_equivalence", "equivalence_rung", "query_correctness"),
+    version=2,
 )

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Partition, Usage
-from eval_pipeline.judge import Judgement
+from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
 from eval_pipeline.providers.base import Call
+from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages import judge as judging
 from eval_pipeline.stages.check import check_unsafe_caught
 from eval_pipeline.stages.freshness import is_up_to_date
@@ -102,6 +103,21 @@ def test_the_judge_is_asked_about_what_is_not_the_same_text(lab: Lab, puppet: ty
     ]
     metric = lab.sql("SELECT case_id, value FROM metrics WHERE metric = 'query_correctness' ORDER BY 1")
     assert metric == [("a", 0.0), ("b", 1.0), ("c", 1.0), ("d", 0.0)]
+
+
+def test_what_the_judge_costs_is_told_apart_from_what_the_model_costs(
+    lab: Lab, puppet: type[Puppet], with_judge: Any
+) -> None:
+    with_judge()
+    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "d": answer(None)}, *oslos("a", "b", "c", "d"))
+    lab.evaluate("shop", publish=True)
+    a_call = cost_usd(DEFAULT_JUDGE, Usage(50, 7), "2026-11-22")
+    assert a_call is not None
+    assert a_call > 0
+    rows = lab.sql("SELECT usd FROM judgements ORDER BY case_id")
+    assert rows == [(a_call,), (a_call,), (None,), (None,)]
+    assert lab.sql("SELECT judge_tokens, judge_usd FROM judge_agreement") == [(2 * (50 + 7), 2 * a_call)]
+    assert lab.one("SELECT usd_total FROM cost_per_correct_answer") is None
 
 
 def test_a_second_run_asks_the_judge_nothing(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
