@@ -149,9 +149,10 @@ def evaluate(
                 problems += [f"{name}: {error}" for error in finished.errors]
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
-        for suite in dict.fromkeys(partition.suite for partition in partitions):
+        whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+        for suite in dict.fromkeys(partition.suite for partition in whole):
             problems += keep_comparisons(workspace, suite, report, progress)
-    return problems, [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+    return problems, whole
 
 
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
