@@ -142,8 +142,12 @@ class PandasTrack(PlainTrack):
         return answer_text(value)
 
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
-        """See `evidence.gather`."""
-        return evidence_of.gather(case, turn, final)
+        """See `evidence.gather_all`."""
+        return self.gather_all([(case, turn, final)])[0]
+
+    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """See `evidence.gather_all`."""
+        return evidence_of.gather_all(turns)
 
     def values(
         self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
