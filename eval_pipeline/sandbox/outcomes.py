@@ -16,6 +16,7 @@ class Ran:
         seconds: CPU time of the snippet's process above that of one that does nothing, measured from outside.
         peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
         tier: what held it, e.g. `bwrap`.
+        result_bytes: size of the result as JSON.
     """
 
     result: Json
@@ -23,6 +24,7 @@ class Ran:
     seconds: float
     peak_bytes: int
     tier: str
+    result_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,16 @@ class Measurement:
     """What a snippet costs, measured from outside its process, above what a process costs that does nothing.
 
     Attributes:
-        seconds: least CPU time of its runs.
-        peak_bytes: least peak memory of its runs; making plain data of the result is not part of it.
+        seconds: least CPU time of its runs, with that of making plain data of the result.
+        peak_bytes: least peak memory of its runs, likewise.
         runs: how often it ran.
+        result_bytes: size of its result as JSON.
     """
 
     seconds: float
     peak_bytes: int
     runs: int
+    result_bytes: int = 0
 
 
 _BY_TYPE = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
 from eval_pipeline.sandbox.pool import Pool
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Tables = Mapping[str, "pd.DataFrame | Path"]
+
+_FICKLE = "its result is not the same each time it runs"
 
 
 class PythonSandbox:
@@ -96,8 +98,8 @@ class PythonSandbox:
         """
         return await self.run_packed(code, pack(tables or {}))
 
-    async def run_packed(self, code: str, tables: PackedTables = NO_TABLES, *, wanted: bool = True) -> Outcome:
-        """As `run`, with tables that are packed once for many snippets; the result is null where it is not wanted."""
+    async def run_packed(self, code: str, tables: PackedTables = NO_TABLES) -> Outcome:
+        """As `run`, with tables that are packed once for many snippets."""
         pool = self._open_pool()
         text = code.encode(errors="surrogatepass")
         if len(text) > self._limits.code_bytes:
@@ -105,13 +107,13 @@ class PythonSandbox:
             return Failed(ErrorClass.SANDBOX, message, "", 0.0, self.tier)
         async with self._slots:
             try:
-                return await self._attempt(pool, text, tables, wanted=wanted)
+                return await self._attempt(pool, text, tables)
             except ZygoteError:
                 # Most likely the snippet is not to blame: the system may have killed the zygote for want of memory.
                 if self._pool is not pool:
                     raise RuntimeError("the sandbox was closed while the snippet ran") from None
             try:
-                return await self._attempt(pool, text, tables, wanted=wanted)
+                return await self._attempt(pool, text, tables)
             except ZygoteError as error:
                 return Failed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
 
@@ -126,7 +128,9 @@ class PythonSandbox:
         """What snippets cost on the same tables, e.g. generated and reference code.
 
         They run alternately, each time in a fresh process that is forked off a zygote, so that what disturbs one
-        disturbs the others, and none can change what is measured of another. Results are not encoded or sent.
+        disturbs the others, and none can change what is measured of another. Nothing tells a snippet that it is being
+        measured: making plain data of its result is part of its costs, as in `run`, and one whose result is not the
+        same each time, as that of code that only sometimes does its work, has failed.
 
         Args:
             codes: the snippets; one that fails is not run again.
@@ -142,17 +146,20 @@ class PythonSandbox:
             NoSandboxError, RuntimeError, ValueError: as `run`.
         """
         packed = pack(tables or {})
-        runs: list[list[Ran]] = [[] for _ in codes]
+        results: dict[int, Json] = {}
+        runs: list[list[Measurement]] = [[] for _ in codes]
         failed: dict[int, Failed] = {}
         measured: list[Measurement | Failed] = []
         for _ in range(repeats):
             for place, code in enumerate(codes):
                 if place not in failed:
-                    outcome = await self.run_packed(code, packed, wanted=False)
-                    if isinstance(outcome, Ran):
-                        runs[place].append(outcome)
-                    else:
+                    outcome = await self.run_packed(code, packed)
+                    if isinstance(outcome, Failed):
                         failed[place] = outcome
+                    elif outcome.result != results.setdefault(place, outcome.result):
+                        failed[place] = Failed(ErrorClass.VALUE, _FICKLE, outcome.stdout, outcome.seconds, self.tier)
+                    else:
+                        runs[place].append(Measurement(outcome.seconds, outcome.peak_bytes, 1, outcome.result_bytes))
             measured = [failed.get(place) or _least(runs[place]) for place in range(len(codes))]
             if negligible and all(isinstance(one, Failed) or _below(one, negligible) for one in measured):
                 break
@@ -169,7 +176,7 @@ class PythonSandbox:
         """Opens the sandbox with that tier; a sentence where it does not run a snippet."""
         self._tier, self._pool = tier, Pool(tier, self._limits)
         try:
-            outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES, wanted=True)
+            outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES)
             if isinstance(outcome, Ran) and outcome.result == {"kind": "value", "value": 3}:
                 return None
             why_not = outcome.message if isinstance(outcome, Failed) else "a test snippet gave a wrong result"
@@ -181,7 +188,7 @@ class PythonSandbox:
         await self._close()
         return why_not
 
-    async def _attempt(self, pool: Pool, code: bytes, tables: PackedTables, *, wanted: bool) -> Outcome:
+    async def _attempt(self, pool: Pool, code: bytes, tables: PackedTables) -> Outcome:
         """Runs a snippet in some zygote; however that ends, the zygote is given back or given up."""
         zygote = await pool.take(tables.key)
         keep = False
@@ -191,7 +198,7 @@ class PythonSandbox:
             except ValueError:
                 keep = True
                 raise
-            seen, output, left = await zygote.run(code, wanted=wanted)
+            seen, output, left = await zygote.run(code)
             outcome = read_outcome(seen, output, left, self._limits, self.tier)
             keep = seen["clean"] and not suspicious(outcome)
             return outcome
@@ -199,8 +206,9 @@ class PythonSandbox:
             (pool.give_back if keep else pool.give_up)(zygote)
 
 
-def _least(runs: Sequence[Ran]) -> Measurement:
-    return Measurement(min(run.seconds for run in runs), min(run.peak_bytes for run in runs), len(runs))
+def _least(runs: Sequence[Measurement]) -> Measurement:
+    seconds, peak_bytes = min(run.seconds for run in runs), min(run.peak_bytes for run in runs)
+    return Measurement(seconds, peak_bytes, len(runs), runs[0].result_bytes)
 
 
 def _below(measured: Measurement, bound: Measurement) -> bool:

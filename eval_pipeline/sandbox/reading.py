@@ -31,7 +31,7 @@ def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Li
         return failed(*_stopped(seen["stopped"], limits))
     match read_told(left):
         case {"result": result}:
-            return Ran(result, stdout, seconds, int(seen["peak_bytes"]), tier)
+            return Ran(result, stdout, seconds, int(seen["peak_bytes"]), tier, len(left))
         case {"error": {"types": [kind, *_] as types, "message": message, "line": line}}:
             return failed(classify(types, message), message, exception=kind, line=line)
     return failed(*_ended(seen["status"]))

@@ -98,18 +98,17 @@ class Zygote:
             raise ValueError(told["problem"])
         self.tables = tables.key
 
-    async def run(self, code: bytes, *, wanted: bool) -> tuple[Mapping[str, Any], bytes, bytes]:
+    async def run(self, code: bytes) -> tuple[Mapping[str, Any], bytes, bytes]:
         """Runs a snippet: what the zygote saw of it, what it printed, what it left as its result.
 
         Args:
             code: UTF-8.
-            wanted: whether its result is.
 
         Raises:
             ZygoteError: no answer in time; the zygote is of no use any more.
         """
         self.snippets += 1
-        await self._send({"op": "run", "wanted": wanted}, code)
+        await self._send({"op": "run"}, code)
         seen, body = await self._answer(self._limits.wall_s + _GRACE_S)
         try:
             printed = seen["output_bytes"]

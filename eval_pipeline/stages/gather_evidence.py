@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Partition
@@ -14,6 +15,8 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, RECOVERY_ATTEMPTS
 
 VERSION = "1"
+_AT_ONCE = 32
+"""Turns that a track is given together."""
 
 
 def gather_evidence(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
@@ -26,15 +29,17 @@ def gather_evidence(workspace: Workspace, partition: Partition, progress: Progre
         with record.writer(EVIDENCE, key, made_from) as writer:
             rows = Columns(writer)
             found: dict[tuple[str, int], Sequence[Evidence]] = {}
-            turns = attempted_turns(workspace, partition)
             generated = record.header(GENERATIONS, key)
             label, total = label_of(partition, "evidence"), generated.rows if generated else 0
-            for case, turn, sample, made in counted(progress, label, turns, total):
-                place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
-                found[turn.id, sample] = track.gather(case, turn, made[-1][1])
-                for evidence in found[turn.id, sample]:
-                    said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
-                    rows.add(place | said | {"details": json_text(dict(evidence.details))})
+            turns = counted(progress, label, attempted_turns(workspace, partition), total)
+            while some := list(islice(turns, _AT_ONCE)):
+                gathered = track.gather_all([(case, turn, made[-1][1]) for case, turn, _, made in some])
+                for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
+                    place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
+                    found[turn.id, sample] = pieces
+                    for evidence in pieces:
+                        said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
+                        rows.add(place | said | {"details": json_text(dict(evidence.details))})
             rows.flush()
         # Saves the next stage, in the same process, reading it back.
         workspace.remembered(EVIDENCE.name, content_hashes(record, partition, (EVIDENCE,)), lambda: found)

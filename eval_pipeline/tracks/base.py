@@ -222,6 +222,10 @@ class Track(Protocol):
         """What comparing the last attempt with the gold shows."""
         ...
 
+    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """As `gather` for several turns, for tracks that have tools which take many at once."""
+        ...
+
     def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
         """The pair that the judge compares; None where there is nothing to compare.
 
@@ -294,6 +298,10 @@ class PlainTrack:
     def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:
         """Nothing."""
         return None
+
+    def gather_all(self: "Track", turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """One turn after the other."""
+        return [self.gather(*turn) for turn in turns]
 
     def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
         """Nothing."""

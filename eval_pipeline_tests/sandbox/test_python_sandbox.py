@@ -243,7 +243,7 @@ def test_measuring_tells_costly_code_from_cheap_and_what_failed() -> None:
     frame = pd.DataFrame({"a": range(1000)})
     codes = [
         "result = sum(i * i for i in range(3_000_000))",
-        "result = np.ones(8 << 20)",
+        "result = np.ones(8 << 20).sum()",
         "result = df.b",
         "result = 1",
     ]
@@ -264,6 +264,32 @@ def test_measuring_tells_costly_code_from_cheap_and_what_failed() -> None:
     assert 60 << 20 < large.peak_bytes < 80 << 20
     assert cheap.peak_bytes < 8 << 20
     assert (slow.runs, cheap.runs, spared.runs) == (3, 3, 1)
+
+
+LOOKS_AROUND = """
+import sys
+frame = sys._getframe()
+seen = []
+while frame := frame.f_back:
+    seen += [name for name, held in frame.f_locals.items() if held is False]
+result = 1 if seen else sum(i * i for i in range(3_000_000))
+"""
+
+
+def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_then() -> None:
+    async def measured() -> list[Measurement | Failed]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
+            whole = await box.run(LOOKS_AROUND)
+            assert isinstance(whole, Ran)
+            assert whole.result["value"] > 1
+            return await box.measure([LOOKS_AROUND, "import os; result = os.getpid()", "result = 1"], repeats=2)
+
+    looking, fickle, idle = asyncio.run(measured())
+    assert isinstance(looking, Measurement)
+    assert isinstance(idle, Measurement)
+    assert looking.seconds > 5 * idle.seconds
+    assert isinstance(fickle, Failed)
+    assert fickle.message == "its result is not the same each time it runs"
 
 
 def test_without_anything_that_holds_code_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

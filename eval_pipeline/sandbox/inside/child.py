@@ -35,7 +35,7 @@ class Child:
         self.result = Buffer(configuration["result_bytes"])
         self._configuration = configuration
 
-    def run(self, tables: dict[str, Any], *, wanted: bool) -> Told:
+    def run(self, tables: dict[str, Any]) -> Told:
         """Runs `code`: why it was stopped, how its process ended, CPU seconds and peak memory."""
         self.output.clear()
         self.result.clear()
@@ -45,7 +45,7 @@ class Child:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_snippet(parent, tables, (output_end, result_end), wanted=wanted)
+            self._become_snippet(parent, tables, (output_end, result_end))
         self.code.clear()
         os.close(output_end)
         os.close(result_end)
@@ -97,7 +97,7 @@ class Child:
                 return "scratch"
         return None
 
-    def _become_snippet(self, parent: int, tables: dict[str, Any], ends: tuple[int, int], *, wanted: bool) -> NoReturn:
+    def _become_snippet(self, parent: int, tables: dict[str, Any], ends: tuple[int, int]) -> NoReturn:
         """In the child: gives up everything that the code must not have, and runs it."""
         configuration = self._configuration
         try:
@@ -115,7 +115,7 @@ class Child:
                 _confine(configuration)
             if configuration["seccomp"]:
                 seccomp.install()
-            run_snippet(code, names, _RESULT_FD, wanted=wanted)
+            run_snippet(code, names, _RESULT_FD)
         finally:
             os._exit(0)  # nobody looks at it: only a well-formed result counts
 

@@ -14,7 +14,6 @@ from .encode import ResultError, encode
 
 FILENAME = "<snippet>"
 _LONGEST_MESSAGE = 2000
-_NOTHING = b'{"result":{"kind":"value","value":null}}'
 
 
 def namespace(tables: dict[str, Any]) -> dict[str, Any]:
@@ -35,13 +34,13 @@ def namespace(tables: dict[str, Any]) -> dict[str, Any]:
     return main.__dict__
 
 
-def run_snippet(code: str, names: dict[str, Any], result_fd: int, *, wanted: bool) -> None:
-    """Runs the code and writes what became of it; the result itself only where it is wanted."""
+def run_snippet(code: str, names: dict[str, Any], result_fd: int) -> None:
+    """Runs the code and writes what became of it."""
     try:
         exec(compile(code, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
         if "result" not in names:
             raise ResultError("the code did not set `result`")
-        told = b'{"result":' + encode(names["result"]) + b"}" if wanted else _NOTHING
+        told = b'{"result":' + encode(names["result"]) + b"}"
     except BaseException as error:
         told = json.dumps({"error": described(error)}).encode()
     finally:

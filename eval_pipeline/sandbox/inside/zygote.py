@@ -5,7 +5,7 @@ JSON header, the body. The zygote trusts what comes in and nothing of what a chi
 
     {"op": "tables", "tables": [{"name", "format", "bytes"}, ...]}, body: the tables one after the other
         → {"problem": sentence or null}
-    {"op": "run", "wanted": bool}, body: the code
+    {"op": "run"}, body: the code
         → what `Child.run` gives, "output_bytes", "clean", body: the output, then the result
 """
 
@@ -79,13 +79,13 @@ class Zygote:
             else:
                 while self._code.length < body_bytes:
                     self._code.read(self._requests, body_bytes - self._code.length)
-                told = self._run(wanted=header["wanted"])
+                told = self._run()
                 output, result = self._child.output.contents(), self._child.result.contents()
                 self._send({**told, "output_bytes": len(output)}, output, result)
 
-    def _run(self, *, wanted: bool) -> Told:
+    def _run(self) -> Told:
         """Runs the code in a child; its costs above those of one that does nothing, and whether its traces are gone."""
-        told = self._child.run(self._tables, wanted=wanted)
+        told = self._child.run(self._tables)
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
         told["clean"] = not [folder for folder in self._configuration["writable"] if not wipe(folder)]
@@ -94,7 +94,7 @@ class Zygote:
     def _measure_idle(self) -> None:
         """Least CPU time and peak memory of a child that does nothing."""
         self._idle_seconds, self._idle_bytes = 0.0, 0
-        told = [self._child.run(self._tables, wanted=False) for _ in range(_IDLE_RUNS)]
+        told = [self._child.run(self._tables) for _ in range(_IDLE_RUNS)]
         self._idle_seconds = min(one["seconds"] for one in told)
         self._idle_bytes = min(one["peak_bytes"] for one in told)
 

@@ -9,7 +9,7 @@ numbers are rounded instead, to the decimals that the question asks for.
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 
 from eval_pipeline.core.model import Json
 
@@ -54,7 +54,11 @@ def is_equal(given: str, label: str, asked: Iterable[int] = ()) -> bool:
     shown = max(0, -exponent) if isinstance(exponent, int) else 0
     decimals = min((count for count in asked if count >= shown), default=shown)
     half = Decimal(5).scaleb(-decimals - 1) if decimals else Decimal(0)
-    return abs(number - expected) < _APART or abs(number - expected) <= half
+    try:
+        apart = abs(number - expected)
+    except Overflow:  # no label is as large as that
+        return False
+    return apart < _APART or apart <= half
 
 
 def asked_decimals(question: str) -> frozenset[int]:

@@ -8,7 +8,7 @@ from typing import Any
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Ran, Turn
 from eval_pipeline.sandbox import Failed, Measurement
 from eval_pipeline.sandbox import Ran as SnippetRan
-from eval_pipeline.tracks.pandas_code.analysis.quality import quality_findings
+from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
 from eval_pipeline.tracks.pandas_code.closed_answers import given_answers, right_answers
@@ -26,21 +26,27 @@ MATCH, DIFFERENT, ERROR, NO_GOLD = "match", "different", "error", "no_gold"
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def gather(case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
-    """Evidence on a turn's final attempt, of the kinds that there are; none where there is no code.
+def gather_all(turns: Sequence[tuple[Case, Turn, Attempt]]) -> list[tuple[Evidence, ...]]:
+    """Evidence on the final attempts of turns, of the kinds that there are; none where there is no code.
 
     Raises:
         NoSandboxError: nothing here can run code.
     """
-    if not isinstance(final.artefact, Code):
-        return ()
-    return tuple(
-        Evidence(turn.id, final.sample, kind, verdict, value, details)
-        for kind, verdict, value, details in _found(turn.gold, final.artefact, final)
-    )
+    codes = [final.artefact.code if isinstance(final.artefact, Code) else "" for _, _, final in turns]
+    findings = quality_findings(codes, [tuple(turn.gold.context.paths) for _, turn, _ in turns])
+    return [
+        tuple(
+            Evidence(turn.id, final.sample, kind, verdict, value, details)
+            for kind, verdict, value, details in _found(turn.gold, final, found)
+        )
+        for (_, turn, final), found in zip(turns, findings, strict=True)
+    ]
 
 
-def _found(gold: Gold, artefact: Code, final: Attempt) -> Iterator[_Found]:
+def _found(gold: Gold, final: Attempt, findings: Sequence[Finding]) -> Iterator[_Found]:
+    artefact = final.artefact
+    if not isinstance(artefact, Code):
+        return
     ran = isinstance(final.outcome, Ran)
     if isinstance(final.outcome, Ran):
         verdict, score, details = judged(gold, artefact, final.outcome.value)
@@ -51,7 +57,6 @@ def _found(gold: Gold, artefact: Code, final: Attempt) -> Iterator[_Found]:
         return
     if ran and gold.code is not None:
         yield from _performance(gold, artefact.code)
-    (findings,) = quality_findings([artefact.code], [tuple(gold.context.paths)])
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
 

@@ -1,7 +1,7 @@
 """CPU time and memory of generated code beside the reference code, measured in the sandbox."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_pipeline.sandbox import Failed, Measurement
@@ -23,7 +23,9 @@ class Measured:
 def measure(generated: str, reference: str, tables: Mapping[str, Path], runs: int) -> Measured | Failed:
     """Runs both in turns, fewer times than asked for where the first ones show that both are negligible.
 
-    The same code costs the same, and is run once.
+    The same code costs the same, and is run once. Making plain data of the result is no work of the code, but part of
+    what is measured, since code that could tell a run whose result nobody wants would do nothing in it. So the
+    reference code runs without a result too: what it then spares is taken off both.
 
     Raises:
         NoSandboxError: nothing here can run them.
@@ -31,7 +33,27 @@ def measure(generated: str, reference: str, tables: Mapping[str, Path], runs: in
     if generated.strip() == reference.strip():
         (same,) = sandbox().measure([reference], tables, repeats=1)
         return same if isinstance(same, Failed) else Measured(same, same)
-    mine, theirs = sandbox().measure([generated, reference], tables, repeats=runs, negligible=NEGLIGIBLE)
-    if isinstance(mine, Failed):
-        return mine
-    return theirs if isinstance(theirs, Failed) else Measured(mine, theirs)
+    codes = [generated, reference, f"{reference}\nresult = None"]
+    measured = sandbox().measure(codes, tables, repeats=runs, negligible=NEGLIGIBLE)
+    failed = next((one for one in measured if isinstance(one, Failed)), None)
+    if failed is not None:
+        return failed
+    mine, theirs, bare = (one for one in measured if isinstance(one, Measurement))
+    return Measured(*without_telling(mine, theirs, bare))
+
+
+def without_telling(
+    generated: Measurement, reference: Measurement, bare: Measurement
+) -> tuple[Measurement, Measurement]:
+    """Generated and reference code without the CPU time of making plain data of their results.
+
+    Args:
+        generated: its result's time is taken to be that of the reference's, by size; never more than that, so that a
+            large result of its own is paid for.
+        reference: with its result.
+        bare: the reference code without one.
+    """
+    telling = max(0.0, reference.seconds - bare.seconds)
+    share = min(1.0, generated.result_bytes / reference.result_bytes)
+    mine = replace(generated, seconds=max(0.0, generated.seconds - share * telling))
+    return mine, replace(reference, seconds=reference.seconds - telling)

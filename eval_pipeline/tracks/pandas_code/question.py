@@ -158,17 +158,22 @@ def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> Question:
 
 
 def _selections(plain: str) -> Iterator[Selection]:
+    """Each number of rows once, at whichever side of it the end stands."""
     number = r"«n(?P<n>\d+)»(?P<share> (?:%|percent))?"
+    seen: set[tuple[End, int]] = set()
     for end, words in _ENDS.items():
         later = _ENDS_AFTER_NUMBER[end]
         for pattern in (
             rf" (?:{words}) {number}(?= )",
             rf"(?:(?P<before>\S+)|^) {number} (?:{later})(?= )",
-            rf"(?:(?P<before>\S+)|^) {number}(?: (?!and|or|[.])\S+){{1,4}}? "
+            rf"(?:(?P<before>\S+)|^) {number}(?: (?!(?:and|or|[.]) )\S+){{1,4}}? "
             rf"(?:with|by|having|have|had|has|of)(?: the)? (?:{later})(?= )",
+            rf" (?:which|what) {number}(?: (?!(?:and|or|than|[,.]) )\S+){{1,6}}? the (?:{later})(?= )",
         ):
             for found in re.finditer(pattern, plain):
-                if found.groupdict().get("before") not in _NO_NUMBER_OF_ROWS:
+                place = (end, found.start("n"))
+                if place not in seen and found.groupdict().get("before") not in _NO_NUMBER_OF_ROWS:
+                    seen.add(place)
                     yield Selection(end, None if found["share"] else int(found["n"]))
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,6 +15,7 @@ Kind = Literal["value", "list", "dict", "array", "series", "frame"]
 _TIME = re.compile(r"(?P<seconds>[^.+]*T[^.+-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
 _SIGNIFICANT_DIGITS = 9
 _MOST_DIGITS = 300
+_WIDE = 1 << 64
 
 
 @value
@@ -121,6 +123,8 @@ def _array_columns(flat: Column, shape: Sequence[int]) -> Iterator[Column]:
 
 def cell(told: Any) -> Hashable:
     """A told cell in a form in which what pandas' own comparison calls equal is equal, but for close floats."""
+    if type(told) is int:
+        return _number(told)
     match told:
         case {"t": str() as kind, "v": content}:
             return _tagged(kind, content)
@@ -142,12 +146,23 @@ def _tagged(kind: str, content: Any) -> Hashable:
                 return None
             # As an integer where that is short: 1E+999999999 would fill the memory.
             whole = number.is_finite() and number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
-            return int(number) if whole else float(number)
+            return _number(int(number)) if whole else float(number)
         case "datetime", str():
             return ("datetime", _instant(content))
         case (("list" | "tuple" | "set" | "frozenset"), list()):
             return ("list", *map(_nested, content))
     return (kind, _nested(content))
+
+
+def _number(told: int) -> Hashable:
+    """An integer; beyond 64 bits a float, where it can be one.
+
+    Any number of wider integers can have one hash (multiples of 2**61 - 1 have), which would make comparing them take
+    quadratic time.
+    """
+    if -_WIDE < told < _WIDE:
+        return told
+    return float(told) if abs(told) <= sys.float_info.max else ("int", hex(told))
 
 
 def _nested(told: Any) -> Hashable:

@@ -56,7 +56,7 @@ class PandasTrack(PlainTrack):
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(
         ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    )
+    ) | {"evidence": "2"}
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_axes: tuple[str, ...] = ("reference_calls",)
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
@@ -142,8 +142,12 @@ class PandasTrack(PlainTrack):
         return answer_text(value)
 
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
-        """See `evidence.gather`."""
-        return evidence_of.gather(case, turn, final)
+        """See `evidence.gather_all`."""
+        return self.gather_all([(case, turn, final)])[0]
+
+    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """See `evidence.gather_all`."""
+        return evidence_of.gather_all(turns)
 
     def values(
         self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]

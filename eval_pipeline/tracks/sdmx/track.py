@@ -171,6 +171,10 @@ class SdmxTrack:
         scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
         return as_evidence(turn.id, final.sample, scores)
 
+    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """One turn after the other."""
+        return [self.gather(*turn) for turn in turns]
+
     def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
         """Nothing: a selection is compared term by term."""
         return None

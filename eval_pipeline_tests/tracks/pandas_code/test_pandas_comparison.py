@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.tracks.pandas_code.comparison import Comparison, compare
+from eval_pipeline.tracks.pandas_code.result_table import read_result
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_comparison.yaml").read_text())
 CALLED_EQUAL_BY_PANDAS = ("pandas compares", "other dtypes", "another unit", "as floats", "the same instants")
@@ -44,6 +46,17 @@ def test_pairs_of_results(case: Golden) -> None:
     assert found.equal is case["same"], found.why
     assert found.score == pytest.approx(1.0 if case["same"] else case["f1"], abs=1e-4)
     assert bool(found.why) is not case["same"]
+
+
+def test_no_result_makes_comparing_take_quadratic_time() -> None:
+    """Integers that all have one hash would be looked for one by one."""
+    numbers = [(2**61 - 1) * n for n in range(2, 1000)]
+    assert len(set(map(hash, numbers))) == 1
+    for cells in (numbers, [Decimal(number) for number in numbers]):
+        (column,) = read_result(told(cells)).columns
+        assert len(set(map(hash, column.cells))) > 900
+    assert compared([10**20, 10**400], [1e20, 10**400]).equal
+    assert not compared([10**400], [10**400 + 1]).equal
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.sandbox import Measurement
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score
 from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
-from eval_pipeline.tracks.pandas_code.performance import Measured, measure
+from eval_pipeline.tracks.pandas_code.performance import Measured, measure, without_telling
 from eval_pipeline.tracks.pandas_code.structure import differences
 from eval_pipeline_tests.tracks.pandas_code.helpers import (
     LARGEST,
@@ -150,6 +151,16 @@ class TestTurns:
         turns = [{"question": "Numbers?", "code": "result = pd.Series(range(50_000))"}]
         case = read({"id": "large", "tables": "sold", "turns": turns}, self.shared)
         assert scores(case, answer("result = pd.Series(np.arange(50_000))"))["correctness_score"] == 1.0
+
+    @pytest.mark.parametrize(
+        ("size", "expected_ms"), [(1000, 100.0), (500, 120.0), (4000, 100.0)], ids=["same", "half", "larger"]
+    )
+    def test_making_plain_data_of_results_is_taken_off_both_costs(self, size: int, expected_ms: float) -> None:
+        # The reference takes 50 ms, 40 of them for its result of 1,000 bytes.
+        generated, reference = Measurement(0.140, 7, 5, size), Measurement(0.050, 8, 5, 1000)
+        mine, theirs = without_telling(generated, reference, Measurement(0.010, 1, 5, 40))
+        assert (mine.seconds, theirs.seconds) == (pytest.approx(expected_ms / 1000), pytest.approx(0.010))
+        assert (mine.peak_bytes, theirs.peak_bytes) == (7, 8)
 
     def test_slow_code_is_told_from_the_reference(self) -> None:
         slow = "x = 0\nfor i in range(400_000):\n    x += i\n"

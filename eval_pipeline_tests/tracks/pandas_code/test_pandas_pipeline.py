@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import pytest
+
+from eval_pipeline.tracks.pandas_code.analysis import quality
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, stall_lab
 
@@ -49,6 +52,20 @@ def test_what_was_run_is_on_record(lab: Lab, puppet: type[Puppet]) -> None:
         ("cities", 3, 2),
         ("sold", 6, 4),
     ]
+
+
+def test_one_call_of_the_linter_finds_for_each_turn_what_is_in_its_code(
+    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(quality, "_ruff", lambda folder, lint=quality._ruff: (calls.append(folder), lint(folder))[1])
+    stall_lab(lab).versions(PUPPET)
+    unused, no_code, unwritten = answer("import os\nresult = 1"), "I cannot say.", answer("x = 1\nresult = y")
+    _said({("largest#0", 0): unused, ("totals#0", 0): unwritten, **{("talk#1", n): no_code for n in range(3)}})
+    lab.evaluate("stall", publish=True)
+    rows = lab.sql("SELECT turn_id, details->>'$.findings[0].rule' FROM evidence WHERE kind = 'quality' ORDER BY 1")
+    assert rows == [("stall/largest#0", "F401"), ("stall/talk#0", None), ("stall/totals#0", None)]
+    assert len(calls) == 1
 
 
 def test_an_unknown_column_is_recovered_from(lab: Lab, puppet: type[Puppet]) -> None:
