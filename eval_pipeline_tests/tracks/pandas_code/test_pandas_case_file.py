@@ -136,8 +136,9 @@ def test_responses_without_code_are_errors(text: str, error_class: ErrorClass) -
 
 LONG = """
 import resource
-resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
 from eval_pipeline.tracks.pandas_code.closed_answers import given_answers
 from eval_pipeline.tracks.pandas_code.result_table import cell
@@ -152,6 +153,7 @@ for part in ["\\n", "`", "```" + "a" * 150_000, " \\t", "result ", "@a["]:
 assert given_answers({"kind": "value", "value": "@a[" * 1_000_000 + "@b[1]"}) == {"a": "@a[" * 999_999 + "@b[1"}
 assert given_answers({"kind": "value", "value": "@a[" * 1_000_000}) == {}
 cell({"t": "datetime", "v": "T" * 1_000_000 + "-"})
+assert read_snippet("x = df\\n" + "x = x.sort_values(x)\\n" * 4_000).sorting.directions == {"ascending"}
 print("read")
 """
 """What takes a second where each character is looked at a few times, and hours where it is for every other one."""
