@@ -103,6 +103,9 @@ def test_failures_have_their_class_and_line() -> None:
     outcomes = run(*(code for code, _, _ in FAILURES))
     found = [(outcome.error_class, outcome.line) for outcome in outcomes if isinstance(outcome, Failed)]
     assert found == [(error_class, line) for _, error_class, line in FAILURES]
+    (unclosed,) = run("x = 1\nresult = (")
+    assert isinstance(unclosed, Failed)
+    assert (unclosed.message, unclosed.line) == ("'(' was never closed", 2)
 
 
 def test_an_endless_loop_ends_at_the_limit_of_its_time() -> None:

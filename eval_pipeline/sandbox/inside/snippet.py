@@ -53,7 +53,8 @@ def run_snippet(code: str, names: dict[str, Any], result_fd: int) -> None:
 def described(error: BaseException) -> dict[str, Any]:
     """Type with its bases, message and line of an exception."""
     try:
-        message = str(error)[:_LONGEST_MESSAGE].encode("utf-8", "replace").decode()
+        text = error.msg if isinstance(error, SyntaxError) else str(error)  # the line is told apart
+        message = str(text)[:_LONGEST_MESSAGE].encode("utf-8", "replace").decode()
     except Exception:  # an exception of the code's own may fail at this too
         message = "(the exception has no text)"
     if isinstance(error, SystemExit):

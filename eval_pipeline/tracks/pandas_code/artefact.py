@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.closed_answers import ANSWER
+from eval_pipeline.tracks.pandas_code.closed_answers import answers_in
 
+# Responses may be long and hostile: none of these may go over the same text again from each of its lines or characters.
 _FENCE = re.compile(
-    r"^[ \t]*(?P<ticks>`{3,}|~{3,})[ \t]*(?P<word>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=ticks)[ \t]*$|\Z)",
+    r"^[ \t]*+(?P<ticks>`{3,}+|~{3,}+)[ \t]*+(?P<word>[\w+-]*+)[^\n]*+\n(?P<code>.*?)(?:^[ \t]*(?P=ticks)[ \t]*$|\Z)",
     re.M | re.S,
 )
 _PYTHON = frozenset({"", "python", "python3", "py"})
-_SETS_RESULT = re.compile(r"^\s*result\b[^=\n]*=(?!=)", re.M)
+_SETS_RESULT = re.compile(r"^[ \t]*result\b[^=\n]*=(?!=)", re.M)
 _STATEMENT = re.compile(
-    r"^\s*(?:import |from |result\b|[A-Za-z_][\w.\[\]'\", ]*=(?!=)|[A-Za-z_][\w.]*\(|def |for |with )", re.M
+    r"^[ \t]*(?:import |from |result\b|[A-Za-z_][\w.\[\]'\", ]*=(?!=)|[A-Za-z_][\w.]*\(|def |for |with )", re.M
 )
 _MOST = 200_000
 
@@ -50,7 +51,7 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
     if blocks:
         setting = [block for block in blocks if _SETS_RESULT.search(block)]
         return Code((setting or blocks)[-1].strip("\n"))
-    if recorded and ANSWER.search(text) and not _SETS_RESULT.search(text):
+    if recorded and answers_in(text) and not _SETS_RESULT.search(text):
         return Code("", text.strip())
     if not _STATEMENT.search(text):
         raise ArtefactError(ErrorClass.SYNTAX, "there is no code: expected a block of Python that sets `result`")

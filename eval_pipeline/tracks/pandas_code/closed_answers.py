@@ -1,7 +1,7 @@
 """Closed answers `@name[value]`, and the rule by which DABench scores them.
 
 The rule is that of InfiAgent's DA-Agent (github.com/InfiAgent/InfiAgent, examples/DA-Agent/eval_closed_form.py): values
-are found by the expression `ANSWER`, of two with one name the last counts, and a value is right where its text is that
+are found by the expression `_ANSWER`, of two with one name the last counts, and a value is right where its text is that
 of the label or both are numbers less than 1e-6 apart; a question is right where every name of its label is. Before that
 the original has a language model rewrite responses into the form asked for (reformat.py), which rounds them. Here
 numbers are rounded instead, to the decimals that the question asks for.
@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation, Overflow
 
 from eval_pipeline.core.model import Json
 
-ANSWER = re.compile(r"@(\w+)\[(.*?)\]")
+_ANSWER = re.compile(r"@(\w+)\[(.*?)\]")
 _APART = Decimal("1e-6")
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DECIMALS = re.compile(rf"\b(\d+|{'|'.join(_WORDS)})[ -](?:decimal|dp\b)", re.I)
@@ -27,10 +27,17 @@ def given_answers(result: Json) -> dict[str, str]:
     """
     value = result.get("value") if isinstance(result, dict) and result.get("kind") == "value" else None
     if isinstance(value, str):
-        return dict(ANSWER.findall(value))
+        return answers_in(value)
     if isinstance(value, dict) and value.get("t") == "dict":
         return {str(name).removeprefix("@"): _text(item) for name, item in value["v"]}
     return {}
+
+
+def answers_in(text: str) -> dict[str, str]:
+    """The answers `@name[value]` in a text; of two with one name the last."""
+    # Up to the last bracket of each line: the expression would look for one from each `@name[` behind it.
+    lines = (line[: line.rfind("]") + 1] for line in text.split("\n"))
+    return {name: value for line in lines for name, value in _ANSWER.findall(line)}
 
 
 def right_answers(given: Mapping[str, str], labels: Mapping[str, str], question: str) -> dict[str, bool]:

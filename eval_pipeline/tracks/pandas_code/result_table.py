@@ -12,7 +12,7 @@ from eval_pipeline.core.values import value
 
 Kind = Literal["value", "list", "dict", "array", "series", "frame"]
 
-_TIME = re.compile(r"(?P<seconds>[^.+]*T[^.+-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
+_TIME = re.compile(r"(?P<seconds>[^.+T]*T[^.+T-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
 _SIGNIFICANT_DIGITS = 9
 _MOST_DIGITS = 300
 _WIDE = 1 << 64

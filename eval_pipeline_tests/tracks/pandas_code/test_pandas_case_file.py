@@ -1,5 +1,7 @@
 """The suite's files: cases, tables, options; what is wrong with them is told with its place. And responses."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +132,36 @@ def test_responses_without_code_are_errors(text: str, error_class: ErrorClass) -
     with pytest.raises(ArtefactError) as caught:
         parse_code(text)
     assert caught.value.error_class is error_class
+
+
+LONG = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+from eval_pipeline.tracks.pandas_code.artefact import parse_code
+from eval_pipeline.tracks.pandas_code.closed_answers import given_answers
+from eval_pipeline.tracks.pandas_code.result_table import cell
+
+starts = ["```python\\n", ""]
+for part in ["\\n", "`", "```" + "a" * 150_000, " \\t", "result ", "@a["]:
+    for start in starts:
+        try:
+            parse_code(start + part * (190_000 // len(part)) + "x", recorded=True)
+        except ArtefactError:
+            pass
+assert given_answers({"kind": "value", "value": "@a[" * 1_000_000 + "@b[1]"}) == {"a": "@a[" * 999_999 + "@b[1"}
+assert given_answers({"kind": "value", "value": "@a[" * 1_000_000}) == {}
+cell({"t": "datetime", "v": "T" * 1_000_000 + "-"})
+assert read_snippet("x = df\\n" + "x = x.sort_values(x)\\n" * 4_000).sorting.directions == {"ascending"}
+print("read")
+"""
+"""What takes a second where each character is looked at a few times, and hours where it is for every other one."""
+
+
+def test_long_responses_and_results_are_read_in_time_that_grows_with_their_length() -> None:
+    said = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=False)
+    assert (said.stdout, said.returncode) == ("read\n", 0), said.stderr
 
 
 @given(st.text(max_size=300))

@@ -9,6 +9,8 @@ from eval_pipeline.tracks.pandas_code.analysis.syntax import keyword
 MOST_TEXTS = 1000
 MOST_LOOKUPS = 20
 """Variables followed from one to the next. Code may be made to keep its reader busy."""
+MOST_VALUES = 100
+"""Values noted of a variable or column, the first ones."""
 
 
 class Names:
@@ -22,7 +24,7 @@ class Names:
             self._note(node)
 
     def variable(self, name: str) -> list[ast.expr]:
-        """What is assigned to a variable, in the order of the code."""
+        """What is assigned to a variable, in the order of the code; `MOST_VALUES` at most."""
         return self._variables.get(name, [])
 
     def column(self, name: str) -> list[ast.expr]:
@@ -81,21 +83,27 @@ class Names:
         inplace = keyword(call, "inplace")
         match call.func:
             case ast.Attribute(value=ast.Name(id=name)) if isinstance(inplace, ast.Constant) and inplace.value is True:
-                self._variables.setdefault(name, []).append(call)
+                _keep(self._variables, name, call)
             case ast.Attribute(attr="assign"):
                 for item in call.keywords:
                     if item.arg is not None:
-                        self._columns.setdefault(item.arg, []).append(item.value)
+                        _keep(self._columns, item.arg, item.value)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
             case ast.Name(id=name), _:
-                self._variables.setdefault(name, []).append(value)
+                _keep(self._variables, name, value)
             case ast.Subscript(slice=ast.Constant(value=str() as name)), _:
-                self._columns.setdefault(name, []).append(value)
+                _keep(self._columns, name, value)
             case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values))):
                 for part, held in zip(targets, values, strict=False):
                     self._assign(part, held)
+
+
+def _keep(values: dict[str, list[ast.expr]], name: str, value: ast.expr) -> None:
+    kept = values.setdefault(name, [])
+    if len(kept) < MOST_VALUES:
+        kept.append(value)
 
 
 def _listed(node: ast.expr) -> Iterable[ast.expr | None]:
