@@ -10,6 +10,7 @@ from typing import Any
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
+from browser import chromium, needs_chromium
 from evaluations import DAY, Made, evaluate, make_home
 from matplotlib.axes import Axes
 from matplotlib.dates import num2date
@@ -23,6 +24,8 @@ from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.stages.comparisons import compare_models, make_trends
 from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
 
+A4_PX = round((210 - 2 * 14) / 25.4 * 96)
+"""What a page is wide between its margins."""
 NEXT = DAY + timedelta(days=1)
 FILES = {
     *(f"{name}.{form}" for name in ("model_comparisons", "trends") for form in ("parquet", "csv")),
@@ -181,6 +184,23 @@ def test_the_axis_of_costs_has_room_for_the_name_of_the_dearest(compared: SuiteC
     dearest = max(found.cost or 0 for found in compared.standings)
     assert low == 0
     assert high > 1.2 * dearest > 0
+
+
+@needs_chromium
+def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
+    wider = (
+        "[...document.querySelectorAll('.scroll')].filter((table) => table.offsetParent)"
+        ".map((table) => [table.scrollWidth > table.clientWidth, table.innerText])"
+    )
+    pages = [folder / "report.html", report(made.workspace, made.partition).facts["page"]]
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
+        page.emulate_media(media="print")
+        for path in pages:
+            page.goto(path.as_uri())
+            tables = page.evaluate(wider)
+            assert len(tables) >= 3
+            assert [text for cut, text in tables if cut] == []
 
 
 @pytest.mark.parametrize(
