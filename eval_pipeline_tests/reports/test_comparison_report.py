@@ -21,6 +21,7 @@ from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.stages.comparisons import compare_models, make_trends
 from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
 
@@ -184,6 +185,12 @@ def test_the_axis_of_costs_has_room_for_the_name_of_the_dearest(compared: SuiteC
     dearest = max(found.cost or 0 for found in compared.standings)
     assert low == 0
     assert high > 1.2 * dearest > 0
+
+
+def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: SuiteComparison) -> None:
+    (pair,) = compared.pairs
+    (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
+    assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
 
 
 @needs_chromium
