@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
-from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.shown import UNKNOWN, shown, shown_interval, shown_points, shown_rate
 
@@ -122,7 +122,7 @@ def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes.axvline(0, color=FAINT, linewidth=1.2)
-    colours = [FAINT if row["verdict"] in (None, NOT_SIGNIFICANT) else ALARM for row in pairs]
+    colours = [ALARM if differs(row) else FAINT for row in pairs]
     points = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in pairs]
     _draw_lying(axes, [_pair_name(row) for row in pairs], points, colours)
     axes.xaxis.set_major_formatter(
