@@ -150,8 +150,9 @@ def evaluate(
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
         whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
-        for suite in dict.fromkeys(partition.suite for partition in whole):
-            problems += keep_comparisons(workspace, suite, report, progress)
+        ran = {partition.suite for partition in stale}
+        for suite, day in dict.fromkeys((partition.suite, partition.eval_date) for partition in whole):
+            problems += keep_comparisons(workspace, suite, day, report, progress, told=suite in ran)
     return problems, whole
 
 

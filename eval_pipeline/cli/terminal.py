@@ -25,6 +25,8 @@ REFRESH = 4
 """Redraws a second; each costs CPU."""
 HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that what is over soon does not flicker."""
+FOLDED = 14
+"""Characters a line that a longer text is folded to at least."""
 _LOGGED = "eval_pipeline"
 
 
@@ -117,7 +119,7 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
-    """Prints the rows of a query as `table`, `csv` or `json`."""
+    """Prints the rows of a query as `table`, `csv` or `json`; tables round, and have a line a value if too wide."""
     if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
@@ -126,12 +128,48 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
     else:
-        table = Table()
-        for name in columns:
-            table.add_column(_escaped(name), overflow="fold")
-        for row in rows:
-            table.add_row(*(_escaped("NULL" if cell is None else str(cell)) for cell in row))
-        console.print(table)
+        names, shown = [_escaped(name) for name in columns], [[_escaped(_shown(cell)) for cell in row] for row in rows]
+        if rows and _least_width(names, shown) > console.width:
+            for place, row in enumerate(shown, start=1):
+                console.print(f"row {place:,} of {len(shown):,}", style="dim", highlight=False)
+                console.print(_record(names, row))
+        else:
+            console.print(_table(names, shown))
+
+
+def _shown(cell: Any) -> str:
+    """A value as a table shows it: six digits are enough to read, and `csv` and `json` have them all."""
+    match cell:
+        case None:
+            return "NULL"
+        case float():
+            return f"{cell:.6g}" if abs(cell) < 1e6 else f"{cell:.1f}"
+    return str(cell)
+
+
+def _least_width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Characters that a table takes at least to be read: long texts may be folded, but not to a few letters a line."""
+    longest = (max(map(len, column)) for column in zip(names, *rows, strict=True))
+    return sum(min(width, FOLDED) + len("│  ") for width in longest) + len("│")
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table()
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _record(names: Sequence[str], row: Sequence[str]) -> Table:
+    """One row with a line a value."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, cell in zip(names, row, strict=True):
+        table.add_row(f"  {name}", cell)
+    return table
 
 
 COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", estimated from the length"}

@@ -21,10 +21,15 @@ _ON = os.environ.get("EVAL_NIGHTLY") == "1"
     job_name=ALL,
     execution_timezone="UTC",
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
-    description="Evaluates every active model version on every suite; asks the models anew each night.",
+    description="Evaluates every active model version on every suite, but for recorded ones; asks the models anew each "
+    "night.",
 )
 def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-    """One run a model version, all of the same evaluation date, which is the freshness epoch too."""
+    """One run a model version, all of the same evaluation date, which is the freshness epoch too.
+
+    The run key is date and name: however often the night ticks, as after a restart of the daemon or by a cron of every
+    hour, a model version is asked for once a date.
+    """
     day = context.scheduled_execution_time.date().isoformat()
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
     versions = Workspace(find_home()).model_versions.values()

@@ -1,5 +1,6 @@
 """Whether an evaluation would do anything: each stage is asked in turn, the first that is out of date decides."""
 
+from datetime import date
 from uuid import uuid4
 
 from eval_pipeline.core.errors import EvalError
@@ -55,22 +56,29 @@ def keep(
     return [f"{partition.suite}, {partition.model_version}: {found.text}" for found in verdicts if not found.passed]
 
 
-def keep_comparisons(workspace: Workspace, suite: str, with_report: bool, progress: Progress = SILENT) -> list[str]:
+def keep_comparisons(
+    workspace: Workspace, suite: str, day: date, with_report: bool, progress: Progress = SILENT, *, told: bool
+) -> list[str]:
     """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
 
+    Args:
+        workspace: the home.
+        suite: the suite.
+        day: evaluation date that was asked for.
+        with_report: make the report too.
+        progress: told of what is done.
+        told: whether a run has told how the checks on the comparisons came out that are on record.
+
     Returns:
-        A sentence for what fails, and for a check that does not pass.
+        A sentence for what fails, and for a check that does not pass: as often as somebody asks for its date.
     """
-    if comparisons.comparisons_current(workspace, suite):
-        comparisons.publish_comparisons(workspace, suite, progress)
-        if with_report:
-            report_comparison(workspace, suite, progress)
-        return []
+    current = comparisons.comparisons_current(workspace, suite)
+    keep_them = comparisons.publish_comparisons if current else comparisons.keep_comparisons
     try:
-        comparisons.keep_comparisons(workspace, suite, progress)
+        keep_them(workspace, suite, progress)
         if with_report:
             report_comparison(workspace, suite, progress)
     except EvalError as error:
         return [f"{suite}: {error}"]
-    verdict = comparisons.check_no_loss(workspace, suite)
-    return [] if verdict.passed else [f"{suite}: {verdict.text}"]
+    verdict = comparisons.check_no_loss(workspace, suite, day)
+    return [] if verdict.passed or (current and told) else [f"{suite}: {verdict.text}"]

@@ -95,11 +95,11 @@ class ToJudge:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that each of some conversations has, for a row of `statistics`.
+    """A share that each of some conversations has, for a row of `statistics`.
 
     Attributes:
         metric, split, split_value: as in the table.
-        values: the number, by (case id, sample).
+        values: the share, 0..1, by (case id, sample).
     """
 
     metric: str
@@ -254,7 +254,7 @@ class Track(Protocol):
         ...
 
     def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
-        """Figures that are means over conversations and not over turns, from the tables of an evaluation.
+        """Shares whose means are over conversations and not over turns, from the tables of an evaluation.
 
         Given are `turn_results`, `<track>_turns` and the `turn_tables`.
         """

@@ -23,6 +23,7 @@ CHAIN = (
     "raw_dataset cases generations recovery_attempts evidence turn_metrics statistics accuracy_by_complexity "
     "cost_per_correct_answer complexity_ceiling error_analysis published report"
 ).split()
+COMPARING = ("model_comparisons", "trends", "comparison_published", "comparison_report")
 BACKFILLED = ("model-a", "model-b")
 NIGHTLY = "nightly-model"
 BAD_TAGS = {"dagster/partition": "model-a", "eval_pipeline/scope": "nonsense"}
@@ -121,7 +122,7 @@ def the_first_page_greets_with_no_dialog(ui: UI, page: Page, shots: Path) -> Non
 def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:
     for suite in SUITES:
         page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}/list")
-        for name in CHAIN:
+        for name in (*CHAIN, *COMPARING):
             expect(page.get_by_role("link", name=f"{suite} / {name}").first).to_be_visible()
         page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}")
         expect(page.get_by_text("turn_metrics", exact=True).first).to_be_visible()
@@ -187,6 +188,11 @@ def partitions_and_checks_are_green(ui: UI, page: Page, shots: Path) -> None:
         expect(page.get_by_text(check, exact=True).first).to_be_visible()
     expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
     shot(page, f"{ui.url}/assets/harbour/cases?view=checks", "Passed", shots / "checks-of-cases.png")
+    shot(page, f"{ui.url}/assets/harbour/trends?view=checks", "Passed", shots / "checks-of-trends.png")
+    for check in ("no_significant_loss", "no_drift"):
+        expect(page.get_by_text(check, exact=True).first).to_be_visible()
+    expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
+    shot(page, f"{ui.url}/assets/harbour/comparison_report?view=events", "report.html", shots / "comparison.png")
     shot(page, f"{ui.url}/assets/harbour/statistics?view=overview", "accuracy_low", shots / "statistics.png")
     shot(page, f"{ui.url}/assets/harbour/accuracy_by_complexity?view=events", "█", shots / "accuracy.png")
     shot(page, f"{ui.url}/assets/harbour/report?view=events", "report.xlsx", shots / "report.png")

@@ -61,6 +61,17 @@ def test_a_baseline_is_a_gate_where_the_loss_is_significant(lab: Lab, puppet: ty
     assert lab.cli(*RUN, "--model-version", "other", "--baseline", "puppet").code == 0
 
 
+def test_a_loss_overnight_fails_the_run_however_often_it_is_asked_for(lab: Lab, puppet: type[Puppet]) -> None:
+    many(lab)
+    lab.evaluate()
+    puppet.answer = staticmethod(lambda call: number(-1) if call.turn_index == 0 else call.gold.oracle())
+    night = ("run", "--no-report", "--suite", "small", "--model-version", "puppet", "--eval-date")
+    asked = [lab.cli(*night, "2026-03-02", *more) for more in (["--fresh"], [])]
+    assert [said.code for said in asked] == [1, 1]
+    assert all(said.err.count("puppet: -50.0 points [") == 1 for said in asked), [said.err for said in asked]
+    assert lab.cli(*night, DAY.isoformat()).code == 0, "the night before lost nothing"
+
+
 def test_a_sample_is_seeded_whole_recorded_and_never_shown_before_a_full_evaluation(
     lab: Lab, puppet: type[Puppet]
 ) -> None:

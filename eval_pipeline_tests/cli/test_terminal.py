@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from eval_pipeline.cli.terminal import ProgressBars, print_rows
+from eval_pipeline.cli.terminal import ProgressBars, console, print_rows
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,6 +18,43 @@ def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytes
 def test_csv_for_a_program_is_exact(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(["answer"], [["\x1b[31mred"]], "csv")
     assert capsys.readouterr().out == "answer\n\x1b[31mred\n"
+
+
+def test_a_table_rounds_what_the_other_forms_have_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    row = [0.8179669030732863, 17468.941176470587, 1484860.25, 3, None, True]
+    names = list("abcdef")
+    print_rows(names, [row], "table")
+    line = next(line for line in capsys.readouterr().out.splitlines() if "0.8" in line)
+    assert [cell.strip() for cell in line.strip("│ ").split("│")] == [
+        "0.817967", "17468.9", "1484860.2", "3", "NULL", "True",
+    ]  # fmt: skip
+    print_rows(names, [row], "csv")
+    assert capsys.readouterr().out.splitlines()[1] == "0.8179669030732863,17468.941176470587,1484860.25,3,,True"
+
+
+def test_a_table_that_would_be_too_narrow_to_read_has_a_line_a_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"tokens_per_success_{place}" for place in range(8)]
+    rows = [[f"value-{place}-{name[-1]}" for name in names] for place in (1, 2)]
+    monkeypatch.setattr(console, "width", 200)
+    print_rows(names, rows, "table")
+    assert any(all(cell in line for cell in rows[1]) for line in capsys.readouterr().out.splitlines())
+    monkeypatch.setattr(console, "width", 80)
+    print_rows(names, rows, "table")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    values = [[name, cell] for row in rows for name, cell in zip(names, row, strict=True)]
+    assert lines == [["row", "1", "of", "2"], *values[:8], ["row", "2", "of", "2"], *values[8:]]
+
+
+def test_long_texts_are_folded_within_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "width", 60)
+    print_rows(["turn", "question"], [["a#0", "why " * 100]], "table")
+    shown = capsys.readouterr().out
+    assert shown.count("why") == 100
+    assert "row 1" not in shown
 
 
 def test_warnings_are_remarks_while_bars_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,15 +10,23 @@ from typing import Any
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
+from browser import chromium, needs_chromium
 from evaluations import DAY, Made, evaluate, make_home
+from matplotlib.axes import Axes
+from matplotlib.dates import num2date
+from matplotlib.figure import Figure
 from outline import Outline
 
+from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.stages.comparisons import compare_models, make_trends
 from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
 
+A4_PX = round((210 - 2 * 14) / 25.4 * 96)
+"""What a page is wide between its margins."""
 NEXT = DAY + timedelta(days=1)
 FILES = {
     *(f"{name}.{form}" for name in ("model_comparisons", "trends") for form in ("parquet", "csv")),
@@ -151,6 +159,55 @@ def test_prices_of_models_and_of_stand_ins_are_drawn_apart(compared: SuiteCompar
     assert [row[0] for row in charts["cost-against-accuracy-simulated"].rows] == ["x", "y"]
     assert charts["cost-against-accuracy"].headers[1] == "US dollars a turn"
     assert charts["cost-against-accuracy"].rows[0][3] == "yes"
+
+
+def drawn_axes(chart: Chart) -> Axes:
+    axes = Figure().add_subplot()
+    chart.draw(axes)
+    return axes
+
+
+@pytest.mark.parametrize(("count", "step"), [(2, 1), (8, 1), (9, 2), (90, 12)])
+def test_the_trend_is_marked_at_evaluation_dates_the_newest_among_them(
+    compared: SuiteComparison, count: int, step: int
+) -> None:
+    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    days = [DAY + timedelta(days=place) for place in range(count)]
+    found.__dict__["nights"] = [night(compared, eval_date=day) for day in days]
+    (chart,) = (chart for chart in comparison_charts(found) if chart.name == "trend")
+    marks = [num2date(place).date() for place in drawn_axes(chart).get_xticks()]
+    assert marks == days[::-1][::step][::-1]
+
+
+def test_the_axis_of_costs_has_room_for_the_name_of_the_dearest(compared: SuiteComparison) -> None:
+    (chart,) = (chart for chart in comparison_charts(compared) if chart.name == "cost-against-accuracy-simulated")
+    low, high = drawn_axes(chart).get_xlim()
+    dearest = max(found.cost or 0 for found in compared.standings)
+    assert low == 0
+    assert high > 1.2 * dearest > 0
+
+
+def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: SuiteComparison) -> None:
+    (pair,) = compared.pairs
+    (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
+    assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
+
+
+@needs_chromium
+def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
+    wider = (
+        "[...document.querySelectorAll('.scroll')].filter((table) => table.offsetParent)"
+        ".map((table) => [table.scrollWidth > table.clientWidth, table.innerText])"
+    )
+    pages = [folder / "report.html", report(made.workspace, made.partition).facts["page"]]
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
+        page.emulate_media(media="print")
+        for path in pages:
+            page.goto(path.as_uri())
+            tables = page.evaluate(wider)
+            assert len(tables) >= 3
+            assert [text for cut, text in tables if cut] == []
 
 
 @pytest.mark.parametrize(

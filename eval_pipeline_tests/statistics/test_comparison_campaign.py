@@ -158,14 +158,14 @@ def test_power_over_the_whole_grid() -> None:
 
 @pytest.mark.soak
 def test_drift_over_hundreds_of_histories() -> None:
-    lost, same = histories(200, DROP, 3), histories(200, 0.0, 4)
+    # More of the unchanged ones: a lucky first night shows on all nights after it, so that 200 of them know the share
+    # of flagged nights to a point only, and 3,000 to 0.2.
+    lost, same = histories(200, DROP, 3), histories(3_000, 0.0, 4)
     told = np.mean(lost[:, DROPS_ON - 2] == LOSS)
     alarms, wrong_losses = np.mean(same != NO_CHANGE), np.mean((same == LOSS) | (same == DRIFT_DOWN))
     print(
         f"\nloss told on its night {told:.3f}; nights flagged without change {alarms:.3f}, as loss {wrong_losses:.3f}"
     )
     assert told >= 0.9
-    # What fails a check or warns. With gains it is 5% by Holm's correction, give or take a point of 200 histories: a
-    # lucky first night shows on all nights after it.
-    assert wrong_losses <= 0.05
-    assert alarms <= 0.07
+    assert alarms <= 0.05
+    assert wrong_losses <= 0.03

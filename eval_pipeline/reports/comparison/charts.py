@@ -1,13 +1,15 @@
 """The charts of model versions side by side."""
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import partial
 from itertools import groupby
+from math import ceil
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
-from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.shown import UNKNOWN, shown, shown_interval, shown_points, shown_rate
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_PAIRS = 30
 _MOST_SERIES = len(SERIES)
+_MOST_DATES = 8
+_ROOM_FOR_NAMES = 1.35
+"""How far the axis of costs goes beyond the dearest model, whose name stands to its right."""
 _UNITS = {"usd": "US dollars a turn", "tokens": "tokens a turn"}
 
 
@@ -90,8 +95,9 @@ def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
         )  # fmt: skip
     percent_axis(axes.yaxis)
     axes.xaxis.set_major_formatter(StrMethodFormatter("${x:,.4f}" if unit == "usd" else "{x:,.0f}"))
-    axes.margins(x=0.3, y=0.12)
-    axes.set_xlim(left=0)
+    axes.margins(y=0.12)
+    dearest = max(found.cost or 0 for found in standings)
+    axes.set_xlim(0, _ROOM_FOR_NAMES * dearest or 1)
     axes.set(xlabel=_UNITS[unit], ylabel="correct turns")
 
 
@@ -116,7 +122,7 @@ def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes.axvline(0, color=FAINT, linewidth=1.2)
-    colours = [FAINT if row["verdict"] in (None, NOT_SIGNIFICANT) else ALARM for row in pairs]
+    colours = [ALARM if differs(row) else FAINT for row in pairs]
     points = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in pairs]
     _draw_lying(axes, [_pair_name(row) for row in pairs], points, colours)
     axes.xaxis.set_major_formatter(
@@ -146,7 +152,8 @@ def _trend(series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
 
 
 def _draw_trend(axes: "Axes", series: Sequence[tuple[str, list[Row]]]) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+    from matplotlib.dates import ConciseDateFormatter, date2num
+    from matplotlib.ticker import FixedLocator
 
     for colour, (name, rows) in zip(SERIES, series, strict=False):
         days = [float(date2num(row["eval_date"])) for row in rows]  # type: ignore[no-untyped-call]
@@ -157,12 +164,19 @@ def _draw_trend(axes: "Axes", series: Sequence[tuple[str, list[Row]]]) -> None:
                 axes.axvline(day, color=colour, linestyle=":", linewidth=1)
             if row["verdict"] == "loss":
                 axes.plot([day], [row["accuracy"]], marker="o", markersize=12, markerfacecolor="none", color=ALARM)
-    locator = AutoDateLocator(minticks=2, maxticks=8)  # type: ignore[no-untyped-call]
+    # Not an automatic locator: between the dates of a few nights it would mark hours.
+    locator = FixedLocator([float(date2num(day)) for day in _marked(series)])  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     percent_axis(axes.yaxis)
     axes.set_ylabel("correct turns")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+
+
+def _marked(series: Sequence[tuple[str, list[Row]]]) -> list[date]:
+    """The evaluation dates under which the axis has a mark: all of a few, else every so many up to the newest."""
+    days = sorted({row["eval_date"] for _, rows in series for row in rows})
+    return days[:: -ceil(len(days) / _MOST_DATES)][::-1]
 
 
 def _draw_lying(

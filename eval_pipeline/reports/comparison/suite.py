@@ -105,7 +105,7 @@ def pairs_of(record: Record, partition: Partition) -> list[Row]:
 def _standing(row: Row, pairs: list[Row]) -> Standing:
     name = row["model_version"]
     mine = [(pair, side) for pair in pairs for side in SIDES if pair[f"model_{side}"] == name]
-    equals = [pair["model_b" if side == "a" else "model_a"] for pair, side in mine if not _different(pair)]
+    equals = [pair["model_b" if side == "a" else "model_a"] for pair, side in mine if not differs(pair)]
     if mine:
         unit, on_front = mine[0][0][f"pareto_cost_{mine[0][1]}"], mine[0][0][f"on_front_{mine[0][1]}"]
     else:
@@ -115,5 +115,6 @@ def _standing(row: Row, pairs: list[Row]) -> Standing:
     return Standing(row, unit, cost, on_front, tuple(equals))
 
 
-def _different(pair: Row) -> bool:
+def differs(pair: Row) -> bool:
+    """Whether the two of a pair are told apart."""
     return pair["verdict"] not in (None, NOT_SIGNIFICANT)

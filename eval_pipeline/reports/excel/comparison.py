@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row
+from eval_pipeline.reports.comparison.suite import Row, differs
 from eval_pipeline.reports.comparison.words import READING, pair_verdict, pairs_query
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
@@ -47,14 +47,13 @@ def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
 
 
 def _cells(row: Row) -> list[Styled]:
-    differs = row["verdict"] not in (None, NOT_SIGNIFICANT)
     return [
         (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
         (row["accuracy_a"], Look(PERCENT)), (row["difference"], Look(POINTS, bold=True)),
         (row["low_corrected"], Look(POINTS)), (row["high_corrected"], Look(POINTS)),
         (row["p_corrected"], Look(_P)), (row["p_value"], Look(_P)), (row["n"], COUNT), (row["clusters"], COUNT),
         (row["broken"], COUNT), (row["fixed"], COUNT), (row["correlation"], Look(DECIMAL)),
-        (row["minimum_detectable_difference"], Look(POINTS)), (row["tokens_difference"], COUNT),
+        (row["minimum_detectable_difference"], Look(PERCENT)), (row["tokens_difference"], COUNT),
         (row["usd_difference"], Look(DOLLARS)), (row["latency_ms_difference"], Look(MILLISECONDS)),
-        (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs else NOTE),
+        (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs(row) else NOTE),
     ]  # fmt: skip

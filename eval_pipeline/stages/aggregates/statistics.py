@@ -152,7 +152,8 @@ def _track_rows(turns: Turns) -> list[Row]:
     for figure in figures:
         values = np.array(list(figure.values.values()), dtype=np.float64)
         clusters = np.array([cluster[place] for place in figure.values], dtype=np.int64)
-        rows.append(estimate_row(figure.metric, figure.split, figure.split_value, estimate_mean(values, clusters)))
+        found = estimate_mean(values, clusters, UNIT)
+        rows.append(estimate_row(figure.metric, figure.split, figure.split_value, found))
     return rows
 
 
@@ -192,4 +193,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
 
 
-STATISTICS = Aggregate(TABLE, statistics_rows, _headline, version=2)
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline, version=3)

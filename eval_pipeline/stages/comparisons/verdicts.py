@@ -1,5 +1,6 @@
 """What asset checks and the command line say of trends."""
 
+from datetime import date
 from typing import Any
 
 from eval_pipeline.core.model import Json
@@ -9,9 +10,9 @@ from eval_pipeline.stages.comparisons.trends import DRIFT_DOWN, LOSS
 from eval_pipeline.stages.workspace import Workspace
 
 
-def check_no_loss(workspace: Workspace, suite: str) -> Verdict:
-    """No model version evaluated on the newest date is significantly worse than on the date before."""
-    return _check(workspace, suite, LOSS, "previous", "the date before")
+def check_no_loss(workspace: Workspace, suite: str, day: date | None = None) -> Verdict:
+    """No model version last evaluated on the day, else on the newest date, is worse than on the date before."""
+    return _check(workspace, suite, LOSS, "previous", "the date before", day)
 
 
 def check_no_drift(workspace: Workspace, suite: str) -> Verdict:
@@ -19,11 +20,11 @@ def check_no_drift(workspace: Workspace, suite: str) -> Verdict:
     return _check(workspace, suite, DRIFT_DOWN, "first", "the first date")
 
 
-def _check(workspace: Workspace, suite: str, bad: str, name: str, against: str) -> Verdict:
+def _check(workspace: Workspace, suite: str, bad: str, name: str, against: str, day: date | None = None) -> Verdict:
     rows = newest_trends(workspace, suite)
-    newest = max((row["eval_date"] for row in rows), default=None)
+    asked = day or max((row["eval_date"] for row in rows), default=None)
     # A loss is told on the night on which it shows, not again with every other model version that is run later.
-    rows = [row for row in rows if row["eval_date"] == newest]
+    rows = [row for row in rows if row["eval_date"] == asked]
     tested = sum(row[f"{name}_verdict"] is not None for row in rows)
     worse = [_sentence(row, name) for row in rows if row["verdict"] == bad]
     facts: dict[str, Json] = {"model_versions": len(rows), "tested": tested, "worse": len(worse)}

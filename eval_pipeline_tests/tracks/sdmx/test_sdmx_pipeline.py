@@ -95,6 +95,13 @@ def test_precision_and_recall_are_means_over_cases_each_the_mean_over_its_turns(
         assert found[place][1] == (None if mean is None else pytest.approx(mean)), place
 
 
+def test_intervals_of_precision_and_recall_end_where_shares_do(home: Lab) -> None:
+    """Recalls of the two cases are 1 and 11/12: 0.958 ± 12.7 · 0.042 would be 0.43 to 1.49."""
+    home.evaluate(publish=True)
+    ((low, high),) = home.sql("SELECT low, high FROM statistics WHERE metric = 'case_macro_recall' AND split = 'all'")
+    assert (low, high) == (pytest.approx(0.429, abs=0.001), 1.0)
+
+
 def test_an_unknown_id_is_recovered_from(home: Lab) -> None:
     wrong = {"D:ONE COUNTRY": [{"id": "MXC", "name": "Mexico"}]}
     Puppet.answer = staticmethod(
