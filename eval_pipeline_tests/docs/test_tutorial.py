@@ -44,7 +44,7 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
         "COLUMNS": "200",
     }
     done = subprocess.run(
-        ["bash", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+        ["bash", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "my-app-1" in done.stdout

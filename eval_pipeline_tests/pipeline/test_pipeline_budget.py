@@ -21,7 +21,7 @@ USED = 150
 
 def limited(lab: Lab, **limits: Any) -> None:
     entry = {"name": "puppet", "provider": "puppet", "max_tokens": MAX_TOKENS, "concurrency": 1}
-    lab.versions(entry | {"price": {"input": 10, "output": 10}} | limits)
+    lab.versions(entry | {"price": {"input": 10, "output": 10, "cache_write": 10}} | limits)
 
 
 @pytest.fixture

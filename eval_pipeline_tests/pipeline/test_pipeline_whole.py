@@ -175,7 +175,8 @@ def test_every_published_evaluation_says_whether_it_is_simulated(small: Lab) -> 
     assert {"runs", "statistics", "finqa_turns", "metrics", "evidence", "errors"} <= set(tables)
     told: set[Any] = set()
     for table in tables:
-        found = set(small.sql(f'SELECT DISTINCT model_version, simulated FROM "{table}"'))
+        names = "unnest([model_a, model_b])" if table == "model_comparisons" else "model_version"
+        found = set(small.sql(f'SELECT DISTINCT {names}, simulated FROM "{table}"'))
         assert found <= {("puppet", False), ("stand-in", True)}, table
         told |= found
     assert len(told) == 2

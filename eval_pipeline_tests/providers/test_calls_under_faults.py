@@ -128,7 +128,7 @@ def test_questions_that_were_tried_less_often_say_nothing(journal: Journal, max_
     ("provider", "options"),
     [
         ("openai", {"api_key_env": None}),
-        ("http", {"path": "/ask"}),
+        ("http", {"path": "/ask", "input_tokens_path": "$.in", "output_tokens_path": "$.out"}),
         ("anthropic", {}),
     ],
 )

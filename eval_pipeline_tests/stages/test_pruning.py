@@ -18,7 +18,7 @@ from eval_pipeline.stages.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command, response
 
 NIGHTS = 4
-LATER = time.time() + JOURNAL_MARGIN_S + 60
+LATER = time.time() + JOURNAL_MARGIN_S + 86_400
 
 
 def night(count: int) -> date:
