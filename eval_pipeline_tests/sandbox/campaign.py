@@ -108,4 +108,4 @@ async def run_campaign(tier: Tier, folder: Path, *, in_full: bool = True) -> dic
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run_campaign(tier_of(sys.argv[1]), Path(sys.argv[2]), in_full=False))))
+    print(json.dumps(asyncio.run(run_campaign(tier_of(sys.argv[1]), Path(sys.argv[2]), in_full=sys.argv[3] == "full"))))

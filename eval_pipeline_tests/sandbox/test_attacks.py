@@ -71,12 +71,13 @@ def as_ordinary_user(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("extent", ["short", pytest.param("full", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("title", TITLES)
-def test_no_attack_reaches_its_target_where_an_ordinary_user_runs_it(title: str) -> None:
+def test_no_attack_reaches_its_target_where_an_ordinary_user_runs_it(title: str, extent: str) -> None:
     if why_not := tier_of(title).why_not():
         pytest.skip(why_not)
     with python_of_an_ordinary_user() as (python, folder):
-        ran = as_ordinary_user([python, "-m", "eval_pipeline_tests.sandbox.campaign", title, str(folder)])
+        ran = as_ordinary_user([python, "-m", "eval_pipeline_tests.sandbox.campaign", title, str(folder), extent])
     if "NoSandboxError" in ran.stderr:
         pytest.skip(ran.stderr.strip().splitlines()[-1][:300])
     assert ran.returncode == 0, ran.stderr
