@@ -33,7 +33,7 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
     )
     (tmp_path / "bin" / "eval-pipeline").chmod(0o755)
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
-    script = "set -euo pipefail\ntrap 'kill $(jobs -p)' EXIT\n" + "".join(BLOCKS[1:])
+    script = "set -euo pipefail\ntrap 'kill -9 $(jobs -p)' EXIT\n" + "".join(BLOCKS[1:])
     for port in ("8761", "8762"):
         script = script.replace(port, str(free_port()))
     script = script.replace("/tmp/my_app.py", str(tmp_path / "my_app.py"))
@@ -44,7 +44,7 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
         "COLUMNS": "200",
     }
     done = subprocess.run(
-        ["bash", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False
+        ["bash", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "my-app-1" in done.stdout
