@@ -44,6 +44,7 @@ def test_answers_whole_and_streamed_with_schema_cache_and_counted_tokens(monkeyp
                 version = version_for(None, max_tokens=max_tokens, deadline_s=120.0, options=options)
                 async with AnthropicProvider(version, Environment()) as provider:
                     responses.append(await patiently(provider, call))
+                async with AnthropicProvider(version, Environment()) as provider:  # a connection of its own
                     tokens = await provider.count_tokens(call)
         finally:
             await server.stop()
