@@ -20,7 +20,7 @@ Refusal = Callable[[RecordKey], str | None]
 
 
 class Gate:
-    """Which partitions may be published; what was found is kept, so that each is looked at once.
+    """Which partitions may be published, and why others may not.
 
     Args:
         refuse: says why not; by default everything may.
@@ -30,20 +30,28 @@ class Gate:
     def __init__(self, refuse: Refusal | None = None, trusted: Collection[RecordKey] = ()) -> None:
         self._refuse = refuse
         self._trusted = trusted
-        self._answers: dict[RecordKey, str | None] = {}
+        self._reasons: dict[RecordKey, str] = {}
+
+    def guards(self, key: RecordKey) -> bool:
+        """Whether it has to be asked about the key: never about tables without a date."""
+        return self._refuse is not None and key.eval_date is not None and key not in self._trusted
 
     def shut(self, key: RecordKey) -> bool:
-        """Whether what the record has of the partition must not be published; never of tables without a date."""
-        if self._refuse is None or key.eval_date is None or key in self._trusted:
+        """Whether what the record has of the partition must not be published; a refusal holds from then on."""
+        if self._refuse is None or not self.guards(key):
             return False
-        if key not in self._answers:
-            self._answers[key] = self._refuse(key)
-        return self._answers[key] is not None
+        if key not in self._reasons and (why := self._refuse(key)) is not None:
+            self._reasons[key] = why
+        return key in self._reasons
+
+    def close(self, keys: Collection[RecordKey], why: str) -> None:
+        """Refuses the keys from now on."""
+        self._reasons |= dict.fromkeys(keys, why)
 
     @property
     def left_out(self) -> tuple[tuple[RecordKey, str], ...]:
         """Partitions that were not let in, with the reasons."""
-        return tuple((key, why) for key, why in self._answers.items() if why is not None)
+        return tuple(self._reasons.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,7 @@ class Listing:
         self.complete = changed is None
         files = self._all() if changed is None else self._of(changed)
         self._headers: dict[str, Header] = {}
+        self._open: dict[RecordKey, bool] = {}
         self.files = {self._relative(found): found for found in files}
 
     def fresh(self, memo: Mapping[str, KnownFile]) -> dict[str, KnownFile]:
@@ -90,7 +99,7 @@ class Listing:
         fresh = {}
         for name, found in self.files.items():
             if found.status is not None and (name not in memo or memo[name].status != found.status):
-                if self._gate.shut(found.key):
+                if not self._let_in(found.key):
                     continue
                 header = self._record.verify(found.source, found.key)
                 fresh[name] = KnownFile(found.status, header.content_hash, found.key)
@@ -103,7 +112,27 @@ class Listing:
         gone = {name for name in memo if name not in present and (self.complete or name in self.files)}
         # Of a partition that is there in part, all of it or nothing is published.
         partly = {self.files[name].key for name in present}
-        return {name for name in gone if memo[name].key not in partly or not self._gate.shut(memo[name].key)}
+        return {name for name in gone if memo[name].key not in partly or self._let_in(memo[name].key)}
+
+    def moved(self) -> set[RecordKey]:
+        """Partitions that were let in and whose files are no longer those that were listed.
+
+        Where there are none, the gate was asked between two equal lists: what it let in was whole in all its files.
+        """
+        keys = {key for key, is_open in self._open.items() if is_open and self._gate.guards(key)}
+        now = {self._relative(found): found for found in self._of(keys)}
+        listed = {name: found for name, found in self.files.items() if found.key in keys}
+        return {
+            (listed.get(name) or now[name]).key
+            for name in listed.keys() | now.keys()
+            if _status(listed, name) != _status(now, name)
+        }
+
+    def _let_in(self, key: RecordKey) -> bool:
+        """Asks the gate once, after the files were listed."""
+        if key not in self._open:
+            self._open[key] = not self._gate.shut(key)
+        return self._open[key]
 
     def changes(self, before: Mapping[str, KnownFile], now: Mapping[str, KnownFile], workspace: Path) -> list[Change]:
         """What makes a store of the files `before` one of the files `now`.
@@ -180,6 +209,10 @@ class Listing:
         except OSError as error:
             raise write_error(place, error) from error
         return place
+
+
+def _status(files: Mapping[str, Found], name: str) -> FileStatus | None:
+    return files[name].status if name in files else None
 
 
 def _hash(files: Mapping[str, KnownFile], name: str) -> str | None:

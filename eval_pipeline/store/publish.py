@@ -119,10 +119,19 @@ class _Publisher:
         started = time.monotonic()
         with locked(self._out.with_name(f"{self._out.name}.lock"), lock_seconds) as lock:
             try:
-                published = self._publish(lock, changed, full=full)
+                published = self._publish_settled(lock, changed, full=full)
             except OSError as error:
                 raise write_error(self._out, error) from error
         return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
+
+    def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        """Publishes what no one writes just now."""
+        while True:
+            try:
+                return self._publish(lock, changed, full=full)
+            except _MovedError as error:
+                # Each time there are fewer left, so it ends.
+                self._gate.close(error.keys, "was being written while it was published")
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         memo = Memo.load(lock)
@@ -148,7 +157,7 @@ class _Publisher:
                 Memo(memo.store, memo.schema, now).save(lock)
                 return Published(self._out)
             _copy(self._out, self._new)
-            result = self._write(lock, changes, now, fresh=False)
+            result = self._write(lock, listing, changes, now, fresh=False)
         except _UnusableError as error:
             return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
         finally:
@@ -161,14 +170,16 @@ class _Publisher:
         self._clear()
         try:
             changes = listing.changes({}, now, self._workspace)
-            result = self._write(lock, changes, now, fresh=True)
+            result = self._write(lock, listing, changes, now, fresh=True)
         except _UnusableError as error:
             raise StoreError(f"cannot publish to {self._out}: {error}") from error
         finally:
             self._clear()
         return replace(result, full=True, note=note)
 
-    def _write(self, lock: int, changes: Sequence[Change], now: dict[str, KnownFile], *, fresh: bool) -> Published:
+    def _write(
+        self, lock: int, listing: Listing, changes: Sequence[Change], now: dict[str, KnownFile], *, fresh: bool
+    ) -> Published:
         """Makes the changes in the file aside and puts it in place."""
         import duckdb
 
@@ -184,6 +195,8 @@ class _Publisher:
                     snapshot.compact(target)
         except duckdb.Error as error:
             raise self._explained(error) from error
+        if moved := listing.moved():
+            raise _MovedError(moved)
         self._put_in_place(target)
         status = store_status(self._out)
         if status is not None:
@@ -223,6 +236,14 @@ class _Publisher:
 
 class _UnusableError(Exception):
     """DuckDB cannot work with the file: it is damaged, or what is put into it is refused."""
+
+
+class _MovedError(Exception):
+    """Files of these partitions were written while they were read."""
+
+    def __init__(self, keys: Collection[RecordKey]) -> None:
+        super().__init__(keys)
+        self.keys = keys
 
 
 def _copy(source: Path, target: Path) -> None:

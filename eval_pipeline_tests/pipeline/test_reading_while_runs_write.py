@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import duckdb
-import pytest
 
 from eval_pipeline_tests.reader import TORN, Reader
 from eval_pipeline_tests.support import ROOT, Lab
@@ -13,7 +12,6 @@ from eval_pipeline_tests.support import ROOT, Lab
 RUN = "from eval_pipeline.cli import main; main()"
 
 
-@pytest.mark.soak  # seldom two processes publish so that a table lacks a partition for a moment: not mended yet
 def test_a_reader_meets_neither_a_lock_nor_a_torn_state_while_eight_partitions_are_made(lab: Lab) -> None:
     lab.suite()
     names = [f"model-{i}" for i in range(8)]
