@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from eval_pipeline.core.model import ErrorClass, Json
 
@@ -63,6 +64,12 @@ class Measurement:
     peak_bytes: int
     runs: int
     result_bytes: int = 0
+
+    @classmethod
+    def least(cls, measured: Sequence[Self]) -> Self:
+        """One of all runs of the same snippet."""
+        seconds, peak_bytes = min(one.seconds for one in measured), min(one.peak_bytes for one in measured)
+        return cls(seconds, peak_bytes, sum(one.runs for one in measured), measured[0].result_bytes)
 
 
 _BY_TYPE = (

@@ -160,7 +160,7 @@ class PythonSandbox:
                         failed[place] = Failed(ErrorClass.VALUE, _FICKLE, outcome.stdout, outcome.seconds, self.tier)
                     else:
                         runs[place].append(Measurement(outcome.seconds, outcome.peak_bytes, 1, outcome.result_bytes))
-            measured = [failed.get(place) or _least(runs[place]) for place in range(len(codes))]
+            measured = [failed.get(place) or Measurement.least(runs[place]) for place in range(len(codes))]
             if negligible and all(isinstance(one, Failed) or _below(one, negligible) for one in measured):
                 break
         return measured
@@ -204,11 +204,6 @@ class PythonSandbox:
             return outcome
         finally:
             (pool.give_back if keep else pool.give_up)(zygote)
-
-
-def _least(runs: Sequence[Measurement]) -> Measurement:
-    seconds, peak_bytes = min(run.seconds for run in runs), min(run.peak_bytes for run in runs)
-    return Measurement(seconds, peak_bytes, len(runs), runs[0].result_bytes)
 
 
 def _below(measured: Measurement, bound: Measurement) -> bool:
