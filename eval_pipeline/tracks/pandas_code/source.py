@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import Failed
 from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 if TYPE_CHECKING:
@@ -119,17 +120,6 @@ class Shared:
 _columns = TypeAdapter(tuple[TableColumn, ...])
 
 
-def read_options(options: Mapping[str, Json], place: str) -> Options:
-    """The options of a suite. Raises InputError."""
-    try:
-        return Options.model_validate(dict(options))
-    except ValidationError as error:
-        raise InputError(
-            Problem(place, None, ".".join(["options", *map(str, found["loc"])]), found["msg"])
-            for found in error.errors(include_url=False)
-        ) from None
-
-
 def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
     """The Parquet and CSV files below `tables/` of a suite's folder; a suite may have none.
 
@@ -137,7 +127,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
         InputError: with every file that pandas cannot read, or whose name is no name in Python.
         NoSandboxError: nothing here can run the code that describes them.
     """
-    told = read_options(options, f"{folder.name}/suite.yaml")
+    told = read_options(Options, options, f"{folder.name}/suite.yaml")
     place = folder / FOLDER
     files = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES) if place.is_dir() else []
     problems = [
@@ -195,4 +185,4 @@ def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], f
         )
         for row in tables[TABLES.name].to_pylist()
     }
-    return Shared(found, read_options(options, f"{folder.name}/suite.yaml"))
+    return Shared(found, read_options(Options, options, f"{folder.name}/suite.yaml"))

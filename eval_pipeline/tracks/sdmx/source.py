@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sdmx import tables
 from eval_pipeline.tracks.sdmx.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
@@ -43,21 +44,10 @@ class Options(BaseModel):
     ceiling_threshold: float | None = None
 
 
-def read_options(options: Mapping[str, Json], place: str) -> Options:
-    """The options of a suite. Raises InputError."""
-    try:
-        return Options.model_validate(dict(options))
-    except ValidationError as error:
-        raise InputError(
-            Problem(place, None, ".".join(["options", *map(str, found["loc"])]), found["msg"])
-            for found in error.errors(include_url=False)
-        ) from None
-
-
 def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     """The catalogue from the suite's own files. Raises InputError with every problem in them."""
     place = f"{folder.name}/suite.yaml"
-    found = read_options(options, place)
+    found = read_options(Options, options, place)
     paths = sorted({path for pattern in found.structures for path in folder.glob(pattern) if path.is_file()})
     data_sets = data_sets_of(paths, f"{folder.name}/{FOLDER}")
     chosen = _chosen(data_sets, found.data_sets, place)
@@ -142,7 +132,7 @@ def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json])
         )
         for row in found[tables.DATA_SETS.name].to_pylist()
     }
-    settings = read_options(options, "suite.yaml")
+    settings = read_options(Options, options, "suite.yaml")
     return Retriever(Catalogue(data_sets), settings.candidates, settings.data_sets_shown)
 
 

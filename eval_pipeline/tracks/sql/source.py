@@ -11,6 +11,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, SqlTable
 from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
@@ -100,17 +101,6 @@ class Shared:
     options: Options
 
 
-def read_options(options: Mapping[str, Json], place: str) -> Options:
-    """The options of a suite. Raises InputError."""
-    try:
-        return Options.model_validate(dict(options))
-    except ValidationError as error:
-        raise InputError(
-            Problem(place, None, ".".join(["options", *map(str, found["loc"])]), found["msg"])
-            for found in error.errors(include_url=False)
-        ) from None
-
-
 def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
     """The databases below `databases/` of a suite's folder.
 
@@ -120,7 +110,7 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
     Raises:
         InputError: a file cannot be read, or there is none.
     """
-    told = read_options(options, f"{folder.name}/suite.yaml")
+    told = read_options(Options, options, f"{folder.name}/suite.yaml")
     place = folder / FOLDER
     found: dict[str, Database] = {}
     for path in sorted(place.iterdir()) if place.is_dir() else ():
@@ -235,4 +225,4 @@ def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json]
         )
         for row in tables[DATABASES.name].to_pylist()
     }
-    return Shared(found, read_options(options, f"{folder.name}/suite.yaml"))
+    return Shared(found, read_options(Options, options, f"{folder.name}/suite.yaml"))
