@@ -14,7 +14,7 @@ def parse(code: str) -> ast.Module | None:
     """The syntax tree of a snippet; None where it does not parse, or is nested more than `DEEPEST` levels deep."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore")  # of invalid escapes: a SyntaxWarning from Python 3.12 on
             tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
