@@ -12,7 +12,7 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.stages.importing import import_suite
 from eval_pipeline.suites import read_suite
 from eval_pipeline.tracks.pandas_code.closed_answers import answers_text, asked_decimals
-from eval_pipeline.tracks.pandas_code.importers.dabench import read_dabench, table_name
+from eval_pipeline.tracks.pandas_code.importers.dabench import read_dabench, table_names
 from eval_pipeline_tests.support import ROOT, Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores
 
@@ -194,8 +194,22 @@ def test_what_is_wrong_with_dabench_is_named(tmp_path: Path, question: object, l
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("file", "name"), [("DES=+2006261.csv", "DES_2006261"), ("3901.csv", "table_3901"), ("a-b.csv", "a_b")]
-)
-def test_tables_get_names_that_python_knows(file: str, name: str) -> None:
-    assert table_name(file) == name
+def test_a_table_that_is_there_twice_is_named_with_its_places(tmp_path: Path) -> None:
+    source, given, made = _written(tmp_path)
+    assert list(read_dabench(source, None, [*given, *given], made))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "3 a.csv").write_text("a\n5\n")
+    with pytest.raises(InputError, match=r"there are several tables 3 a.csv \(.*below/3 a.csv\); give one of them"):
+        list(read_dabench(source, None, given, tmp_path / "again"))
+
+
+def test_tables_get_names_that_python_knows_and_each_its_own() -> None:
+    files = ("DES=+2006261.csv", "3901.csv", "a-b.csv", "a b.csv", "a_b.csv", "a-b.csv", "class.csv")
+    assert table_names(files) == {
+        "DES=+2006261.csv": "DES_2006261",
+        "3901.csv": "table_3901",
+        "a-b.csv": "a_b",
+        "a b.csv": "a_b_2",
+        "a_b.csv": "a_b_3",
+        "class.csv": "table_class",
+    }

@@ -7,8 +7,10 @@ own scoring does.
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from keyword import iskeyword
 from pathlib import Path
 
 from pydantic import BaseModel, Field
@@ -45,9 +47,13 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
         InputError: naming line and field of what is wrong, and questions without a label or table.
     """
     questions = checked(_Question, source, json_objects(source), limit)
-    files = [path for path in chain.from_iterable(map(_files_below, given)) if path.resolve() != source.resolve()]
-    labels = _labels(files)
-    tables = {path.name: path for path in files if path.suffix in SUFFIXES}
+    files = {path.resolve(): path for path in chain.from_iterable(map(_files_below, given))}
+    files.pop(source.resolve(), None)
+    labels = _labels(files.values())
+    tables = defaultdict[str, list[Path]](list)
+    for path in files.values():
+        if path.suffix in SUFFIXES:
+            tables[path.name].append(path)
     problems = [
         Problem(str(source), None, f"{found.id}.{field}", message)
         for found in questions
@@ -56,36 +62,51 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
     if problems:
         raise InputError(problems)
     (folder / FOLDER).mkdir()
-    for name in dict.fromkeys(found.file_name for found in questions):
-        shutil.copyfile(tables[name], folder / FOLDER / f"{table_name(name)}{tables[name].suffix}")
+    names = table_names(found.file_name for found in questions)
+    for file_name, name in names.items():
+        (table,) = tables[file_name]
+        shutil.copyfile(table, folder / FOLDER / f"{name}{table.suffix}")
     for found in questions:
-        yield _case(found, labels[found.id])
+        yield _case(found, names[found.file_name], labels[found.id])
 
 
-def table_name(file_name: str) -> str:
-    """The name of the DataFrame for a file: its name with `_` for what no name in Python holds."""
-    name = re.sub(r"\W+", "_", Path(file_name).stem)
-    return name if name.isidentifier() else f"table_{name}"
+def table_names(file_names: Iterable[str]) -> dict[str, str]:
+    """The names of the DataFrames for files, by file name.
+
+    Those are the files' names with `_` for what no name in Python holds, and a number where another file has it.
+    """
+    names: dict[str, str] = {}
+    for file_name in dict.fromkeys(file_names):
+        plain = re.sub(r"\W+", "_", Path(file_name).stem)
+        plain = plain if plain.isidentifier() and not iskeyword(plain) else f"table_{plain}"
+        free = (name for name in chain([plain], (f"{plain}_{n}" for n in count(2))) if name not in names.values())
+        names[file_name] = next(free)
+    return names
 
 
-def _case(found: _Question, label: _Label) -> dict[str, Json]:
+def _case(found: _Question, table: str, label: _Label) -> dict[str, Json]:
     form = f"Set `result` to a text in this form:\n{found.format.strip()}"
     question = "\n\n".join(part for part in (found.question.strip(), found.constraints.strip(), form) if part)
     answers: dict[str, Json] = dict(label.common_answers)
-    raw: dict[str, Json] = {"id": f"dabench_{found.id:03}", "tables": table_name(found.file_name)}
+    raw: dict[str, Json] = {"id": f"dabench_{found.id:03}", "tables": table}
     raw["turns"] = [{"question": question, "answers": answers}]
     raw["tags"] = [concept.lower().replace(" ", "_") for concept in found.concepts]
     return raw | ({"features": {"difficulty": found.level}} if found.level else {})
 
 
-def _lacking(found: _Question, labels: dict[int, _Label], tables: dict[str, Path]) -> Iterator[tuple[str, str]]:
+def _lacking(
+    found: _Question, labels: Mapping[int, _Label], tables: Mapping[str, Sequence[Path]]
+) -> Iterator[tuple[str, str]]:
     if found.id not in labels:
         yield "id", "has no label; give the file of labels with --files"
     if found.file_name not in tables:
         yield "file_name", f"there is no table {found.file_name}; give the folder of the tables with --files"
+    elif len(tables[found.file_name]) > 1:
+        places = ", ".join(map(str, tables[found.file_name]))
+        yield "file_name", f"there are several tables {found.file_name} ({places}); give one of them with --files"
 
 
-def _labels(files: Sequence[Path]) -> dict[int, _Label]:
+def _labels(files: Iterable[Path]) -> dict[int, _Label]:
     found = (checked(_Label, path, json_objects(path), None) for path in files if path.suffix == _LABELS)
     return {label.id: label for label in chain.from_iterable(found)}
 
