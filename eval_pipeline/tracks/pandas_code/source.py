@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
     problems = [
         Problem(str(path), None, "", f"'{path.stem}' is the name of its DataFrame, so it must be a name in Python")
         for path in files
-        if not path.stem.isidentifier()
+        if not path.stem.isidentifier() or iskeyword(path.stem)
     ]
     if problems:
         raise InputError(problems)

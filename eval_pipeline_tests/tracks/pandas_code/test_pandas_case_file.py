@@ -216,6 +216,7 @@ def test_the_validator_looks_before_it_runs(code: str, verdict: str) -> None:
     ("name", "contents", "told"),
     [
         ("two words.csv", "a\n1\n", "'two words' is the name of its DataFrame"),
+        ("class.csv", "a\n1\n", "'class' is the name of its DataFrame"),
         ("bad.parquet", "no parquet", "pandas does not read it"),
     ],
 )
