@@ -251,12 +251,12 @@ def python(lab: Lab, *arguments: str, **options: Any) -> "subprocess.CompletedPr
 
 
 def command(*arguments: str) -> Said:
-    """What `eval-pipeline` says to the arguments, run in this process through its entry point."""
-    from eval_pipeline.cli import main, terminal
+    """What `eval-pipeline` says to the arguments, run in this process."""
+    from eval_pipeline.cli import terminal
+    from eval_pipeline.cli.app import command_line
 
     raw = io.BytesIO()
     out, err = io.TextIOWrapper(raw, encoding="utf-8", write_through=True), io.StringIO()
-    code: Any = 0
     patches = (
         patch.object(sys, "argv", ["eval-pipeline", *arguments]),
         patch("signal.signal"),
@@ -266,12 +266,9 @@ def command(*arguments: str) -> Said:
     with ExitStack() as stack, redirect_stdout(out), redirect_stderr(err):
         for patched in patches:
             stack.enter_context(patched)
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
+        code = command_line()
     out.flush()
-    return Said(int(code or 0), raw.getvalue().decode("utf-8", "replace"), err.getvalue(), raw.getvalue())
+    return Said(code, raw.getvalue().decode("utf-8", "replace"), err.getvalue(), raw.getvalue())
 
 
 def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:

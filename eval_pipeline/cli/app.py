@@ -1,11 +1,14 @@
 """The application: its commands, and what becomes of errors and signals."""
 
+import atexit
 import gc
 import os
 import signal
 import sqlite3
 import sys
-from typing import Annotated
+import threading
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -50,8 +53,16 @@ def _options(
         raise typer.Exit
 
 
-def main() -> None:
-    """Entry point: errors that the user can mend are one sentence, a trace only with `--debug`."""
+def main() -> NoReturn:
+    """Entry point: runs the command and ends the process."""
+    _leave(command_line())
+
+
+def command_line() -> int:
+    """Runs the command of `sys.argv` and gives its exit code.
+
+    Errors that the user can mend are one sentence, a trace only with `--debug`.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
     # Much is made, most of it kept, and little of it in cycles: looking for garbage as often as usual costs a twentieth
     # of all CPU time.
@@ -64,6 +75,7 @@ def main() -> None:
         code = app(arguments, standalone_mode=False)
         if code == INTERRUPTED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
+        sys.stdout.flush()  # here what goes wrong with it, such as a full disk, is still told
     except EvalError as error:
         code = _failed(str(error), debug, BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -80,7 +92,23 @@ def main() -> None:
         else:
             show()
             code = BAD_USAGE
-    sys.exit(code or OK)
+    return code or OK
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process without taking the interpreter apart, which takes a sixth of a short run's CPU time.
+
+    What was registered for the end is done first. A profiler, a debugger or a thread that is still at work has more to
+    do after that: then the process ends as usual.
+    """
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    if any(not thread.daemon for thread in others) or sys.getprofile() or sys.gettrace():
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+            stream.flush()
+    os._exit(code)
 
 
 def _interrupt(*_: object) -> None:

@@ -207,14 +207,11 @@ def test_a_fault_of_the_program_is_said_to_be_one(lab: Lab, monkeypatch: pytest.
 
 LAZY = """
 import contextlib, io, sys
-from eval_pipeline.cli import main
+from eval_pipeline.cli.app import command_line
 for line in sys.argv[1:]:
     sys.argv = ["eval-pipeline", *line.split("|")]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
+        code = command_line()
     heavy = sorted({name.partition(".")[0] for name in sys.modules} & {"dagster", "scipy", "pandas", "openpyxl"})
     print(line.split("|")[0], code, ",".join(heavy), err.getvalue().strip())
 """
