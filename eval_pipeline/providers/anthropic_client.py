@@ -17,7 +17,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic_settings import AnthropicSettings
 from eval_pipeline.providers.anthropic_wire import StreamedMessage, batch_error, error_of
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.providers.endpoints import Secrets, client_arguments, read_secret
+from eval_pipeline.providers.endpoints import Secrets, client_arguments, headers_of_streams, read_secret
 
 _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
@@ -58,6 +58,7 @@ class AnthropicClient:
             open_telemetry=False,  # spans of the SDK could carry prompts to wherever the environment says
             http_client=connections(**arguments, follow_redirects=False),
         )
+        self._stream_headers = headers_of_streams(settings.address)
         self.version = f"anthropic {anthropic.__version__}"
 
     async def close(self) -> None:
@@ -84,7 +85,8 @@ class AnthropicClient:
         asked = perf_counter()
         create = self.sdk.messages.with_streaming_response.create
         with self.errors():
-            async with create(**with_sendable_schema(body), stream=True) as raw:
+            asking = create(**with_sendable_schema(body), stream=True, extra_headers=self._stream_headers)
+            async with asking as raw:
                 response = raw.http_response
                 async for event in anthropic.AsyncStream.raw_events(response):
                     if not event.data:

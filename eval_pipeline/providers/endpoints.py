@@ -14,6 +14,8 @@ from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.validation import unshown
 
 _CONNECT_S = 10.0
+# Less than the 5 s after which uvicorn and llama.cpp close an idle connection, perhaps just as it is used again.
+_KEPT_S = 3.0
 _SHORTEST_SECRET = 8
 _REDACTED = "[redacted]"
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -109,17 +111,27 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def client_arguments(url: str, version: ModelVersion, *, reuse_connections: bool = True) -> dict[str, Any]:
+def headers_of_streams(url: str) -> dict[str, str]:
+    """Headers of a request whose answer is streamed.
+
+    llama.cpp's server says of a streamed answer too that it keeps the connection, and closes it: what is sent meanwhile
+    is lost. On this machine another connection costs next to nothing.
+    """
+    return {"Connection": "close"} if is_loopback(url) else {}
+
+
+def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
     """Arguments of an `httpx2.AsyncClient` that asks the address.
 
     The deadline of a question is the caller's; here it only keeps a connection that nobody waits for from lasting.
     """
     import httpx2
 
-    kept = version.concurrency if reuse_connections else 0
     return {
         "trust_env": not is_loopback(url),  # proxies of the environment are for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # Calls in flight are bounded by the caller, not here.
-        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
+        "limits": httpx2.Limits(
+            max_connections=None, max_keepalive_connections=version.concurrency, keepalive_expiry=_KEPT_S
+        ),
     }

@@ -10,7 +10,7 @@ from typing import Any
 from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.endpoints import Secrets, client_arguments, is_loopback
+from eval_pipeline.providers.endpoints import Secrets, client_arguments, headers_of_streams
 from eval_pipeline.providers.http_errors import error_in_answer, status_error
 from eval_pipeline.providers.openai_wire import ChatAnswer
 
@@ -71,9 +71,10 @@ class ChatEndpoint:
         self._base_url = base_url
         self._sdk = f"openai {openai.__version__}"
         sent = _with_key(headers or {}, key)
-        self._options: Any = {"headers": dict.fromkeys(_headers_for_others(base_url, sent), openai.omit)}
-        # llama.cpp's server closes a connection just as it is used again; on this machine another one costs nothing.
-        arguments = client_arguments(base_url, version, reuse_connections=not is_loopback(base_url))
+        omitted: dict[str, Any] = dict.fromkeys(_headers_for_others(base_url, sent), openai.omit)
+        self._options: Any = {"headers": omitted}
+        self._stream_options: Any = {"headers": omitted | headers_of_streams(base_url)}
+        arguments = client_arguments(base_url, version)
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=key or "none",
@@ -156,7 +157,7 @@ class ChatEndpoint:
             _PATH,
             body=asked,
             cast_to=object,
-            options=self._options,
+            options=self._stream_options,
             stream=True,
             stream_cls=openai.AsyncStream[object],
         )

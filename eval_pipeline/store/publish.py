@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.ddl import schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
 from eval_pipeline.store.keys import RecordKey
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _FICLONE = 0x40049409
 _COMPACT_ABOVE = 0.4
 _LOCK_SECONDS = 600.0
+# What DuckDB gets, in turn until it is enough. It gathers thousands of rows before it writes them: for prompts of 10 KB
+# the first is enough, those of 100 KB take more.
+_MEMORY_MB = (64, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,6 @@ class _Publisher:
             if not changes:
                 Memo(memo.store, memo.schema, now).save(lock)
                 return Published(self._out)
-            _copy(self._out, self._new)
             result = self._write(lock, listing, changes, now, fresh=False)
         except _UnusableError as error:
             return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
@@ -181,20 +184,8 @@ class _Publisher:
         self, lock: int, listing: Listing, changes: Sequence[Change], now: dict[str, KnownFile], *, fresh: bool
     ) -> Published:
         """Makes the changes in the file aside and puts it in place."""
-        import duckdb
-
         changes = ordered(changes, self._track_tables)
-        target = self._new
-        try:
-            with engine(self._new) as connection, opened(connection, self._new) as snapshot:
-                if fresh:
-                    snapshot.create(self._schema, self._schema_hash)
-                rows = snapshot.apply(changes, all_tables(self._track_tables))
-                if not fresh and snapshot.free_share() > _COMPACT_ABOVE:
-                    target = self._compact
-                    snapshot.compact(target)
-        except duckdb.Error as error:
-            raise self._explained(error) from error
+        rows, target = self._write_aside(changes, fresh=fresh)
         if moved := listing.moved():
             raise _MovedError(moved)
         self._put_in_place(target)
@@ -211,6 +202,33 @@ class _Publisher:
             compacted=target == self._compact,
         )
 
+    def _write_aside(self, changes: Sequence[Change], *, fresh: bool) -> tuple[int, Path]:
+        """How many rows were put in, and which file aside has them; with as little memory as they can be written."""
+        import duckdb
+
+        try:
+            for memory_mb in _MEMORY_MB:
+                with suppress(duckdb.OutOfMemoryException):
+                    return self._write_within(memory_mb, changes, fresh=fresh)
+            return self._write_within(None, changes, fresh=fresh)
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+
+    def _write_within(self, memory_mb: int | None, changes: Sequence[Change], *, fresh: bool) -> tuple[int, Path]:
+        self._clear_files()
+        if fresh:
+            with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
+                snapshot.create(self._schema, self._schema_hash)
+            give_back_memory()  # what parsing the schema took; the rows want it
+        else:
+            _copy(self._out, self._new)
+        with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
+            rows = snapshot.apply(changes, all_tables(self._track_tables))
+            if fresh or snapshot.free_share() <= _COMPACT_ABOVE:
+                return rows, self._new
+            snapshot.compact(self._compact)
+            return rows, self._compact
+
     def _put_in_place(self, target: Path) -> None:
         log = target.with_name(f"{target.name}.wal")
         if log.exists():
@@ -223,15 +241,22 @@ class _Publisher:
     def _clear(self) -> None:
         """Removes what this publisher, or a killed one, made aside: under the lock no one else is at it."""
         shutil.rmtree(self._workspace, ignore_errors=True)
+        self._clear_files()
+
+    def _clear_files(self) -> None:
         for path in self._out.parent.glob(f"{self._out.name}.new*"):
-            with suppress(OSError):
+            with suppress(OSError):  # the workspace is a folder
                 path.unlink()
 
     def _explained(self, error: "duckdb.Error") -> Exception:
-        message = str(error)
-        if no_room_text(message):
+        import duckdb
+
+        message = (str(error).splitlines() or [""])[0]
+        if no_room_text(str(error)):
             return no_room(self._out)
-        return _UnusableError((message.splitlines() or [""])[0])
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return StoreError(f"this machine's memory is too small to publish to {self._out} ({message})")
+        return _UnusableError(message)
 
 
 class _UnusableError(Exception):

@@ -189,8 +189,13 @@ class Snapshot:
 
 
 @contextmanager
-def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """DuckDB set up to spend little: one thread (more cost CPU without being faster here) and bounded memory."""
+def engine(beside: Path, memory_mb: int | None) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """DuckDB set up to spend little: one thread (more cost CPU without being faster here) and bounded memory.
+
+    Args:
+        beside: the file that is written; what does not fit into memory goes beside it.
+        memory_mb: None leaves the bound to DuckDB, which takes most of what the machine has.
+    """
     import duckdb
 
     spill = Path(f"{beside}.spill")
@@ -199,7 +204,7 @@ def engine(beside: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
         ":memory:",
         config={
             "threads": 1,
-            "memory_limit": "96MB",
+            **({} if memory_mb is None else {"memory_limit": f"{memory_mb}MB"}),
             "temp_directory": str(spill),
             "write_buffer_row_group_count": 1,
             "fsync_mode": "NONE",  # no one sees the file before it is whole; it is fsynced once, then

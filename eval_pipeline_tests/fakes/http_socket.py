@@ -106,11 +106,13 @@ class SocketServer(ABC):
 
     Attributes:
         url: where it listens, once started.
+        connections: how many were opened so far.
     """
 
     def __init__(self, port: int = 0) -> None:
         """Port 0 takes a free one."""
         self.url = ""
+        self.connections = 0
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
@@ -165,6 +167,7 @@ class SocketServer(ABC):
         task = asyncio.current_task()
         assert task is not None
         self._handlers.add(task)
+        self.connections += 1
         connection = Connection(reader, writer)
         try:
             while connection.open and (request := await connection.read()) is not None:

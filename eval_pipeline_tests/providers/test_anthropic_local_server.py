@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.anthropic_api import AnthropicProvider
-from eval_pipeline.providers.base import Call, CallError, Environment
+from eval_pipeline.providers.base import Environment
 from eval_pipeline.providers.local import LocalSettings, local_available, weights
 from eval_pipeline.providers.local_process import LocalServer
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
@@ -18,17 +18,6 @@ from eval_pipeline_tests.fakes.anthropic_server import KEY
 WHY_NOT = local_available()
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
-
-
-async def patiently(provider: AnthropicProvider, call: Call) -> Response:
-    """As the caller asks: on a busy machine this server now and then drops a connection."""
-    for _ in range(2):
-        try:
-            return await provider.generate(call)
-        except CallError as error:
-            if not error.retryable:
-                raise
-    return await provider.generate(call)
 
 
 def test_answers_whole_and_streamed_with_schema_cache_and_counted_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +32,7 @@ def test_answers_whole_and_streamed_with_schema_cache_and_counted_tokens(monkeyp
                 options = {"base_url": server.address, "stream": stream}
                 version = version_for(None, max_tokens=max_tokens, deadline_s=120.0, options=options)
                 async with AnthropicProvider(version, Environment()) as provider:
-                    responses.append(await patiently(provider, call))
-                async with AnthropicProvider(version, Environment()) as provider:  # a connection of its own
+                    responses.append(await provider.generate(call))
                     tokens = await provider.count_tokens(call)
         finally:
             await server.stop()

@@ -10,6 +10,7 @@ from eval_pipeline.providers.endpoints import (
     EnvironmentName,
     Secrets,
     client_arguments,
+    headers_of_streams,
     is_loopback,
     read_secret,
 )
@@ -72,9 +73,16 @@ def test_a_key_in_place_of_its_variable_is_refused_without_repeating_it() -> Non
         ("https://api.openai.com/v1", False),
     ],
 )
-def test_proxies_of_the_environment_are_for_other_machines(url: str, loopback: bool) -> None:
+def test_what_is_different_on_this_machine(url: str, loopback: bool) -> None:
     assert is_loopback(url) is loopback
-    assert client_arguments(url, VERSION)["trust_env"] is not loopback
+    assert client_arguments(url, VERSION)["trust_env"] is not loopback  # proxies are for other machines
+    assert headers_of_streams(url) == ({"Connection": "close"} if loopback else {})
+
+
+def test_idle_connections_are_given_up_before_servers_close_them() -> None:
+    limits = client_arguments("https://api.openai.com/v1", VERSION)["limits"]
+    assert 0 < limits.keepalive_expiry < 5  # uvicorn's and llama.cpp's time
+    assert limits.max_keepalive_connections == VERSION.concurrency
 
 
 def test_secrets_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

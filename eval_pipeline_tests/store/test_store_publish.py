@@ -1,10 +1,13 @@
 import datetime as dt
 import random
 import shutil
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store import publish as publishing
 from eval_pipeline.store import snapshot
 from eval_pipeline.store.ddl import text
@@ -213,3 +216,44 @@ def test_the_copy_is_made_without_reflinks_too(record: Record, out: Path, monkey
     put(record, METRICS, key_of(), value=[0.125])
     assert not publish(record, out, TRACKS).full
     assert ask(out, "SELECT count(*) FROM metrics WHERE value = 0.125") == [(1,)]
+
+
+@pytest.fixture
+def memory_given(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """What DuckDB got, each time it was set up; 1 MB is never enough."""
+    given: list[int | None] = []
+
+    def noted(beside: Path, memory_mb: int | None) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        given.append(memory_mb)
+        return snapshot.engine(beside, memory_mb)
+
+    monkeypatch.setattr(publishing, "engine", noted)
+    monkeypatch.setattr(publishing, "_MEMORY_MB", (1, 64))
+    return given
+
+
+def test_what_needs_more_memory_gets_it(record: Record, out: Path, memory_given: list[int | None]) -> None:
+    filled(record)
+    made = publish(record, out, TRACKS)
+    assert (made.full, made.note) == (True, "")
+    assert set(memory_given) == {1, 64}
+    assert memory_given == sorted(memory_given, key=lambda memory: memory or 0)
+    assert all(contents(out).values())
+    assert beside(out) == {"eval.duckdb", "eval.duckdb.lock"}
+
+    memory_given.clear()
+    remove_partition(record, key_of("beta"))
+    updated = publish(record, out, TRACKS)
+    assert (updated.full, updated.note) == (False, "")  # too little memory is no damage
+    assert set(memory_given) >= {1}
+
+
+def test_too_little_memory_is_told(
+    record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "_MEMORY_MB", ())
+    monkeypatch.setattr(publishing, "engine", lambda beside, memory_mb: snapshot.engine(beside, 1))
+    filled(record)
+    with pytest.raises(StoreError, match=r"^this machine's memory is too small to publish to .*eval\.duckdb \("):
+        publish(record, out, TRACKS)
+    assert beside(out) == {"eval.duckdb.lock"}
