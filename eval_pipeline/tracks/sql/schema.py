@@ -70,6 +70,11 @@ class SqlSchema:
         """`CREATE TABLE` statements for DuckDB, referenced tables first where they do not refer to each other."""
         return "\n".join(_create(table) for table in self.referenced_first())
 
+    def only(self, names: "set[str]") -> "SqlSchema":
+        """The named tables."""
+        wanted = {name.lower() for name in names}
+        return SqlSchema(tuple(table for table in self.tables if table.name.lower() in wanted))
+
     def with_ancestors(self, names: "set[str]") -> "SqlSchema":
         """The named tables and those that their foreign keys lead to."""
         wanted: set[str] = set()
@@ -80,7 +85,7 @@ class SqlSchema:
             if table is not None and name not in wanted:
                 wanted.add(name)
                 waiting += [key.table.lower() for key in table.foreign_keys]
-        return SqlSchema(tuple(table for table in self.tables if table.name.lower() in wanted))
+        return self.only(wanted)
 
     def referenced_first(self) -> list[SqlTable]:
         """The tables, referenced ones before those that refer to them, where they do not refer to each other."""

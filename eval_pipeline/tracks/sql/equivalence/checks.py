@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +15,10 @@ from eval_pipeline.tracks.sql.equivalence.memory import LIMITS, for_sqlite
 from eval_pipeline.tracks.sql.equivalence.references import Row, column_places
 from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, shared_statements
 from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable, quoted
+
+
+_MOST_KNOWN = 10_000
+"""Rows of a table that are remembered."""
 
 
 def parsed_check(check: str) -> exp.Expr:
@@ -36,16 +40,11 @@ class Checks:
 
     def __init__(self, schema: SqlSchema) -> None:
         """Prepares them. Raises SqlError where one cannot be read."""
-        self._of_tables = {table.name: _Conditions(table, table.checks) for table in schema.tables if table.checks}
+        self._of_tables = {table.name: _conditions(table, table.checks) for table in schema.tables if table.checks}
         self._of_columns: dict[tuple[str, str], _Conditions] = {}
         for table in schema.tables:
-            by_columns: defaultdict[frozenset[str], list[str]] = defaultdict(list)
-            for check in table.checks:
-                by_columns[columns_read(table, check)].append(check)
-            for columns, checks in by_columns.items():
-                if len(columns) == 1:
-                    (column,) = columns
-                    self._of_columns[table.name, column] = _Conditions(table, checks)
+            for column, checks in _of_single_columns(table):
+                self._of_columns[table.name, column] = _conditions(table, checks)
 
     def keeps(self, table: SqlTable, row: Row) -> bool:
         """Whether a row keeps all of its table."""
@@ -79,6 +78,8 @@ class _Conditions:
     def hold(self, row: Row) -> bool:
         key = tuple(row[place] for place in self._read)
         if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
             self._known[key] = self._asked(row)
         return self._known[key]
 
@@ -90,6 +91,23 @@ class _Conditions:
         except sqlite3.Error:
             return False
         return bool(found[0])
+
+
+@lru_cache(maxsize=512)
+def _conditions(table: SqlTable, checks: tuple[str, ...]) -> _Conditions:
+    """Kept from pair to pair: a row keeps a CHECK or not, whatever the queries."""
+    return _Conditions(table, checks)
+
+
+@lru_cache(maxsize=512)
+def _of_single_columns(table: SqlTable) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The CHECKs that read one column alone, by its name."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for check in table.checks:
+        columns = columns_read(table, check)
+        if len(columns) == 1:
+            found[next(iter(columns))].append(check)
+    return tuple((column, tuple(checks)) for column, checks in found.items())
 
 
 @cache

@@ -4,6 +4,7 @@ Each database has another shape: sizes, shares of NULL, how few different values
 the conditions of both queries, make rows that pass several conditions at once, joins that meet, and duplicates.
 """
 
+from collections.abc import Container
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from random import Random
@@ -29,18 +30,22 @@ class DatabaseMaker:
         references: the foreign keys that every one of them keeps.
     """
 
-    def __init__(self, schema: SqlSchema, mined: Mined, checks: Checks) -> None:
+    def __init__(self, schema: SqlSchema, mined: Mined, checks: Checks, named: Container[str] | None = None) -> None:
         """Takes what databases are made from.
 
         Args:
             schema: the tables used, with those their foreign keys lead to.
             mined: what the queries say.
             checks: which every row keeps.
+            named: the tables that the queries use, in lower case; the others get as many rows as foreign keys need.
+                All of them, if not given.
         """
+        self._named = named
         self.schema = schema
         self._mined = mined
         self._today = datetime.now(UTC).date()
         self._choices: dict[Column, tuple[Family, Candidates]] = {}
+        self._anywhere: dict[Family, Candidates] = {}
         self.references = References(schema)
         self._checks = checks
         self._plans = [self._plan(table) for table in schema.referenced_first()]
@@ -58,12 +63,14 @@ class DatabaseMaker:
         empty = rng.choice(self._plans).name if shape.empty and self._plans else ""
         for plan in self._plans:
             maker = RowMaker(plan, made, rng, shape, lambda column: self._values(column, rng, shape, active))
-            made[plan.name] = [] if plan.name == empty else maker.fill(self._count_of_rows(rng, shape))
+            made[plan.name] = [] if plan.name == empty else maker.fill(self._count_of_rows(plan.name, rng, shape))
         return self.references.repaired(made)
 
-    def _count_of_rows(self, rng: Random, shape: Shape) -> int:
+    def _count_of_rows(self, table: str, rng: Random, shape: Shape) -> int:
         """How many rows a table gets."""
         wanted = rng.randint(*shape.rows)
+        if self._named is not None and table not in self._named:
+            return min(wanted, shape.width + 1)
         if shape.groups and self._mined.group_size:
             wanted = max(wanted, self._mined.group_size + rng.randint(-1, 2))
         return min(wanted, _MOST_ROWS)
@@ -111,11 +118,9 @@ class DatabaseMaker:
         found = Candidates(generic=GENERIC[family])
         for literal in self._mined.literals(place):
             found.add(candidates(literal, family, self._today))
-        for literal in self._mined.anywhere():  # a literal may mean the column though no condition says so
-            more = candidates(literal, family, self._today)
-            found.add(Candidates([], more.exact if family != "text" else []))
-        if family in ("date", "timestamp", "datetext"):
-            found.add(Candidates([], self._distant_days(family)))
+        if family not in self._anywhere:
+            self._anywhere[family] = self._unplaced(family)
+        found.add(self._anywhere[family])
         found.exact = [value for value in found.exact if fits(value, column)]
         found.near = [value for value in found.near if fits(value, column)]
         if column.type.upper().startswith("ENUM"):
@@ -123,6 +128,16 @@ class DatabaseMaker:
             found = Candidates(members, generic=members)
         keeps = self._checks.of_column(table, place[1])
         return family, found if keeps is None else found.kept_by(keeps)
+
+    def _unplaced(self, family: Family) -> Candidates:
+        """What the queries suggest for any column of a family: a literal may mean it though no condition says so."""
+        near: list[Any] = []
+        if family != "text":
+            for literal in self._mined.anywhere():
+                near += candidates(literal, family, self._today).exact
+        if family in ("date", "timestamp", "datetext"):
+            near += self._distant_days(family)
+        return Candidates([], list(dict.fromkeys(near)))
 
     def _distant_days(self, family: Family) -> list[Any]:
         """Days as far from today, the start of its week, month and year, or from each other, as the queries say."""

@@ -63,4 +63,4 @@ def _broken(tree: exp.Expr, dialect: str, *, desc: bool) -> str:
         places = range(1, len(query.selects) + 1)
         keys += [exp.Ordered(this=exp.Literal.number(place), desc=desc, nulls_first=not desc) for place in places]
         query.set("order", exp.Order(expressions=keys))
-    return copy.sql(dialect=dialect)
+    return copy.sql(dialect=dialect, copy=False)

@@ -69,29 +69,24 @@ class Hunt:
             stop: `time.monotonic()` after which no further database is tried.
         """
         self.pair, self.tally, self._samples, self._stop = pair, tally, samples, stop
-        self._maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema))
+        named = {table.name.lower() for table in pair.named.tables}
+        self._maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named)
         self._telling: list[Database] = []
 
     def run(self, *, proved: bool) -> dict[str, Any] | None:
         """The counterexample, or None. A pair that is proved is tried on fewer databases."""
         wanted = self._samples * (1 if proved else HUNTED_PER_SAMPLE)
         if self.pair.native == "sqlite":
-            engine = SqliteMemory(self.pair.schema)
-            try:
-                found = self._hunt(engine, engine, wanted)
-                if found is None and not proved:
-                    self._try_stability(engine)
-                return found
-            finally:
-                engine.close()
-        native = DuckdbMemory(self.pair.schema, alone=self.pair.names_unknown)
-        try:
-            if not self.tally.runs and not self._runs(native):
-                return None
-            found = self._in_sqlite_for(native, wanted, proved=proved)
-            return found if found is not None or proved else self._confirmed_agreement(native)
-        finally:
-            native.close()
+            engine = SqliteMemory(self.pair.named)
+            found = self._hunt(engine, engine, wanted)
+            if found is None and not proved:
+                self._try_stability(engine)
+            return found
+        native = DuckdbMemory(self.pair.named, alone=self.pair.names_unknown)
+        if not self.tally.runs and not self._runs(native):
+            return None
+        found = self._in_sqlite_for(native, wanted, proved=proved)
+        return found if found is not None or proved else self._confirmed_agreement(native)
 
     def _runs(self, native: Memory) -> bool:
         """Whether both queries run in the engine that counts, on one of the first databases."""
@@ -113,7 +108,7 @@ class Hunt:
         before = tally.compared, tally.unstable, tally.vacuous, tally.match.copy()
         try:
             self.pair.ready("sqlite")
-            hunting = SqliteMemory(self.pair.schema, case_sensitive_like=True)
+            hunting = SqliteMemory(self.pair.named, case_sensitive_like=True)
         except SqlError:
             return self._hunt(native, native, self._samples)
         try:
@@ -125,8 +120,6 @@ class Hunt:
             tally.compared, tally.unstable, tally.vacuous, tally.match = before
             tally.error, self._telling = None, []
             return self._hunt(native, native, self._samples)
-        finally:
-            hunting.close()
 
     def _confirmed_agreement(self, native: Memory) -> dict[str, Any] | None:
         """What agrees in SQLite has to agree in the native engine too, on some databases."""

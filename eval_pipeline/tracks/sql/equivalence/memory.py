@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
@@ -35,47 +35,41 @@ class Memory(Protocol):
 
 
 class SqliteMemory:
-    """SQLite: a database and two queries in a fraction of a millisecond."""
+    """SQLite: a database and two queries in a fraction of a millisecond; a connection is kept for the next pair."""
 
     dialect = "sqlite"
 
     def __init__(self, schema: SqlSchema, *, case_sensitive_like: bool = False, limits: SqlLimits = LIMITS) -> None:
-        """Makes the tables, without their constraints: the rows keep them."""
-        import sqlite3
+        """Takes a connection with the tables, without their constraints: the rows keep them. Raises SqlError.
 
-        self._guard = GuardedSqlite(None, limits)
-        self._guard.trusted = True
-        connection = self._guard.connection
-        connection.execute("PRAGMA journal_mode = OFF")
-        if case_sensitive_like:
-            connection.execute("PRAGMA case_sensitive_like = ON")
-        try:
-            for table in schema.tables:
-                columns = ", ".join(f"{quoted(column.name)} {_sqlite_type(column)}" for column in table.columns)
-                connection.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
-        except sqlite3.Error as error:
-            raise of_sqlite(error) from error
-        self._guard.trusted = False
+        Args:
+            schema: the tables.
+            case_sensitive_like: as DuckDB's LIKE is.
+            limits: of every query.
+        """
+        creates = []
+        for table in schema.tables:
+            columns = ", ".join(f"{quoted(column.name)} {_sqlite_type(column)}" for column in table.columns)
+            creates.append(f"CREATE TABLE {quoted(table.name)} ({columns})")
+        self._guard = _sqlite(tuple(creates), case_sensitive_like, limits)
         self._inserts = [
             (table.name.lower(), quoted(table.name), ", ".join("?" * len(table.columns))) for table in schema.tables
         ]
-
-    def close(self) -> None:
-        """Forgets the database."""
-        self._guard.close()
 
     def load(self, database: Database) -> None:
         """Replaces all rows."""
         connection = self._guard.connection
         self._guard.trusted = True
-        connection.execute("BEGIN")
-        for name, table, places in self._inserts:
-            connection.execute(f"DELETE FROM {table}")
-            connection.executemany(
-                f"INSERT INTO {table} VALUES ({places})", [tuple(map(for_sqlite, row)) for row in database[name]]
-            )
-        connection.execute("COMMIT")
-        self._guard.trusted = False
+        try:
+            with connection:
+                connection.execute("BEGIN")
+                for name, table, places in self._inserts:
+                    connection.execute(f"DELETE FROM {table}")
+                    connection.executemany(
+                        f"INSERT INTO {table} VALUES ({places})", [tuple(map(for_sqlite, r)) for r in database[name]]
+                    )
+        finally:
+            self._guard.trusted = False
 
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises SqlError."""
@@ -101,9 +95,6 @@ class DuckdbMemory:
             table.name.lower(): ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
             for table in schema.tables
         }
-
-    def close(self) -> None:
-        """Leaves the tables to the next pair."""
 
     def load(self, database: Database) -> None:
         """Replaces all rows. Raises SqlError where a type or a value is not DuckDB's."""
@@ -134,6 +125,24 @@ class DuckdbMemory:
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises SqlError."""
         return self._kept.guard.query(sql)
+
+
+@lru_cache(maxsize=32)
+def _sqlite(creates: tuple[str, ...], case_sensitive_like: bool, limits: SqlLimits) -> GuardedSqlite:
+    import sqlite3
+
+    guard = GuardedSqlite(None, limits)
+    guard.trusted = True
+    try:
+        guard.connection.execute("PRAGMA journal_mode = OFF")
+        if case_sensitive_like:
+            guard.connection.execute("PRAGMA case_sensitive_like = ON")
+        for statement in creates:
+            guard.connection.execute(statement)
+    except sqlite3.Error as error:
+        raise of_sqlite(error) from error
+    guard.trusted = False
+    return guard
 
 
 @dataclass

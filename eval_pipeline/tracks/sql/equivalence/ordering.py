@@ -96,4 +96,4 @@ def _with_hidden(tree: exp.Query, hidden: list[exp.Expr], dialect: str) -> str:
     copy = tree.copy()
     added = [exp.alias_(key.copy(), f"{_HIDDEN}{number}") for number, key in enumerate(hidden)]
     copy.set("expressions", [*copy.expressions, *added])
-    return copy.sql(dialect=dialect)
+    return copy.sql(dialect=dialect, copy=False)

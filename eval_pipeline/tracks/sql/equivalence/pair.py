@@ -1,5 +1,8 @@
 """A pair of queries, parsed once, and what follows from their texts alone."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sqlglot import exp
 
 from eval_pipeline.core.model import ErrorClass
@@ -21,7 +24,8 @@ class QueryPair:
     Attributes:
         dialect: of both.
         native: the engine whose word counts, `duckdb` or `sqlite`.
-        schema: the tables that they use, with those that their foreign keys lead to.
+        named: the tables that they use; no others have to be there when they run.
+        schema: these, with those that their foreign keys lead to.
         names_unknown: they name a table that the schema has not.
         volatile: why a result may change from run to run, a sentence each.
     """
@@ -34,30 +38,42 @@ class QueryPair:
         self._trees = _parsed(generated, dialect, "generated"), _parsed(expected, dialect, "expected")
         names = {table.name for tree in self._trees for table in base_tables(tree)}
         self.schema = schema.with_ancestors(names)
+        self.named = schema.only(names)
         self.names_unknown = any(schema.table(name) is None for name in names)
-        found = [qualified(tree, self.schema, dialect) for tree in self._trees]
+        self._same = self._trees[0] == self._trees[1]  # then what is worked out for one holds for the other
+        self._looked_at = self._trees[:1] if self._same else self._trees
+        found = [qualified(tree, self.schema, dialect) for tree in self._looked_at]
         self._qualified = [tree for tree in found if tree is not None]
-        self.volatile = list(dict.fromkeys(part for tree in self._trees for part in volatile_parts(tree)))
+        self.volatile = list(dict.fromkeys(part for tree in self._looked_at for part in volatile_parts(tree)))
         self._ready: dict[str, ReadyPair] = {}
 
     def ready(self, engine: str) -> ReadyPair:
         """Both for an engine. Raises SqlError where one cannot be said in its dialect."""
         if engine not in self._ready:
-            trees = self._trees
+            trees: Sequence[exp.Expr] = self._looked_at
             if self.dialect != engine:
-                one, other = self._qualified if len(self._qualified) == len(trees) else trees
-                trees = typed(one, self.schema, self.dialect), typed(other, self.schema, self.dialect)
-            self._ready[engine] = ReadyPair(
-                ready(self._texts[0], trees[0], self.dialect, engine, keyed=False),
-                ready(self._texts[1], trees[1], self.dialect, engine, keyed=True),
-            )
+                trees = [typed(tree, self.schema, self.dialect) for tree in self._read()]
+            expected = ready(self._texts[1], trees[-1], self.dialect, engine, keyed=True)
+            if self._same and self.dialect != engine:
+                generated = replace(expected, keys=None)
+            else:
+                generated = ready(self._texts[0], trees[0], self.dialect, engine, keyed=False)
+            self._ready[engine] = ReadyPair(generated, expected)
         return self._ready[engine]
+
+    def _read(self) -> Sequence[exp.Expr]:
+        """Both with every column under its table; as they were parsed where one does not fit the schema."""
+        return self._qualified if self._all_fit else self._looked_at
+
+    @property
+    def _all_fit(self) -> bool:
+        return len(self._qualified) == len(self._looked_at)
 
     def proved(self) -> bool:
         """Whether both have the same canonical form."""
-        if self._trees[0] == self._trees[1]:
+        if self._same:
             return True
-        if len(self._qualified) < len(self._trees):
+        if not self._all_fit:
             return False
         ordered = self._trees[1].args.get("order") is not None
         one, other = (canonical(tree, self.schema, self.dialect, ordered=ordered) for tree in self._qualified)
@@ -66,10 +82,9 @@ class QueryPair:
     def mined(self) -> Mined:
         """What the queries and the CHECKs say of the databases to try. Raises SqlError where a CHECK cannot be read."""
         found = Mined(self.schema)
-        whole = len(self._qualified) == len(self._trees)
-        for tree in self._qualified if whole else self._trees:
+        for tree in self._read():
             found.look_at(tree)
-        if not whole:  # a star may stand for any column
+        if not self._all_fit:  # a star may stand for any column
             found.used |= {(table.name.lower(), c.name.lower()) for table in self.schema.tables for c in table.columns}
         return found
 

@@ -67,7 +67,7 @@ def canonical(tree: exp.Expr, schema: SqlSchema, dialect: str, *, ordered: bool 
         copy = annotate_types(copy, schema=_tables(schema, dialect), dialect=dialect)
         copy = simplify(canonicalize(normalize(copy, max_distance=_WIDEST), dialect=dialect), dialect=dialect)
         _rename(copy)
-        return str(copy.sql(dialect=dialect, comments=False))
+        return str(copy.sql(dialect=dialect, comments=False, copy=False))
     except _UNFIT:
         return None
 
