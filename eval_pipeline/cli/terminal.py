@@ -77,7 +77,8 @@ class ProgressBars:
 
     def advance(self, label: str, steps: int = 1) -> None:
         """Moves a bar on."""
-        self._bars.advance(self._tasks[label], steps)
+        if not self._bars.disable:  # rich keeps times for its estimate even of bars that nobody sees
+            self._bars.advance(self._tasks[label], steps)
 
     def finish(self, label: str) -> None:
         """Takes a bar away."""

@@ -85,8 +85,8 @@ def preview(workspace: Workspace, asset: str, table: Table | None, key: RecordKe
     """The Markdown table of what an asset has made; empty where there is nothing to show."""
     if asset in COUNTED:
         counted, columns = COUNTED[asset]
-        rows = workspace.record.read(counted, key, columns).to_pylist()
-        return count_table(columns, [tuple(row[name] for name in columns) for row in rows])
+        rows = workspace.record.read(counted, key, columns)
+        return count_table(columns, zip(*(rows[name].to_pylist() for name in columns), strict=True))
     if table is None or asset not in PREVIEWS:
         return ""
     found = PREVIEWS[asset]

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pyarrow.compute as pc
+
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.budgets import Amount, Budget
@@ -36,8 +38,9 @@ def budget_of(workspace: Workspace, partition: Partition, run_id: str, version: 
 def turns_not_asked(workspace: Workspace, partition: Partition) -> set[tuple[str, int]]:
     """Turn and sample of the generations that the budget did not allow."""
     columns = ["turn_id", "sample", "call_error"]
-    rows = workspace.record.read(GENERATIONS, RecordKey.of(partition), columns).to_pylist()
-    return {(row["turn_id"], row["sample"]) for row in rows if row["call_error"] == CallErrorKind.BUDGET}
+    rows = workspace.record.read(GENERATIONS, RecordKey.of(partition), columns)
+    refused = rows.filter(pc.equal(rows["call_error"], CallErrorKind.BUDGET.value))
+    return {(row["turn_id"], row["sample"]) for row in refused.to_pylist()}
 
 
 def recoveries_refused(workspace: Workspace, partition: Partition) -> int:

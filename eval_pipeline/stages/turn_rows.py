@@ -202,9 +202,16 @@ def result_columns(block: ScoredTurns) -> Values:
     }
 
 
+_SHOWN = frozenset(
+    "question expected answer failure_mode has_type2_question has_non_numeric_values plan_steps "
+    "operations_per_turn".split()
+)
+"""Columns of a track's turns that an error shows, as far as the track has them."""
+
+
 def error_rows(block: ScoredTurns, model_version: str) -> list[dict[str, Any]]:
     """Rows of `errors`: the failed turns with their full context; a wrong answer is one too."""
-    wide = wide_columns(block)
+    wide = {name: values for name, values in wide_columns(block).items() if name in _SHOWN or name in block.place}
     wrong = [place for place, correct in enumerate(block.said["correct"]) if not correct]
     return [_error_row(block, place, {n: v[place] for n, v in wide.items()}, model_version) for place in wrong]
 

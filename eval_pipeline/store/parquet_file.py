@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -211,13 +212,19 @@ def _first_line(found: object) -> str:
 
 
 def read_header(path: Path) -> Header | None:
-    """What the file's footer says; None where there is no such file."""
+    """What the file's footer says; None where there is no such file. Read again only where the file is another one."""
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        status = path.stat()
+        return _header(path, status.st_ino, status.st_size, status.st_mtime_ns)
     except FileNotFoundError:
         return None
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error
+
+
+@lru_cache(maxsize=1024)
+def _header(path: Path, inode: int, size: int, changed: int) -> Header:
+    metadata = pq.read_metadata(path).metadata or {}
     try:
         return Header(
             schema_version=int(metadata[b"schema_version"]),

@@ -124,15 +124,17 @@ def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> St
     record, key = workspace.record, RecordKey.of(partition)
     made_from = _made_from(workspace, partition, aggregate)
     reused = is_current(workspace, partition, aggregate)
-    if not reused:
+    if reused:
+        rows = record.read(aggregate.table, key).to_pylist()
+    else:
+        rows = aggregate.rows(_turns(workspace, partition))
         with record.writer(aggregate.table, key, made_from) as writer:
             columns = Columns(writer)
-            columns.extend(aggregate.rows(_turns(workspace, partition)))
+            columns.extend(rows)
             columns.flush()
     header = record.header(aggregate.table, key)
     assert header is not None
-    headline = aggregate.headline(record.read(aggregate.table, key).to_pylist())
-    return StageResult(header.rows, header.content_hash, reused, headline)
+    return StageResult(header.rows, header.content_hash, reused, aggregate.headline(rows))
 
 
 def is_current(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> bool:
