@@ -1,18 +1,30 @@
 """Fixtures of the tests that run the pipeline."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.support import Lab, Puppet
 
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True)
+def signal_handlers() -> Iterator[None]:
+    """Fails the test that leaves a handler changed: a server that a later one starts might ignore SIGTERM."""
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
+    with handlers_kept():
+        yield
+        after = {number: signal.getsignal(number) for number in INTERRUPTS}
+    assert after == before
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
@@ -259,11 +260,11 @@ def command(*arguments: str) -> Said:
     out, err = io.TextIOWrapper(raw, encoding="utf-8", write_through=True), io.StringIO()
     patches = (
         patch.object(sys, "argv", ["eval-pipeline", *arguments]),
-        patch("signal.signal"),
         patch.object(terminal.console, "_width", WIDE),
         patch.object(terminal.errors, "_width", WIDE),
     )
-    with ExitStack() as stack, redirect_stdout(out), redirect_stderr(err):
+    # Nothing here patches `signal.signal`: a mock that is put back as a handler counts as 1, which is SIG_IGN.
+    with ExitStack() as stack, handlers_kept(), redirect_stdout(out), redirect_stderr(err):
         for patched in patches:
             stack.enter_context(patched)
         code = command_line()

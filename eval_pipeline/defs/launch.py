@@ -10,6 +10,7 @@ from uuid import uuid4
 import dagster as dg
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.comparison_steps import COMPARISONS
 from eval_pipeline.defs.failures import asset_of, error_of, suite_of
@@ -90,9 +91,10 @@ def _run(
         run_id = str(uuid4())
         own = tags | {PROCESS: process_tag(run_id)}
         try:
-            result = job.execute_in_process(
-                QUIET, instance, partition_key=name, tags=own, run_id=run_id, raise_on_error=False
-            )
+            with handlers_kept():
+                result = job.execute_in_process(
+                    QUIET, instance, partition_key=name, tags=own, run_id=run_id, raise_on_error=False
+                )
         except dg.DagsterExecutionInterruptedError:
             raise KeyboardInterrupt from None
         if _interrupted(result):

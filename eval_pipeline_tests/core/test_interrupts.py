@@ -2,11 +2,13 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from eval_pipeline.core.interrupts import run_interruptibly
+from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept, run_interruptibly
 
 
 class Interrupted(BaseException):
@@ -61,3 +63,43 @@ def test_without_a_signal_it_is_asyncio_run(number: int) -> None:
     assert run_interruptibly(main(wrong=False)) == 7
     with pytest.raises(ValueError, match="wrong"):
         run_interruptibly(main(wrong=True))
+
+
+@pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN, raising], ids=["default", "ignored", "a function"])
+def set_before(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with handlers_kept():
+        for number in INTERRUPTS:
+            signal.signal(number, request.param)
+        yield request.param
+
+
+def handlers() -> set[Any]:
+    return {signal.getsignal(number) for number in INTERRUPTS}
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_handlers_are_afterwards_what_they_were(set_before: Any, wrong: bool) -> None:
+    async def main() -> None:
+        if wrong:
+            raise ValueError
+
+    with pytest.raises(ValueError) if wrong else nullcontext():
+        run_interruptibly(main())
+    assert handlers() == {set_before}
+    with pytest.raises(ValueError) if wrong else nullcontext(), handlers_kept():
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGCHLD))
+        asyncio.run(main())
+    assert handlers() == {set_before}
+
+
+def test_in_another_thread_handlers_are_nobodys_business(set_before: Any) -> None:
+    async def main() -> int:
+        return 7
+
+    def work() -> int:
+        with handlers_kept():
+            return run_interruptibly(main())
+
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(work).result() == 7
+    assert handlers() == {set_before}

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.defs import launch
 from eval_pipeline.defs.partitions import EVAL_DATE
 from eval_pipeline.defs.resources import Evaluation
@@ -35,9 +36,10 @@ def materialise(
     resources = {"evaluation": Evaluation(workspace, Silent())}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
-    return resolved.execute_in_process(
-        QUIET, instance, partition_key=partition_key, tags=dict(launched), raise_on_error=False
-    )
+    with handlers_kept():  # Dagster gives SIGTERM the handler of SIGINT, and leaves it so
+        return resolved.execute_in_process(
+            QUIET, instance, partition_key=partition_key, tags=dict(launched), raise_on_error=False
+        )
 
 
 def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:

@@ -1,5 +1,6 @@
 """Launching: from the command line, by schedule and sensor; which date and scope a run has."""
 
+import signal
 from datetime import UTC, date, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs import launch, schedules, sensors
 from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
@@ -147,3 +149,15 @@ def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab
     assert dates(result) == {"small": {"2026-03-07"}}
     retried = materialise(small, instance, launched={"dagster/backfill": "lost"})
     assert dates(retried) == {"small": {date.today().isoformat()}}
+
+
+def test_a_run_that_cannot_be_interrupted_from_the_keyboard_can_still_be_ended(small: Lab) -> None:
+    """A script's `eval-pipeline run &` ignores SIGINT; Dagster would have it ignore SIGTERM from then on."""
+    pairs = [Partition("small", "puppet", DAY)]
+    with handlers_kept():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
+        left = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    assert not found.errors
+    assert left == (signal.SIG_IGN, signal.SIG_DFL)
