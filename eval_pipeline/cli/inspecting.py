@@ -9,9 +9,7 @@ from eval_pipeline.cli.options import (
     BAD_USAGE,
     FAILED,
     OK,
-    EvalDate,
     Suites,
-    Versions,
     open_workspace,
     parse_day,
     suite_names,
@@ -84,7 +82,16 @@ def publish(
     raise typer.Exit(FAILED if result.facts["left_out"] else OK)
 
 
-def report(suite: Suites = None, model_version: Versions = None, eval_date: EvalDate = None) -> None:
+def report(
+    suite: Suites = None,
+    model_version: Annotated[
+        list[str] | None,
+        typer.Option("--model-version", help="Model version; several times for several; all if left out."),
+    ] = None,
+    eval_date: Annotated[
+        str | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; each one's newest if left out.")
+    ] = None,
+) -> None:
     """Writes the report files of evaluations in the record; of the newest date if none is given."""
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.stages.baseline import newest_partition

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,8 +82,10 @@ def parse_gates(texts: list[str] | None) -> dict[str, float]:
         metric, _, value = text.partition("=")
         try:
             gates[metric] = float(value)
-        except ValueError as error:
-            raise UsageError(f"'{text}' is no gate; expected METRIC=VALUE, e.g. correct=0.8") from error
+        except ValueError:
+            gates[metric] = nan
+        if not isfinite(gates[metric]):  # nothing is below "nan": such a gate would always be passed
+            raise UsageError(f"'{text}' is no gate; expected METRIC=VALUE, e.g. correct=0.8")
     return gates
 
 

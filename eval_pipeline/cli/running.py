@@ -171,6 +171,6 @@ def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Seq
         if page is not None:
             typer.echo(f"report:   {page}")
     if any(found.simulated for found in headlines):
-        note("(simulated): a stand-in that damages gold answers at known rates, not a model.")
+        note("simulated: a stand-in, not a model; its figures say nothing about any real one.")
     for problem in problems:
         fail(problem)

@@ -192,7 +192,13 @@ def _recorded_version(
     if before is None:
         values: dict[str, Any] = {"name": name, "provider": "recorded", "samples_per_turn": samples}
         values |= {"max_recovery_attempts": 0, "priced_as": priced_as, "predictions": {suite: entry}}
-        return ModelVersion.model_validate(values)
+        try:
+            return ModelVersion.model_validate(values)
+        except ValidationError as error:
+            raise UsageError(
+                f"'{name}' is no name for a model version: letters, digits and . _ @ : + -, a letter or digit first, "
+                "at most 120"
+            ) from error
     if before.provider != "recorded":
         raise UsageError(f"model version '{name}' is of provider '{before.provider}'; give another --model-version")
     known = before.predictions.get(suite)

@@ -35,7 +35,8 @@ def test_gates_decide_the_exit_code(small: Lab, puppet: type[Puppet]) -> None:
     assert said.code == 1
     assert "small, puppet: correct is 0.6667, the gate is 0.67" in said.err
     assert "numerical_match is 0.6667, the gate is 0.9" in said.err
-    for gate, sentence in (("correct", "is no gate"), ("correct=much", "is no gate"), ("nope=0.5", "no metric 'nope'")):
+    no_gates = [(gate, "is no gate") for gate in ("correct", "correct=much", "correct=nan", "correct=-inf")]
+    for gate, sentence in (*no_gates, ("nope=0.5", "no metric 'nope'")):
         said = small.cli(*RUN, "--fail-below", gate)
         assert said.code == 2
         assert sentence in said.err

@@ -151,6 +151,16 @@ def test_predictions_that_are_no_text_or_not_there_are_told_in_a_sentence(lab: L
     assert "no file" in said.err
 
 
+@pytest.mark.parametrize("name", ["mine/again", "-mine", "m" * 121])
+def test_predictions_under_a_name_that_no_model_version_can_have_are_refused(lab: Lab, name: str) -> None:
+    lab.suite()
+    lab.versions({"name": "fine", "provider": "oracle"})
+    said = lab.cli(*predictions(lab, row("alpha", 0))[:-2], f"--model-version={name}")
+    assert said.code == 2, said.text
+    assert f"'{name}' is no name for a model version" in said.err
+    assert not lab.home.predictions.exists()
+
+
 def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     lab.suite()
     lab.versions()

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from outline import Outline
 
 from eval_pipeline.reports.charts.canvas import Chart
+from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
@@ -187,6 +188,30 @@ def test_the_axis_of_costs_has_room_for_the_name_of_the_dearest(compared: SuiteC
     assert high > 1.2 * dearest > 0
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "marks"),
+    [
+        (-0.0267, 0.0035, ["−2.5", "−2", "−1.5", "−1", "−0.5", "0"]),
+        (-0.3, 0.1, ["−30", "−20", "−10", "0", "+10"]),
+    ],
+)
+def test_marks_of_small_differences_are_told_apart(
+    compared: SuiteComparison, low: float, high: float, marks: list[str]
+) -> None:
+    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    (pair,) = compared.pairs
+    found.__dict__["pairs"] = [pair | {"difference": (low + high) / 2, "low_corrected": low, "high_corrected": high}]
+    (chart,) = (chart for chart in comparison_charts(found) if chart.name == "model-against-model")
+    axis = drawn_axes(chart).xaxis
+    assert set(marks) <= set(axis.get_major_formatter().format_ticks(axis.get_majorticklocs()))
+
+
+def test_marks_of_rates_have_the_decimals_that_tell_them_apart() -> None:
+    axis = Figure().add_subplot().xaxis
+    percent_axis(axis)
+    assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
+
+
 def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: SuiteComparison) -> None:
     (pair,) = compared.pairs
     (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
@@ -208,6 +233,25 @@ def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
             tables = page.evaluate(wider)
             assert len(tables) >= 3
             assert [text for cut, text in tables if cut] == []
+
+
+@needs_chromium
+def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
+    # Stand-ins have no price: the figure of a real model is put beside the others.
+    four = """() => {
+      const key = document.querySelector('.key');
+      while (key.children.length < 4) key.append(key.children[0].cloneNode(true));
+      const [title, figure] = key.children[3].children;
+      title.textContent = 'US dollars a successful conversation';
+      figure.firstChild.textContent = '$0.063173';
+      const cut = [...key.querySelectorAll('dd')].filter((cell) => cell.scrollWidth > cell.clientWidth);
+      return [key.children.length, key.scrollWidth > key.clientWidth, cut.map((cell) => cell.innerText)];
+    }"""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
+        page.emulate_media(media="print")
+        page.goto(report(made.workspace, made.partition).facts["page"].as_uri())
+        assert page.evaluate(four) == [4, False, []]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,21 @@ def draw_points(axes: "Axes", points: Sequence[Point], colour: str, joined: bool
 
 
 def percent_axis(axis: "Axis") -> None:
-    """Numbers from 0 to 1 in percent."""
-    from matplotlib.ticker import PercentFormatter
+    """Numbers from 0 to 1 in percent, with the decimals that tell the marks of a short axis apart."""
+    from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{_points(value):g}%"))
+
+
+def points_axis(axis: "Axis") -> None:
+    """Differences of rates in percentage points, with their sign and such decimals."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{_points(value):+g}".replace("-", "−") if _points(value) else "0")
+    )
+
+
+def _points(rate: float) -> float:
+    """Hundredths; without what floats add to a mark: 2.5, not 2.5000000000000004."""
+    return round(100 * rate, 6) or 0.0

@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
-from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
+from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis, points_axis
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.shown import UNKNOWN, shown, shown_interval, shown_points, shown_rate
@@ -119,15 +119,11 @@ def _pairs(pairs: Sequence[Row]) -> Chart:
 
 
 def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
-    from matplotlib.ticker import FuncFormatter
-
     axes.axvline(0, color=FAINT, linewidth=1.2)
     colours = [ALARM if differs(row) else FAINT for row in pairs]
     points = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in pairs]
     _draw_lying(axes, [_pair_name(row) for row in pairs], points, colours)
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{100 * value:+.0f}".replace("-", "−") if value else "0")
-    )
+    points_axis(axes.xaxis)
     axes.margins(x=0.08)
     axes.set_xlabel("percentage points")
 
