@@ -113,7 +113,7 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),
             f"{_number(cost['tokens_total'], ',.0f')}\n{_number(cost['tokens_per_success'], ',.0f')}",
-            f"{_number(cost['usd_total'], ',.2f')}\n{_number(cost['usd_per_success'], ',.4f')}",
+            f"{_dollars(cost['usd_total'])}\n{_number(cost['usd_per_success'], ',.4f')}",
             ceiling_text(found.ceiling),
         )
     return table
@@ -263,6 +263,11 @@ def _percent(value: float | None) -> str:
 
 def _number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
+
+
+def _dollars(value: float | None) -> str:
+    """A first try with one case costs a fraction of a cent, and not nothing."""
+    return _number(value, ",.2f" if value is None or value >= 1 else ",.4f")
 
 
 # What steers a terminal: C0 but tab and newline, DEL, C1. Answers of models are shown, never obeyed.

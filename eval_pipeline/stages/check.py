@@ -166,8 +166,13 @@ def check_budget_kept(workspace: Workspace, partition: Partition) -> Verdict:
         limits.append(f"{spent.tokens:,} of {version.max_tokens_total:,} tokens (max_tokens_total)")
     left = [f"{turns} turns were not asked"] * bool(turns)
     left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
-    text = f"the budget of the run is reached, {' and '.join(limits) or 'which was smaller then'}: {' and '.join(left)}"
-    return Verdict(False, f"{text}; the next run asks for the rest", facts)
+    sums, rest = " and ".join(limits) or "which was smaller then", " and ".join(left)
+    if limits and not spent.tokens and not spent.usd:
+        # A call is reserved with the most that it could take: several times what it takes in the end.
+        text = f"the budget of the run is too small for one call, {sums}: {rest}; raise it"
+    else:
+        text = f"the budget of the run is reached, {sums}: {rest}; the next run asks for the rest"
+    return Verdict(False, text, facts)
 
 
 def _scored_once(workspace: Workspace, partition: Partition, planned: set[Place]) -> Verdict:

@@ -107,6 +107,16 @@ def test_dollars_hold_and_the_sentence_says_so(long: Lab, most: int) -> None:
     assert "7 turns were not asked" in text
 
 
+def test_a_budget_that_no_call_fits_into_is_told_as_that(long: Lab, most: int) -> None:
+    limited(long, max_tokens_total=most - 1)
+    long.evaluate()
+    assert not Puppet.asked
+    assert check_budget_kept(long.workspace(), PARTITION).text == (
+        f"the budget of the run is too small for one call, 0 of {most - 1:,} tokens (max_tokens_total): 10 turns were "
+        "not asked; raise it"
+    )
+
+
 def test_all_suites_and_both_asking_steps_of_a_run_share_it(long: Lab, most: int) -> None:
     Puppet.answer = lambda call: response(BROKEN if call.number == 0 else call.gold.oracle(), 120, 30)
     long.suite("another", cases=[case("d", ("50", 50.0))])
@@ -178,6 +188,7 @@ def test_the_command_says_so_and_exits_with_1(long: Lab, most: int) -> None:
     assert said.code == 1
     assert "check budget_kept: the budget of the run is reached, 900 of " in said.err
     assert "6 turns" in said.out
+    assert " 0.0090 " in said.out  # 900 tokens at 10 dollars a million
     assert len(Puppet.asked) == 6
     assert long.one("SELECT status FROM runs") == "incomplete"
 
