@@ -180,6 +180,9 @@ def plan_lines(found: "Plan") -> Iterator[str]:
     """What a run of one suite with one model version would ask and cost at most, a line each."""
     bound, recovery = found.generations, found.recovery
     yield f"{found.suite} · {found.model_version}"
+    if found.how == "recorded":
+        yield f"  turns     {found.turns:,}, read from imported predictions: nobody is asked, nothing is spent"
+        return
     yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
     if found.how in {"told", "unknown"}:
         yield from _application_lines(found)
