@@ -144,7 +144,7 @@ def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> N
         (3, "case_id: the suite has no case 'nobody'"),
         (5, "the same turn was given on line 1"),
         (6, "JSON"),
-        (7, "colour"),
+        (7, "colour: unknown field; allowed: case_id, turn_index, sample, response, answer"),
         (8, "expected one of 'response', 'answer' and 'sql'"),
         (9, "input_tokens"),
     ):
