@@ -107,7 +107,8 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
     table.add_column("ceiling", no_wrap=True)
     for found in headlines:
         correct, cost = found.overall["correct"], found.cost
-        facts = ["simulated"] * found.simulated + [f"{correct['n']} turn{'s' * (correct['n'] != 1)}"] + ["part"] * (found.scope != "full")
+        turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
+        facts = ["simulated"] * found.simulated + [turns] + ["part"] * (found.scope != "full")
         table.add_row(
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),
