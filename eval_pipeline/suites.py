@@ -4,8 +4,9 @@ A suite is a folder with a `suite.yaml` and the files it names; no code belongs 
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +76,26 @@ class _Entry:
 
 
 def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
-    """Every suite below the folders by name; the name of a suite is that of its folder."""
+    """Every suite below the folders by name; the name of a suite is that of its folder.
+
+    A folder with a name that no suite can have (`my-pages`) is a broken suite, under one that assets can have.
+    """
     found: dict[str, SuiteSource] = {}
-    for folder in folders:
-        for path in sorted(folder.glob(f"*/{SUITE_FILE}")):
-            source = read_header(path.parent)
-            if source.name in found:
-                other = found[source.name].folder
-                problem = Problem(str(path), 1, "name", f"a suite named '{source.name}' is also at {other}")
-                source = SuiteSource(source.name, source.folder, None, (problem,))
-            found[source.name] = source
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*/{SUITE_FILE}"))]
+    names = {path.parent.name for path in paths}
+    for path in paths:
+        source = read_header(path.parent)
+        # Dagster refuses the definitions of all suites for an asset with such a name.
+        possible = re.sub(r"[^A-Za-z0-9_]", "_", source.name)
+        while possible != source.name and possible in names:
+            possible += "_"
+        names.add(possible)
+        source = replace(source, name=possible)
+        if source.name in found:
+            other = found[source.name].folder
+            problem = Problem(str(path), 1, "name", f"a suite named '{source.name}' is also at {other}")
+            source = SuiteSource(source.name, source.folder, None, (problem,))
+        found[source.name] = source
     return found
 
 

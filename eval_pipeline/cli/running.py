@@ -24,7 +24,7 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
@@ -138,7 +138,13 @@ def evaluate(
     with ProgressBars() as progress:
         looked_at = counted(progress, "looking what is out of date", partitions, len(partitions))
         current = [partition for partition in looked_at if is_up_to_date(workspace, partition, scope, epoch)]
-        problems = [wrong for found in current for wrong in keep(workspace, found, scope, epoch, report, progress)]
+        problems = []
+        for found in current:
+            try:
+                problems += keep(workspace, found, scope, epoch, report, progress)
+            except StoreError as error:  # a damaged file of one evaluation stops no other
+                problems.append(f"{found.suite}, {found.model_version}: {error}")
+                broken.add((found.suite, found.model_version))
         stale = [partition for partition in partitions if partition not in current]
         if stale:
             # Costs a second; not needed where there is nothing to run.

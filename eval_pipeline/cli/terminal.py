@@ -108,7 +108,8 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
     table.add_column("ceiling", no_wrap=True)
     for found in headlines:
         correct, cost = found.overall["correct"], found.cost
-        facts = ["simulated"] * found.simulated + [f"{correct['n']} turns"] + ["part"] * (found.scope != "full")
+        turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
+        facts = ["simulated"] * found.simulated + [turns] + ["part"] * (found.scope != "full")
         table.add_row(
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),
@@ -181,6 +182,9 @@ def plan_lines(found: "Plan") -> Iterator[str]:
     """What a run of one suite with one model version would ask and cost at most, a line each."""
     bound, recovery = found.generations, found.recovery
     yield f"{found.suite} · {found.model_version}"
+    if found.how == "recorded":
+        yield f"  turns     {found.turns:,}, read from imported predictions: nobody is asked, nothing is spent"
+        return
     yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
     if found.how in {"told", "unknown"}:
         yield from _application_lines(found)

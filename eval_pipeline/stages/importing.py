@@ -271,4 +271,7 @@ def _response_text(track: Track, row: PredictionRow) -> str:
 
 def _problem(source: Path, line: int, detail: Mapping[str, Any]) -> Problem:
     place = ".".join(str(part) for part in detail["loc"])
-    return Problem(str(source), line, place, str(detail["msg"]).removeprefix("Value error, "))
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        message = f"unknown field; allowed: {', '.join(PredictionRow.model_fields)}"
+    return Problem(str(source), line, place, message)

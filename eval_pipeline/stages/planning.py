@@ -94,15 +94,17 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     cases = scope.select(read_cases(workspace.suite(suite)), failed)
     calls = _calls(workspace, suite, version, cases)
     provider = provider_for(workspace, version)
+    if provider.recorded:
+        nothing = Bound(0, 0, 0, 0.0)
+        return Plan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
     with Journal(workspace.home.journal) as journal:
         keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
         known = journal.contains_many(keys)
         intents = BatchIntents(journal.path, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
-    recovered = 0 if provider.recorded else version.max_recovery_attempts
     if version.provider in OWN_PROMPT:
-        return _of_application(workspace, partition, len(calls), len(placed), recovered)
+        return _of_application(workspace, partition, len(calls), len(placed), version.max_recovery_attempts)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
@@ -116,7 +118,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         how=counts.how,
         cacheable=_cacheable(left, rate),
         generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
-        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, recovered),
+        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, version.max_recovery_attempts),
         why=counts.why,
     )
 

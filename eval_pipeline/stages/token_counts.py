@@ -17,9 +17,9 @@ CHARACTERS_PER_TOKEN = 4
 """A rough rule for English text; providers that count tokens themselves come closer."""
 _AT_ONCE = 4
 
-How = Literal["counted", "sampled", "estimated", "told", "unknown"]
+How = Literal["counted", "sampled", "estimated", "told", "unknown", "recorded"]
 """How input tokens are known: each counted by the provider; some were, the rest follows from their length; estimated
-from the length alone; told by earlier answers; not at all."""
+from the length alone; told by earlier answers; not at all; nothing is asked, since the answers are on file."""
 
 
 @dataclass(frozen=True, slots=True)

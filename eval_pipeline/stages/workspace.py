@@ -78,10 +78,11 @@ class Workspace:
         return load_model_versions(self.home.model_version_files)
 
     def suite(self, name: str) -> SuiteSource:
-        """The suite of that name. Raises UsageError with the known names."""
-        if name not in self.suites:
+        """The suite of that name, or in a folder of that name. Raises UsageError with the known names."""
+        found = self.suites.get(name) or next((s for s in self.suites.values() if s.folder.name == name), None)
+        if found is None:
             raise UsageError(f"unknown suite '{name}'; known: {', '.join(self.suites) or 'none'}")
-        return self.suites[name]
+        return found
 
     def model_version(self, name: str) -> ModelVersion:
         """The model version of that name. Raises UsageError with the known names."""

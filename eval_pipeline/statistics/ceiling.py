@@ -200,9 +200,9 @@ def complexity_ceiling(
 def _verdict(held: int, size: int) -> tuple[Verdict, list[str]]:
     """What it means that ``held`` of ``size`` levels hold the threshold, and why there is no ceiling, if so."""
     if held == size:
-        return "no ceiling observed", ["accuracy never falls below the threshold"]
+        return "no ceiling observed", ["the monotone curve never falls below the threshold"]
     if held == 0:
-        return "below threshold at the lowest level", ["accuracy starts below the threshold"]
+        return "below threshold at the lowest level", ["the monotone curve starts below the threshold"]
     return "ceiling observed", []
 
 

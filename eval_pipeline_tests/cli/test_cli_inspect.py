@@ -53,6 +53,19 @@ def test_a_plan_of_a_model_without_a_price_has_no_dollars(small: Lab) -> None:
     assert "cost      unknown: the model has no price" in small.cli("plan").out
 
 
+def test_a_plan_of_imported_predictions_asks_and_spends_nothing(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    file = lab.home.root.parent / "answers.jsonl"
+    file.write_text('{"case_id": "alpha", "turn_index": 0, "answer": 50}\n')
+    names = ("--suite", "small", "--model-version", "mine")
+    assert lab.cli("import", "predictions", str(file), *names, "--priced-as", "claude-sonnet-4-6").code == 0
+    assert lab.cli("plan", *names).out.splitlines() == [
+        "small · mine",
+        "  turns     3, read from imported predictions: nobody is asked, nothing is spent",
+    ]
+
+
 def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
     lab.suite("fine")
     lab.versions({"name": "oracle", "provider": "oracle"})

@@ -47,6 +47,23 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     assert "FAIL suite no_track" in doctor.out
 
 
+def test_a_folder_with_a_name_that_no_suite_can_have_stops_no_other_suite(small: Lab) -> None:
+    small.suite("my_pages")
+    small.suite("my-pages")
+    header = small.suite("our.pages") / "suite.yaml"
+    header.write_text(header.read_text().replace("our.pages", "our_pages"))
+    said = small.cli(*RUN, "--no-report")
+    assert said.code == 1
+    assert "my-pages/suite.yaml:1: name: " in said.err
+    assert "our.pages/suite.yaml:1: name: 'our_pages' is not the folder's name 'our.pages'" in said.err
+    assert "a fault of eval-pipeline" not in said.err
+    assert small.sql("SELECT DISTINCT suite FROM turn_results ORDER BY suite") == [("my_pages",), ("small",)]
+    said = small.cli("validate", "--suite", "my-pages")
+    assert said.code == 2
+    assert "my-pages/suite.yaml:1: name: " in said.err
+    assert small.cli("validate", "--suite", "my_pages").code == 0
+
+
 def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab) -> None:
     folder = small.suite("broken")
     (folder / "cases" / "alpha.yaml").write_text("id: [")
@@ -127,7 +144,7 @@ def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> N
         (3, "case_id: the suite has no case 'nobody'"),
         (5, "the same turn was given on line 1"),
         (6, "JSON"),
-        (7, "colour"),
+        (7, "colour: unknown field; allowed: case_id, turn_index, sample, response, answer"),
         (8, "expected one of 'response', 'answer' and 'sql'"),
         (9, "input_tokens"),
     ):
