@@ -73,7 +73,7 @@ def test_a_failed_check_of_a_run_that_went_through_is_told_of(
         notify(instance, run)
     (sent,) = webhook.posted
     assert "has failed checks" in sent["text"]
-    assert "• small: check budget_kept: the budget of the run is reached" in sent["text"]
+    assert "• small: check budget_kept: the budget of the run is too small for one call" in sent["text"]
 
 
 def test_a_run_without_failures_is_not_told_of_nor_are_warnings(
