@@ -16,7 +16,6 @@ from eval_pipeline.tracks.sql.equivalence.references import Row, column_places
 from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, shared_statements
 from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable, quoted
 
-
 _MOST_KNOWN = 10_000
 """Rows of a table that are remembered."""
 
