@@ -45,7 +45,7 @@ def decided_pairs(cases: list[dict[str, str]], schema: SqlSchema, wanted: int) -
 
 async def judged(pairs: list[Pair], schema: SqlSchema) -> list[Judgement]:
     """What the model says of each, told as it comes; it is shown the tables that a pair uses."""
-    version = ModelVersion(name="judge", provider="local", model="SmolLM2-135M-Instruct", max_tokens=512, concurrency=1)
+    version = ModelVersion(name="judge", provider="local", model="SmolLM2-135M-Instruct", max_tokens=192, concurrency=1)
     async with open_judge(version, None, limit_s=LIMIT_S) as judge:
         said = []
         for pair in pairs:
