@@ -1,7 +1,7 @@
 """How far the local model, as a judge, agrees with the evidence: `python -m benchmarks.local_judge [--pairs 40]`.
 
 The pairs are those of the tests' golden cases that the ladder decides without the same text, over small schemas, so
-that a model on this machine's processor can read them. Needs the extra `local`; takes some 10 s a pair.
+that a model on this machine's processor can read them. Needs the extra `local`; takes 8 CPU seconds a pair.
 """
 
 import argparse
