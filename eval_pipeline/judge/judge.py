@@ -28,6 +28,8 @@ DEFAULT_JUDGE = ModelVersion(
     name="judge", provider="anthropic", model="claude-sonnet-5-5", max_tokens=2048, concurrency=8, active=False
 )
 """Who judges where nobody else is named."""
+_CHOICE_TOKENS = 48
+"""Of an answer, for all but the reasons."""
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _CANNOT_JUDGE = (NOT_A_MODEL - {"local"}) | {"recorded", "http"}
 
@@ -130,8 +132,8 @@ class LLMJudge:
 
     async def _ask(self, generated: str, expected: str, schema: str, asked: float) -> Judgement:
         self.calls += 1
-        # At two characters a token there is room left for the choice.
-        longest_reason = min(self._prompt.longest_reason, 2 * self._version.max_tokens)
+        # A small model that goes astray writes a character a token; the choice has to fit in after it.
+        longest_reason = min(self._prompt.longest_reason, max(self._version.max_tokens - _CHOICE_TOKENS, 1))
         model = AskedModel(self._provider, self._retries, self._limit, longest_reason)
 
         def told(value: float, *, choice: str = "", reason: str = "", error: str | None = None) -> Judgement:

@@ -172,7 +172,7 @@ def test_a_model_version_opens_a_judge(tmp_path: Path) -> None:
     assert (tmp_path / "judge.sqlite").is_file()
 
 
-@pytest.mark.parametrize(("max_tokens", "longest"), [(160, 320), (4096, SQL_MEANING.longest_reason)])
+@pytest.mark.parametrize(("max_tokens", "longest"), [(160, 112), (20, 1), (4096, SQL_MEANING.longest_reason)])
 def test_the_reasoning_leaves_room_for_the_choice(max_tokens: int, longest: int) -> None:
     provider = ScriptedProvider(default=said())
     with_provider(provider, ask, version=judge_version(max_tokens=max_tokens))

@@ -1,6 +1,7 @@
 """Parsing SQL with sqlglot: one statement, or one sentence that says why not."""
 
 import logging
+from collections.abc import Iterator
 from functools import lru_cache
 
 import sqlglot
@@ -11,6 +12,13 @@ from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 LONGEST = 100_000
 """Characters of a statement: a longer one is not a query that a model wrote in earnest, and would take seconds."""
+TOO_DEEP = "the SQL is nested too deeply"
+DEEPEST = 800
+"""Levels of a statement's tree: what walks it takes a frame of Python's stack for each."""
+MOST_OPEN = 400
+"""Round brackets open at once: thousands of them make sqlglot run out of stack, which ends the process."""
+MOST_BRACKETS = 400
+"""Square brackets of a text: sqlglot takes the square of their number to read `a[1][1][1]`."""
 _AFTER_LIMIT = frozenset(
     (
         *(TokenType.OFFSET, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON),
@@ -44,18 +52,45 @@ def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int |
     if "\x00" in sql:
         raise SqlSyntaxError("the SQL has a NUL character")
     try:
-        parsed = _parse(sql, dialect)
+        why_not = _too_many_brackets(sql, dialect)
+        parsed = [] if why_not else _parse(sql, dialect)
     except SqlglotError as error:
         raise SqlSyntaxError(first_line(error)) from error
     except RecursionError as error:
-        raise SqlSyntaxError("the SQL is nested too deeply") from error
+        raise SqlSyntaxError(TOO_DEEP) from error
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         # Compiled, sqlglot trips over some texts (`->`) instead of complaining.
         raise SqlSyntaxError("the SQL does not parse") from error
+    if why_not:
+        raise SqlSyntaxError(why_not)
     found = [statement for statement in parsed if statement is not None and not isinstance(statement, exp.Semicolon)]
     if not found:
         raise SqlSyntaxError("there is no statement")
+    if len(sql) > DEEPEST and any(map(_is_too_deep, found)):  # a level takes a character at least
+        raise SqlSyntaxError(TOO_DEEP)
     return found
+
+
+def _too_many_brackets(sql: str, dialect: str) -> str | None:
+    """Why a text is not given to sqlglot; None where it may be."""
+    if sql.count("(") <= MOST_OPEN and sql.count("[") <= MOST_BRACKETS:
+        return None
+    depth = square = 0
+    for token in sqlglot.tokenize(sql, read=dialect):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        square += token.token_type == TokenType.L_BRACKET
+        if depth > MOST_OPEN:
+            return TOO_DEEP
+    return f"the SQL has more than {MOST_BRACKETS} square brackets" if square > MOST_BRACKETS else None
+
+
+def _is_too_deep(statement: exp.Expr) -> bool:
+    level = [statement]
+    for _ in range(DEEPEST):
+        level = [below for node in level for below in node.iter_expressions()]
+        if not level:
+            return False
+    return True
 
 
 @lru_cache(maxsize=512)
@@ -99,23 +134,32 @@ def _with_bracketed_limits(sql: str, dialect: str) -> str:
     """The text with brackets around expressions after LIMIT: without them sqlglot reads `%` there as a percentage."""
     tokens = sqlglot.tokenize(sql, read=dialect)
     inserts: list[tuple[int, str]] = []
-    for place, token in enumerate(tokens):
-        if token.token_type == TokenType.LIMIT and (last := _end_of_expression(tokens, place + 1)) > place:
-            inserts += [(tokens[place + 1].start, "("), (tokens[last].end + 1, ")")]
-    for position, bracket in sorted(inserts, reverse=True):
-        sql = sql[:position] + bracket + sql[position:]
-    return sql
+    for first, last in _limit_expressions(tokens):
+        inserts += [(tokens[first].start, "("), (tokens[last].end + 1, ")")]
+    pieces, position = [], 0
+    for place, bracket in sorted(inserts):
+        pieces += [sql[position:place], bracket]
+        position = place
+    return "".join([*pieces, sql[position:]])
 
 
-def _end_of_expression(tokens: list[Token], begin: int) -> int:
-    """The place of the last token of an expression that begins at a place."""
+def _limit_expressions(tokens: list[Token]) -> Iterator[tuple[int, int]]:
+    """Places of the first and the last token of what follows each LIMIT, in one pass: there may be thousands."""
     depth = 0
-    for place in range(begin, len(tokens)):
-        kind = tokens[place].token_type
-        if depth == 0 and kind in _AFTER_LIMIT:
-            return place - 1
+    under_way: list[tuple[int, int]] = []  # first token and depth of brackets, inner ones last
+    for place, token in enumerate(tokens):
+        kind = token.token_type
+        ends = kind in _AFTER_LIMIT or kind == TokenType.LIMIT
+        if ends and under_way and under_way[-1][1] == depth:
+            first, _ = under_way.pop()
+            if first < place:
+                yield first, place - 1
+        if kind == TokenType.LIMIT:
+            under_way.append((place + 1, depth))
         depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-    return len(tokens) - 1
+    for first, _ in under_way:
+        if first < len(tokens):
+            yield first, len(tokens) - 1
 
 
 def first_line(error: SqlglotError) -> str:

@@ -56,7 +56,7 @@ class SqlTrack(PlainTrack):
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(
         ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    ) | {"evidence": "2", "damage": "2"}
+    ) | {"validator": "2", "evidence": "3", "damage": "2"}
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_axes: tuple[str, ...] = ("query_parts",)
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}

@@ -5,7 +5,7 @@ It looks at the text alone. What runs SQL has its own, harder limits.
 
 from dataclasses import dataclass
 
-from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, shared_statements
+from eval_pipeline.tracks.sql.parsing import TOO_DEEP, SqlSyntaxError, shared_statements
 from eval_pipeline.tracks.sql.safety import unsafe
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.schema_check import misfits
@@ -46,15 +46,11 @@ def validate(sql: str, schema: SqlSchema | None = None, dialect: str = DEFAULT_D
     try:
         statements = shared_statements(sql, dialect)
         found = list(dict.fromkeys(unsafe(sql, statements, dialect, schema)))
+        if found:
+            return Validation(False, False, tuple(ValidationError(SAFETY, message) for message in found))
+        lacking = dict.fromkeys(misfits(sql, statements[0], schema, dialect)) if schema is not None else ()
+        return Validation(not lacking, True, tuple(ValidationError(SCHEMA, message) for message in lacking))
     except SqlSyntaxError as error:
         return Validation(False, False, (ValidationError(SYNTAX, str(error)),))
     except RecursionError:
-        return Validation(False, False, (ValidationError(SYNTAX, "the SQL is nested too deeply"),))
-    if found:
-        return Validation(False, False, tuple(ValidationError(SAFETY, message) for message in found))
-    if schema is None:
-        return Validation(True, True, ())
-    errors = tuple(
-        ValidationError(SCHEMA, message) for message in dict.fromkeys(misfits(sql, statements[0], schema, dialect))
-    )
-    return Validation(not errors, True, errors)
+        return Validation(False, False, (ValidationError(SYNTAX, TOO_DEEP),))

@@ -10,7 +10,15 @@ import duckdb
 import pytest
 import yaml
 
-from eval_pipeline.tracks.sql.parsing import LONGEST, SqlSyntaxError, parse_statement, shared_statements
+from eval_pipeline.tracks.sql.parsing import (
+    DEEPEST,
+    LONGEST,
+    MOST_BRACKETS,
+    MOST_OPEN,
+    SqlSyntaxError,
+    parse_statement,
+    shared_statements,
+)
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.validator import Validation, ValidationError, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
@@ -119,3 +127,36 @@ def test_every_accepted_query_of_defog_fits_its_schema() -> None:
                     found = validate(sql, schemas[row["db_name"]], "sqlite")
                     wrong += [(sql, found.errors)] if not found.is_valid else []
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        (f"SELECT 1{' + 1' * DEEPEST}", "nested too deeply"),
+        (f"{'SELECT * FROM (' * MOST_OPEN}(SELECT 1){')' * MOST_OPEN}", "nested too deeply"),
+        (f"SELECT [{', '.join(['[1]'] * MOST_BRACKETS)}]", f"more than {MOST_BRACKETS} square brackets"),
+    ],
+)
+def test_what_would_take_the_stack_or_the_square_of_time_is_refused(sql: str, says: str) -> None:
+    found = validate(sql)
+    assert not found.safety_valid
+    assert [error.category for error in found.errors] == [SYNTAX]
+    assert says in found.errors[0].message
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT 1{' + 1' * (DEEPEST // 2)}",
+        f"SELECT '{'(' * 2 * DEEPEST}', '{'[' * 2 * MOST_BRACKETS}'",
+        f"SELECT {', '.join(['abs(1)'] * 2 * DEEPEST)}",
+    ],
+)
+def test_what_is_only_long_is_not(sql: str) -> None:
+    assert validate(sql).is_valid
+
+
+def test_names_of_thousands_of_tables_are_not_looked_up() -> None:
+    found = validate(f"SELECT 1 FROM orders{', orders' * 1000}", SHOP)
+    assert [error.category for error in found.errors] == [SCHEMA]
+    assert found.safety_valid

@@ -1,0 +1,94 @@
+"""Long texts that are dear to read for who looks back, or looks ahead, too often; run by `test_long_texts.py`.
+
+python -m eval_pipeline_tests.tracks.long_texts reads them all and names each before it does.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.sql.artefact import parse_query
+from eval_pipeline.tracks.sql.equivalence.text import identical
+from eval_pipeline.tracks.sql.metrics import table_accuracy
+from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline.tracks.sql.structure import differences
+from eval_pipeline.tracks.sql.validator import validate
+
+SCHEMA = SqlSchema.from_ddl("CREATE TABLE t (a INT, b VARCHAR)")
+GOLD = "SELECT a FROM t WHERE a = 1"
+_SQL_LENGTH, _RESPONSE_LENGTH = 100_000, 199_000
+
+SQL = {
+    "brackets": "(",
+    "subscripts": "SELECT a|[1]",
+    "subscripts of fields": "SELECT a|.b[1]",
+    "fields": "SELECT a|.a",
+    "casts": "SELECT a|::INT",
+    "limits of modulos": "SELECT 5 % 2 |LIMIT a ",
+    "limits within limits": "SELECT 5 % 2 |LIMIT (a ",
+    "unions": "SELECT 1| UNION SELECT 1",
+    "alternatives": "SELECT a FROM t WHERE a = 1| OR a = 1",
+    "sums": "SELECT 1| + 1",
+    "subqueries": "|SELECT a FROM (",
+    "joins that do not end": "SELECT a FROM t|JOIN (t ",
+    "tables": "SELECT a FROM t|, t",
+    "joins": "SELECT a FROM t| JOIN t USING (a)",
+    "selects": "|SELECT ",
+    "statements": "|SELECT 1;",
+    "comments": "SELECT 1 |/*x*/",
+    "comments within a comment": "SELECT 1 --|/* *",
+    "quotes": "SELECT '|''",
+    "backticks": "|`",
+    "spaces": "SELECT 1| ",
+    "names": "SELECT wait|_scan",
+}
+"""What stands before the bar once, and what follows it again and again."""
+PARSED = {"tables", "joins", "comments"}
+"""Of these, what sqlglot makes a tree of; the others need not be read in further ways."""
+RESPONSES = {
+    "backticks": "|`",
+    "spaces": "x| ",
+    "line breaks": "[x|\n",
+    "brackets": "|[",
+    "pairs": "|{} ",
+    "objects that do not end": '|{"a": ',
+    "fences": "|```json\n{\n```\n",
+    "a text that does not end": "x" + "[" * 900 + '"|x',
+    "digits": "x[0.|1",
+    "keys": '|{"plan": [], ',
+}
+
+
+def long(pattern: str, length: int) -> str:
+    """A text of a length."""
+    once, _, again = pattern.rpartition("|")
+    return once + again * ((length - len(once)) // len(again))
+
+
+def readings() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is read, and how."""
+    for name, pattern in SQL.items():
+        sql = long(pattern, _SQL_LENGTH)
+        yield name, partial(validate, sql, SCHEMA)
+        if name in PARSED:
+            yield f"tables of {name}", partial(table_accuracy, sql, ["t"])
+            yield f"differences to {name}", partial(differences, sql, GOLD, "duckdb")
+            yield f"text of {name}", partial(identical, sql, GOLD)
+    for name, pattern in RESPONSES.items():
+        text = long(pattern, _RESPONSE_LENGTH)
+        yield f"plan in {name}", partial(parse_plan, text, True)
+        yield f"query in {name}", partial(parse_query, text, recorded=True)
+
+
+def main() -> None:
+    for name, read in readings():
+        print(name, flush=True)
+        with suppress(ArtefactError):  # nobody expects an answer in them
+            read()
+    print("all read")
+
+
+if __name__ == "__main__":
+    main()
