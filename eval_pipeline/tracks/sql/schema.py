@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,11 @@ class SqlSchema:
         return list(done.values())
 
     @classmethod
+    def of(cls, schema: "SqlSchema | Mapping[str, Mapping[str, str]]") -> "SqlSchema":
+        """A schema as it is, or from a plain mapping."""
+        return schema if isinstance(schema, SqlSchema) else cls.from_mapping(schema)
+
+    @classmethod
     def from_mapping(cls, tables: Mapping[str, Mapping[str, str]]) -> "SqlSchema":
         """From `{table: {column: type}}`; types of other dialects are mapped to DuckDB's."""
         from eval_pipeline.tracks.sql.schema_types import duckdb_type
@@ -124,11 +130,11 @@ class SqlSchema:
         return read_ddl(text, dialect)
 
     @classmethod
-    def from_database(cls, path: Path) -> "SqlSchema":
+    def from_database(cls, path: "str | PathLike[str]") -> "SqlSchema":
         """From a SQLite or DuckDB file, opened read-only. Raises InputError where it is neither."""
         from eval_pipeline.tracks.sql.schema_readers import read_database
 
-        return read_database(path)
+        return read_database(Path(path))
 
     @classmethod
     def from_spider(cls, entry: Mapping[str, Any]) -> "SqlSchema":

@@ -3,6 +3,7 @@
 It looks at the text alone. What runs SQL has its own, harder limits.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval_pipeline.tracks.sql.parsing import TOO_DEEP, SqlSyntaxError, shared_statements
@@ -35,20 +36,23 @@ class Validation:
     errors: tuple[ValidationError, ...]
 
 
-def validate(sql: str, schema: SqlSchema | None = None, dialect: str = DEFAULT_DIALECT) -> Validation:
+def validate(
+    sql: str, schema: SqlSchema | Mapping[str, Mapping[str, str]] | None = None, dialect: str = DEFAULT_DIALECT
+) -> Validation:
     """Checks a statement without running it.
 
     Args:
         sql: what a model wrote.
-        schema: of the database; None leaves names unchecked.
+        schema: of the database; a plain `{table: {column: type}}` mapping will do. None leaves names unchecked.
         dialect: sqlglot's name of the dialect in which it would run.
     """
+    known = None if schema is None else SqlSchema.of(schema)
     try:
         statements = shared_statements(sql, dialect)
-        found = list(dict.fromkeys(unsafe(sql, statements, dialect, schema)))
+        found = list(dict.fromkeys(unsafe(sql, statements, dialect, known)))
         if found:
             return Validation(False, False, tuple(ValidationError(SAFETY, message) for message in found))
-        lacking = dict.fromkeys(misfits(sql, statements[0], schema, dialect)) if schema is not None else ()
+        lacking = dict.fromkeys(misfits(sql, statements[0], known, dialect)) if known is not None else ()
         return Validation(not lacking, True, tuple(ValidationError(SCHEMA, message) for message in lacking))
     except SqlSyntaxError as error:
         return Validation(False, False, (ValidationError(SYNTAX, str(error)),))

@@ -121,10 +121,14 @@ def test_another_name_or_filter_is_not_the_same_text(generated: str) -> None:
     assert judge.asked == [(generated, "SELECT a FROM t", None)]
 
 
-def test_the_judge_is_shown_the_schema_as_ddl() -> None:
+TABLE = {"t": {"a": "INTEGER"}}
+
+
+@pytest.mark.parametrize("schema", [TABLE, SqlSchema.from_mapping(TABLE), SqlSchema.from_mapping(TABLE).ddl()])
+def test_the_judge_is_shown_the_schema_as_ddl(schema: Any) -> None:
     judge = FixedJudge(Judgement(1.0, "same", "alias"))
-    judged("SELECT a AS b FROM t", "SELECT a FROM t", judge, schema=SqlSchema.from_mapping({"t": {"a": "INTEGER"}}))
-    assert "CREATE TABLE" in (judge.asked[0][2] or "")
+    judged("SELECT a AS b FROM t", "SELECT a FROM t", judge, schema=schema)
+    assert judge.asked[0][2] == SqlSchema.from_mapping(TABLE).ddl()
 
 
 def test_a_judge_out_of_time_is_an_error_with_value_zero() -> None:

@@ -156,6 +156,12 @@ def test_what_is_only_long_is_not(sql: str) -> None:
     assert validate(sql).is_valid
 
 
+def test_a_mapping_is_schema_enough() -> None:
+    assert validate("SELECT total FROM t", {"t": {"total": "int"}}).is_valid
+    (error,) = validate("SELECT nope FROM t", {"t": {"total": "int"}}).errors
+    assert (error.category, error.message) == (SCHEMA, "there is no column nope")
+
+
 def test_names_of_thousands_of_tables_are_not_looked_up() -> None:
     found = validate(f"SELECT 1 FROM orders{', orders' * 1000}", SHOP)
     assert [error.category for error in found.errors] == [SCHEMA]

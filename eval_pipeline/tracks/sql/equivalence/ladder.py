@@ -86,11 +86,10 @@ def check(
         raise ValueError("samples and time_limit_s have to be positive")
     if identical(generated, expected, dialect):
         return Equivalence("equivalent", "identical", {"reason": "the queries are identical"})
-    whole = schema if isinstance(schema, SqlSchema) else SqlSchema.from_mapping(schema)
     arguments = (
         generated,
         expected,
-        _schema_text(whole),
+        _schema_text(SqlSchema.of(schema)),
         [fspath(path) for path in databases],
         dialect.lower(),
         samples,

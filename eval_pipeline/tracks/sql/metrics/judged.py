@@ -14,7 +14,10 @@ IDENTICAL = "Queries are identical"
 
 
 async def query_correctness(
-    generated: str, expected: str, schema: SqlSchema | str | None = None, judge: Judge | None = None
+    generated: str,
+    expected: str,
+    schema: SqlSchema | Mapping[str, Mapping[str, str]] | str | None = None,
+    judge: Judge | None = None,
 ) -> MetricResult:
     """1.0 same meaning, 0.5 partly right, 0.0 wrong, by the judge, with its reason.
 
@@ -22,7 +25,8 @@ async def query_correctness(
         generated: what a model wrote.
         expected: what is right. The same text (white space, case of keywords and a last semicolon aside) is 1.0 without
             asking.
-        schema: of the database, as it is or as DDL; part of what the judge is shown.
+        schema: of the database, as it is, as a plain `{table: {column: type}}` mapping or as DDL; part of what the
+            judge is shown.
         judge: an open judge, see `eval_pipeline.judge.open_judge`; left out, a Claude model is opened for this pair.
 
     Returns:
@@ -32,7 +36,7 @@ async def query_correctness(
 
     if identical(generated, expected):
         return MetricResult(1.0, reason=IDENTICAL)
-    ddl = schema.ddl() if isinstance(schema, SqlSchema) else schema
+    ddl = schema if schema is None or isinstance(schema, str) else SqlSchema.of(schema).ddl()
     if judge is not None:
         return _result(await judge.judge(generated, expected, ddl))
     async with open_judge(DEFAULT_JUDGE, find_home().judgements) as opened:
