@@ -3,7 +3,8 @@
 A fake Anthropic server with a latency of one second runs in a process of its own; `eval-pipeline run` asks it with the
 real SDK. Reported: the time from the first request to the last answer over the ideal one (turns · latency / calls in
 flight), CPU a call beyond what importing the SDK and the same evaluation with every answer in the journal take, and the
-largest resident set. The server takes CPU too: with one core for both, the ratio tells of the machine.
+largest resident set, until the generations are on record and at the end, with the store published. The server takes CPU
+too: with one core for both, the ratio tells of the machine.
 """
 
 import argparse
@@ -13,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 from benchmarks.synthetic import write_suite
 
@@ -31,6 +33,8 @@ class Cost:
     cpu_s: float
     wall_s: float
     peak_mib: float
+    asking_mib: float
+    """Until the generations are on record."""
 
 
 @contextmanager
@@ -55,24 +59,52 @@ def write_home(place: Path, turns: int, concurrency: int, url: str) -> None:
 def evaluate(place: Path, key: str, day: str) -> Cost:
     environment = os.environ | {"EVAL_HOME": f"{place}/home", "EVAL_DATA": f"{place}/data", "ANTHROPIC_API_KEY": key}
     arguments = ["run", "--suite", "bench", "--model-version", "remote", "--no-report", "--eval-date", day]
-    started = perf_counter()
-    usage = run_python(COMMAND, *arguments, environment=environment)
-    return Cost(usage.ru_utime + usage.ru_stime, perf_counter() - started, usage.ru_maxrss / 1024)
+    started, generations = perf_counter(), place / "home" / "record" / "generations"
+    with tempfile.TemporaryFile() as said:
+        process = start(said, COMMAND, *arguments, environment=environment)
+        with watched(process.pid, lambda: any(generations.rglob(f"eval_date={day}/*.parquet"))) as asking:
+            usage = ended(process, said)
+    wall_s = perf_counter() - started
+    return Cost(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024, asking[-1])
+
+
+@contextmanager
+def watched(pid: int, until: Callable[[], bool]) -> Iterator[list[float]]:
+    """Largest resident sets of a process up to now, in MiB, the last one just before something happened."""
+    found, over = [0.0], Event()
+
+    def watch() -> None:
+        while not over.wait(0.02) and not until():
+            with suppress(OSError, StopIteration):
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                found.append(next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")))
+
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
 
 
 def cpu_of(code: str) -> float:
-    usage = run_python(code, environment=dict(os.environ))
+    with tempfile.TemporaryFile() as said:
+        usage = ended(start(said, code, environment=dict(os.environ)), said)
     return usage.ru_utime + usage.ru_stime
 
 
-def run_python(code: str, *arguments: str, environment: dict[str, str]) -> Any:
-    with tempfile.TemporaryFile() as said:
-        command = [sys.executable, "-c", code, *arguments]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said)
-        _, status, usage = os.wait4(process.pid, 0)
-        if os.waitstatus_to_exitcode(status) != 0:
-            said.seek(0)
-            raise SystemExit(f"it failed: {said.read().decode()}")
+def start(said: IO[bytes], code: str, *arguments: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+
+
+def ended(process: subprocess.Popen[bytes], said: IO[bytes]) -> Any:
+    """What the process took; what it said where it failed."""
+    _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status) != 0:
+        said.seek(0)
+        raise SystemExit(f"it failed: {said.read().decode()}")
     return usage
 
 
@@ -98,7 +130,8 @@ def main() -> None:
     a_call = 1000 * (asked.cpu_s - journalled.cpu_s - sdk) / arguments.turns
     print(f"{arguments.turns} turns, {arguments.concurrency} in flight, latency {arguments.latency:g} s")
     print(f"asking: {took:.2f} s, {took / ideal:.3f} times the ideal; most in flight: {log['most_in_flight']}")
-    print(f"whole run: {asked.wall_s:.2f} s, {asked.cpu_s:.2f} CPU s, peak {asked.peak_mib:.0f} MiB")
+    print(f"whole run: {asked.wall_s:.2f} s, {asked.cpu_s:.2f} CPU s")
+    print(f"largest resident set: {asked.asking_mib:.0f} MiB while asking, {asked.peak_mib:.0f} MiB at the end")
     print(f"answered by the journal: {journalled.cpu_s:.2f} CPU s; importing the SDK: {sdk:.2f} CPU s")
     print(f"so a call takes {a_call:.2f} ms CPU")
 
