@@ -49,7 +49,8 @@ def test_a_run_with_nothing_to_do_that_cannot_be_published_is_failed(
 ) -> None:
     assert small.cli("run", "--no-report", *DATE).code == 0
     monkeypatch.setattr(publishing, "note_later_run", failing)
-    assert small.cli("run", "--no-report", *DATE).code == 2
+    said = small.cli("run", "--no-report", *DATE)
+    assert (said.code, said.err) == (1, "error: small, puppet: no room\n")
     assert [row["status"] for row in rows(small)] == ["complete", "failed"]
 
 
