@@ -11,7 +11,7 @@ GROUP = 1000
 
 
 class Columns:
-    """Collects rows of one table; all rows must have the same keys, of which there are two or more."""
+    """Collects rows of one table; all rows must have the same keys."""
 
     def __init__(self, writer: TableWriter, group: int = GROUP) -> None:
         self._writer = writer
@@ -32,7 +32,5 @@ class Columns:
     def flush(self) -> None:
         """Writes what is left."""
         if self._rows:
-            names = list(self._rows[0])
-            columns = zip(*map(itemgetter(*names), self._rows), strict=True)
-            self._writer.write(dict(zip(names, columns, strict=True)))
+            self._writer.write({name: list(map(itemgetter(name), self._rows)) for name in self._rows[0]})
             self._rows = []
