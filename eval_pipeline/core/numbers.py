@@ -1,6 +1,7 @@
 """Reading numbers as filings and models print them, and writing them for people."""
 
 import re
+from functools import lru_cache
 from math import floor, isfinite
 
 from eval_pipeline.core.values import value
@@ -111,6 +112,7 @@ def round_half_up(value: float, decimals: int) -> float | None:
     return -units if value < 0 else units
 
 
+@lru_cache(maxsize=4096)
 def number_text(value: float) -> str:
     """Short text of a number: ten significant digits, no exponent, no trailing zeros."""
     if not isfinite(value):

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat, starmap
 from math import isfinite
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.base import Metric, Plain
 
+T = TypeVar("T")
 Value = bool | int | float | str | None
 
 
@@ -45,6 +46,13 @@ class Scored:
     failures: list[MetricFailure]
 
 
+def of_kind(values: Sequence[Any], kind: type[T]) -> dict[int, T]:
+    """The values of a kind by their places; what kinds there are is asked first, since mostly it is not among them."""
+    if not any(issubclass(found, kind) for found in set(map(type, values))):
+        return {}
+    return {place: value for place, value in enumerate(values) if isinstance(value, kind)}
+
+
 class MetricRunner:
     """Runs a track's metrics; a metric may take earlier ones by name."""
 
@@ -64,7 +72,7 @@ class MetricRunner:
             columns = {name: known.get(name, [None] * len(turns)) for name in inputs}
             failures = _Failures(metric.name, columns)
             said = _said(function if absent is None else _lacking(absent), columns, len(turns), failures)
-            results = {turn: one for turn, one in enumerate(said) if isinstance(one, MetricResult)}
+            results = of_kind(said, MetricResult)
             failures.note_told(results)
             scored.failures.extend(failures.found)
             for turn, result in results.items():
@@ -110,12 +118,12 @@ def _said(
             said.extend(calls)  # up to the first that raises; what it has taken stays taken
         except Exception as error:
             said.append(failures.note(len(said), error))
-    for turn, one in enumerate(said):
-        if isinstance(one, (float, MetricResult)):
-            try:
-                _refuse_non_finite(one)
-            except ValueError as error:
-                said[turn] = failures.note(turn, error)
+    numbers: dict[int, float | MetricResult] = {**of_kind(said, float), **of_kind(said, MetricResult)}
+    for turn, one in numbers.items():
+        try:
+            _refuse_non_finite(one)
+        except ValueError as error:
+            said[turn] = failures.note(turn, error)
     return said
 
 

@@ -1,7 +1,7 @@
 """Columns of the per-turn tables, from a block of scored turns."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from eval_pipeline.core.ids import canonical_json, json_text, trace_id
 from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, Ran, Turn
-from eval_pipeline.stages.run_metrics import Scored
+from eval_pipeline.stages.run_metrics import Scored, of_kind
 from eval_pipeline.store.parquet_file import arrow_array
 from eval_pipeline.tracks.base import Track
 
@@ -152,13 +152,7 @@ def metric_columns(block: ScoredTurns, versions: Mapping[str, str]) -> Values:
 def _metric_values(scored: Scored, metric: str, count: int) -> dict[str, pa.Array]:
     """What one metric says of all turns."""
     plain, results = scored.plain[metric], scored.results.get(metric, {})
-    numbers = [None if value is None or isinstance(value, str) else float(value) for value in plain]
-    for turn, result in results.items():
-        if result.error:
-            numbers[turn] = 0.0
-    labels = [value if isinstance(value, str) else None for value in plain]
-    for turn, result in results.items():
-        labels[turn] = result.label
+    labels: dict[int, str | None] = {**of_kind(plain, str), **{turn: result.label for turn, result in results.items()}}
 
     def texts(by_turn: Mapping[int, str | None]) -> pa.Array:
         if not by_turn:  # nearly always
@@ -166,12 +160,22 @@ def _metric_values(scored: Scored, metric: str, count: int) -> dict[str, pa.Arra
         return arrow_array([by_turn.get(turn) for turn in range(count)], pa.string())
 
     return {
-        "value": pa.array(numbers, pa.float64()),
-        "label": arrow_array(labels, pa.string()),
+        "value": _numbers(plain, {turn for turn, result in results.items() if result.error}),
+        "label": texts(labels),
         "reason": texts({turn: result.reason for turn, result in results.items()}),
         "details": texts({turn: json_text(dict(r.details)) for turn, r in results.items() if r.details}),
         "error": texts({turn: result.error for turn, result in results.items()}),
     }
+
+
+def _numbers(plain: Sequence[Any], failed: Collection[int]) -> pa.Array:
+    """What a metric said as numbers, 0 where it failed."""
+    if not failed and set(map(type, plain)) <= {bool, type(None)}:  # a verdict, as most metrics: a fourth of the time
+        return pa.array(plain, pa.bool_()).cast(pa.float64())
+    numbers = [None if value is None or isinstance(value, str) else float(value) for value in plain]
+    for turn in failed:
+        numbers[turn] = 0.0
+    return pa.array(numbers, pa.float64())
 
 
 def wide_columns(block: ScoredTurns) -> dict[str, Sequence[Any]]:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from itertools import islice
 
+from pydantic_core import from_json
+
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.base import ArtefactError
 
@@ -39,8 +41,8 @@ def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, 
         raise ArtefactError(ErrorClass.VALUE, message)
     if text[0] in "{[":
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
+            value = from_json(text)
+        except ValueError:
             pass  # the search finds it after all, or says what is wrong
         else:
             if wanted(value):

@@ -133,6 +133,12 @@ def test_a_file_that_does_not_parse_is_named_with_the_line(
     assert any(problem.line == line and expected in problem.message for problem in found), found
 
 
+def test_what_only_the_json_module_reads_of_a_line_is_told_by_its_field(tmp_path: Path) -> None:
+    half = json.dumps(yaml.safe_load(GOOD)).replace("how much?", "how \\ud800 much?")
+    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=half))
+    assert (found.line, found.field) == (1, "turns.0.question")
+
+
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     made = suite_of(tmp_path, cases="one.yaml")
     (made / "one.yaml").write_bytes(b"id: \xff\xfe")
