@@ -153,12 +153,22 @@ def test_an_id_used_twice_is_told_with_both_places(tmp_path: Path) -> None:
     assert "small/a.yaml:1" in found.message
 
 
-def test_a_pattern_that_names_a_missing_file_is_a_mistake_and_an_empty_folder_is_not(tmp_path: Path) -> None:
-    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl"))
-    assert found.field == "cases"
-    assert "cases.jsonl" in found.message
-    (tmp_path / "small" / "suite.yaml").write_text(HEADER.format(cases='"*.yaml"'))
-    assert [c.id for c in read_cases(read_header(tmp_path / "small"))] == []
+@pytest.mark.parametrize("pattern", ["cases.jsonl", "'case/*.yaml'", "'suite.*'", "''", "/cases/*.yaml"])
+def test_a_pattern_that_matches_no_file_is_told_with_its_line(tmp_path: Path, pattern: str) -> None:
+    (found,) = problems(suite_of(tmp_path, cases=pattern, one__yaml=GOOD))
+    assert (found.file, found.line, found.field) == (str(tmp_path / "small" / "suite.yaml"), 4, "cases")
+    told = pattern.strip("'")
+    assert f"no file matches '{told}'; expected a pattern that matches a file" in found.message
+
+
+def test_each_pattern_of_a_list_has_to_match_and_an_empty_list_is_an_empty_suite(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, cases="\n  - '*.yaml'\n  - more/*.yaml\n  - most.jsonl", one__yaml=GOOD)
+    assert [(found.line, found.field) for found in problems(made)] == [(6, "cases.1"), (7, "cases.2")]
+    (made / "suite.yaml").write_text(HEADER.format(cases="[]"))
+    assert read_cases(read_header(made)) == []
+    (made / "suite.yaml").write_text(HEADER.format(cases="none.jsonl"))
+    (made / "none.jsonl").touch()
+    assert read_cases(read_header(made)) == []
 
 
 @pytest.mark.parametrize(
