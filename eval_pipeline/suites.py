@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash, json_text
 from eval_pipeline.core.model import Case, Json, Suite
@@ -111,7 +112,9 @@ def read_header(folder: Path) -> SuiteSource:
             known = ", ".join(TRACKS)
             raise InputError([_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
     except ValidationError as error:
-        return SuiteSource(folder.name, folder, None, tuple(_validation_problems(entry, error)))
+        return SuiteSource(
+            folder.name, folder, None, tuple(_at(entry, *found) for found in complaints(error, SuiteFile))
+        )
     except InputError as error:
         return SuiteSource(folder.name, folder, None, error.problems)
     except (OSError, UnicodeDecodeError) as error:
@@ -279,26 +282,14 @@ def _read_case(track: Track, suite: str, entry: _Entry, shared: Any) -> tuple[Ca
         return None, [Problem(entry.file, entry.line, "", f"expected a mapping that holds a case, found {found}")]
     try:
         return track.read_case(entry.raw, suite, entry.file, entry.line, shared), []
-    except ValidationError as error:
-        return None, _validation_problems(entry, error)
     except CaseError as error:
         return None, [_at(entry, place, message) for place, message in error.problems]
     except ValueError as error:
         return None, [Problem(entry.file, entry.line, "", str(error))]
 
 
-def _validation_problems(entry: _Entry, error: ValidationError) -> list[Problem]:
-    problems = []
-    for detail in error.errors(include_url=False, include_context=False):
-        message = str(detail["msg"]).removeprefix("Value error, ")
-        if detail["type"] not in {"missing", "extra_forbidden", "value_error"}:
-            message = f"{message}, found {_short(detail['input'])}"
-        problems.append(_at(entry, detail["loc"], message))
-    return problems
-
-
 def _at(entry: _Entry, location: Sequence[int | str], message: str) -> Problem:
-    return Problem(entry.file, _line_of(entry, location), ".".join(str(part) for part in location), message)
+    return Problem(entry.file, _line_of(entry, location), dotted(location), message)
 
 
 def _line_of(entry: _Entry, location: Sequence[int | str]) -> int:
@@ -315,8 +306,3 @@ def _line_of(entry: _Entry, location: Sequence[int | str]) -> int:
             break
         line, node = pair[0].start_mark.line + 1, pair[1]
     return line
-
-
-def _short(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"

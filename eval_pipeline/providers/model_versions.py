@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
-from eval_pipeline.providers.validation import Complaint, Location, SettingsError, complaints, dotted
+from eval_pipeline.providers.validation import SettingsError
 
 _TOP = "model_versions"
 _TEXTS = {"name", "provider", "model", "priced_as"}

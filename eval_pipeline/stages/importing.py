@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Case, Json
@@ -224,7 +225,10 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
             row = PredictionRow.model_validate_json(line)
             answer = _response_text(track, row)
         except ValidationError as error:
-            problems += [_problem(source, number, detail) for detail in error.errors(include_url=False)]
+            problems += [
+                Problem(str(source), number, dotted(location), message)
+                for location, message in complaints(error, PredictionRow)
+            ]
             continue
         except ValueError as error:
             problems.append(Problem(str(source), number, "", str(error)))
@@ -267,11 +271,3 @@ def _response_text(track: Track, row: PredictionRow) -> str:
     if row.answer is None and row.sql is None and row.reason is None:
         return ""
     return track.from_recorded(row.model_dump(exclude_none=True))
-
-
-def _problem(source: Path, line: int, detail: Mapping[str, Any]) -> Problem:
-    place = ".".join(str(part) for part in detail["loc"])
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        message = f"unknown field; allowed: {', '.join(PredictionRow.model_fields)}"
-    return Problem(str(source), line, place, message)

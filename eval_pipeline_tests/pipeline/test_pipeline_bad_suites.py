@@ -29,8 +29,8 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     assert said.code == 1
     for told in (
         ("no_parse", "no_parse/cases/alpha.yaml:3", "does not parse"),
-        ("no_field", "no_field/cases/alpha.yaml:3: turns.0.answer", "Field required"),
-        ("no_field", "no_field/cases/alpha.yaml:1: document", "Field required"),
+        ("no_field", "no_field/cases/alpha.yaml:3: turns.0.answer", "is missing"),
+        ("no_field", "no_field/cases/alpha.yaml:1: document", "is missing"),
         ("no_track", "no_track/suite.yaml:3: track", "unknown track 'chess'; known: finqa"),
         ("no_feature", "no_feature/cases/zeta.yaml:", "features.has_type3_question"),
         ("twice", "twice/cases/omega.yaml:1: id", "duplicate id 'alpha', first used at twice/cases/alpha.yaml:1"),
