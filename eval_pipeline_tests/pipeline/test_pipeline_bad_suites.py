@@ -87,6 +87,11 @@ def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab)
             "price.in: unknown field; allowed: input",
         ),
         ({"provider": "oracle", "history": "none"}, "history"),
+        ({"provider": "oracle", "prompt": {"finqua": "plan-1"}}, ":7: prompt.finqua: unknown track; known: finqa, "),
+        (
+            {"provider": "oracle", "prompt": {"sql": "query-1", "finqa": "plan-7"}},
+            ":8: prompt.finqa: unknown prompt 'plan-7'; known: calculation-1, plan-1",
+        ),
         ({"provider": "simulated", "options": {"rates": {"sign_error": 2}}}, "options.rates"),
     ],
 )
