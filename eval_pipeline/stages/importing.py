@@ -24,6 +24,7 @@ from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
+from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.model_versions import save_imported
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
@@ -51,11 +52,19 @@ class ImportedSuite:
 
 @dataclass(frozen=True, slots=True)
 class ImportedPredictions:
-    """What an import of predictions made; `missing` turns will be scored as no answer."""
+    """What an import of predictions made.
+
+    Attributes:
+        missing: turns that will be scored as no answer.
+        priced_as: the model whose prices should count.
+        has_price: whether there are such prices.
+    """
 
     model_version: str
     predictions: int
     missing: tuple[str, ...]
+    priced_as: str | None
+    has_price: bool
 
 
 def import_suite(
@@ -182,7 +191,7 @@ def import_predictions(
     save_imported(workspace.home.imported_model_versions, version)
     given = {(row["case_id"], row["turn_index"]) for row in rows}
     missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
-    return ImportedPredictions(name, len(rows), tuple(missing))
+    return ImportedPredictions(name, len(rows), tuple(missing), version.priced_as, has_price(version))
 
 
 def _recorded_version(

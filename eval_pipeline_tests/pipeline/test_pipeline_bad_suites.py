@@ -191,7 +191,7 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     )
     assert said.code == 0, said.text
     assert "2 predictions imported" in said.out
-    assert "1 turns without a prediction count as no answer: small/alpha#1" in said.out
+    assert "1 turn without a prediction counts as no answer: small/alpha#1" in said.out
     lab.evaluate(version="mine", publish=True)
     rows = lab.sql("SELECT turn_id, correct, outcome FROM turn_results ORDER BY turn_id")
     assert rows == [
@@ -206,6 +206,19 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     assert (n, mean) == (3, pytest.approx(2 / 3))
     assert lab.one("SELECT sum(call_errors) FROM runs") == 1
     assert lab.evaluate(version="mine")["generations"].reused
+
+
+def test_a_model_without_a_price_is_told_of_once_at_import(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    arguments = predictions(lab, row("alpha", 0, input_tokens=5, output_tokens=2))
+    assert "price" not in lab.cli(*arguments).text
+    said = lab.cli(*arguments[:-1], "unpriced", "--priced-as", "nomodel")
+    assert said.code == 0, said.text
+    assert "note: the price table has no model 'nomodel': dollars will be NULL" in said.err
+    assert "2 turns without a prediction count as no answer" in said.out
+    said = lab.cli(*arguments[:-1], "priced", "--priced-as", "claude-sonnet-4-5")
+    assert (said.code, said.err) == (0, "")
 
 
 def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, puppet: type[Puppet]) -> None:
