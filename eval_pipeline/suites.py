@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash, json_text
 from eval_pipeline.core.model import Case, Json, Suite
@@ -104,22 +105,30 @@ def read_header(folder: Path) -> SuiteSource:
     """Reads `suite.yaml` alone; what is wrong with it is kept on the result."""
     path = folder / SUITE_FILE
     try:
-        entries = list(_yaml_entries(path.read_text(), str(path)))
-        if len(entries) != 1:
-            raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
-        header = SuiteFile.model_validate(entries[0].raw)
+        entry = _header_entry(path)
+        header = SuiteFile.model_validate(entry.raw)
         if header.name != folder.name:
-            raise InputError([_at(entries[0], ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")])
+            raise InputError([_at(entry, ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")])
         if header.track not in TRACKS:
             known = ", ".join(TRACKS)
-            raise InputError([_at(entries[0], ("track",), f"unknown track '{header.track}'; known: {known}")])
+            raise InputError([_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
     except ValidationError as error:
-        return SuiteSource(folder.name, folder, None, tuple(_validation_problems(entries[0], error)))
+        return SuiteSource(
+            folder.name, folder, None, tuple(_at(entry, *found) for found in complaints(error, SuiteFile))
+        )
     except InputError as error:
         return SuiteSource(folder.name, folder, None, error.problems)
     except (OSError, UnicodeDecodeError) as error:
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", f"cannot be read: {error}"),))
     return SuiteSource(header.name, folder, header)
+
+
+def _header_entry(path: Path) -> _Entry:
+    """What `suite.yaml` holds. Raises InputError where that is not one entry."""
+    entries = list(_yaml_entries(path.read_text(), str(path)))
+    if len(entries) != 1:
+        raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
+    return entries[0]
 
 
 def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
@@ -197,16 +206,27 @@ def read_suite(source: SuiteSource) -> SuiteCases:
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
+    """The files that the patterns name, in their order. Raises InputError for every pattern that names none."""
     files: list[Path] = []
-    for pattern in header.patterns():
-        found = (path for path in source.folder.glob(pattern) if path.is_file())
-        matched = sorted(path for path in found if path != source.folder / SUITE_FILE)
-        # An empty suite is allowed, a pattern that names a single missing file is a mistake.
-        if not matched and "*" not in pattern:
-            place = str(source.folder / SUITE_FILE)
-            raise InputError([Problem(place, None, "cases", f"no file '{pattern}' in {source.folder}")])
+    unmatched: list[Problem] = []
+    for index, pattern in enumerate(header.patterns()):
+        matched = _matched(source.folder, pattern)
+        if not matched:
+            place = ("cases",) if isinstance(header.cases, str) else ("cases", index)
+            told = f"no file matches '{pattern}'; expected a pattern that matches a file below {source.folder}"
+            unmatched.append(_at(_header_entry(source.folder / SUITE_FILE), place, told))
         files += matched
+    if unmatched:
+        raise InputError(unmatched)
     return list(dict.fromkeys(files))
+
+
+def _matched(folder: Path, pattern: str) -> list[Path]:
+    try:
+        found = [path for path in folder.glob(pattern) if path.is_file()]
+    except (ValueError, NotImplementedError):  # an empty or an absolute pattern
+        return []
+    return sorted(path for path in found if path != folder / SUITE_FILE)
 
 
 def _read_entries(path: Path, name: str) -> Iterator[_Entry | Problem]:
@@ -271,26 +291,14 @@ def _read_case(track: Track, suite: str, entry: _Entry, shared: Any) -> tuple[Ca
         return None, [Problem(entry.file, entry.line, "", f"expected a mapping that holds a case, found {found}")]
     try:
         return track.read_case(entry.raw, suite, entry.file, entry.line, shared), []
-    except ValidationError as error:
-        return None, _validation_problems(entry, error)
     except CaseError as error:
         return None, [_at(entry, place, message) for place, message in error.problems]
     except ValueError as error:
         return None, [Problem(entry.file, entry.line, "", str(error))]
 
 
-def _validation_problems(entry: _Entry, error: ValidationError) -> list[Problem]:
-    problems = []
-    for detail in error.errors(include_url=False, include_context=False):
-        message = str(detail["msg"]).removeprefix("Value error, ")
-        if detail["type"] not in {"missing", "extra_forbidden", "value_error"}:
-            message = f"{message}, found {_short(detail['input'])}"
-        problems.append(_at(entry, detail["loc"], message))
-    return problems
-
-
 def _at(entry: _Entry, location: Sequence[int | str], message: str) -> Problem:
-    return Problem(entry.file, _line_of(entry, location), ".".join(str(part) for part in location), message)
+    return Problem(entry.file, _line_of(entry, location), dotted(location), message)
 
 
 def _line_of(entry: _Entry, location: Sequence[int | str]) -> int:
@@ -307,8 +315,3 @@ def _line_of(entry: _Entry, location: Sequence[int | str]) -> int:
             break
         line, node = pair[0].start_mark.line + 1, pair[1]
     return line
-
-
-def _short(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"

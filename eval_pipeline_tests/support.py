@@ -149,11 +149,13 @@ class Lab:
         return Workspace(self.home)
 
     def suite(self, name: str = "small", cases: Sequence[Mapping[str, Any]] = TWO_CASES, **header: Any) -> Path:
-        """Writes a suite with a YAML file a case; returns its folder."""
+        """Writes a suite with a YAML file a case, or an empty one without; returns its folder."""
         folder = self.home.data / "suites" / name
         (folder / "cases").mkdir(parents=True, exist_ok=True)
         for found in cases:
             (folder / "cases" / f"{found['id']}.yaml").write_text(yaml.safe_dump(dict(found), sort_keys=False))
+        if not cases:
+            (folder / "cases" / "none.yaml").touch()
         told = {"name": name, "version": "1", "track": "finqa", "cases": "cases/*.yaml"} | header
         (folder / "suite.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
         return folder

@@ -4,7 +4,6 @@ import atexit
 import gc
 import os
 import signal
-import sqlite3
 import sys
 import threading
 from contextlib import suppress
@@ -19,9 +18,9 @@ from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
+from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.home import find_home
 
 app = typer.Typer(
     help="Evaluates language models on data work: how good, how sure, and what a right answer costs.",
@@ -88,7 +87,7 @@ def command_line() -> int:
         show = getattr(error, "show", None)
         if show is None:
             text = f"{type(error).__name__}: {error} (a fault of eval-pipeline; --debug shows where)"
-            code = _failed(_of_dagsters_storage(error) or text, debug, FAILED)
+            code = _failed(of_dagsters_storage(error) or text, debug, FAILED)
         else:
             show()
             code = BAD_USAGE
@@ -113,15 +112,6 @@ def _leave(code: int) -> NoReturn:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-def _of_dagsters_storage(error: Exception) -> str | None:
-    """A sentence where Dagster cannot use its own SQLite files: a full disk shows there first."""
-    cause = getattr(error, "orig", None)
-    if not isinstance(cause, sqlite3.OperationalError):
-        return None
-    place = find_home().dagster
-    return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

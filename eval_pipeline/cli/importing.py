@@ -20,7 +20,7 @@ def import_predictions(
     priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
 ) -> None:
     """Registers recorded predictions as a model version."""
-    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.stages import importing
     from eval_pipeline.stages.progress import busy
 
@@ -29,7 +29,14 @@ def import_predictions(
     typer.echo(f"{made.predictions} predictions imported as model version '{made.model_version}'")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
-        typer.echo(f"{len(made.missing)} turns without a prediction count as no answer: {shown}")
+        turns = (
+            "1 turn without a prediction counts"
+            if len(made.missing) == 1
+            else f"{len(made.missing):,} turns without a prediction count"
+        )
+        typer.echo(f"{turns} as no answer: {shown}")
+    if made.priced_as and not made.has_price:
+        note(f"note: the price table has no model '{made.priced_as}': dollars will be NULL")
     typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 

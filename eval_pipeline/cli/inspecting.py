@@ -14,12 +14,13 @@ from eval_pipeline.cli.options import (
     parse_day,
     suite_names,
 )
-from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
+    from eval_pipeline.stages.doctor import Finding
     from eval_pipeline.suites import SuiteSource
 
 FORMATS = ("table", "csv", "json", "parquet")
@@ -140,25 +141,29 @@ def query(
 def doctor() -> None:
     """Checks the installation: versions, keys, disk, suites, runs, journal, record and store."""
     from eval_pipeline.cli.terminal import ProgressBars, console, finding_line
-    from eval_pipeline.stages.doctor import Finding, examine
+    from eval_pipeline.stages.doctor import examine
 
     home = find_home()
-    swept = sweep(home)
-    text = f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
+    runs = _swept(home)
     with ProgressBars() as progress:
-        findings = [*examine(home, progress), Finding("runs", True, text)]
+        findings = [*examine(home, progress), runs]
     for finding in findings:
         console.print(finding_line(finding), soft_wrap=True)
     raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
 
 
-def sweep(home: "Home") -> int:
-    """Marks runs as failed whose process is gone; returns how many."""
-    from eval_pipeline.defs.unfinished import may_have_unfinished_runs
+def _swept(home: "Home") -> "Finding":
+    """Sweeps; what stops that is a finding like any other, since the next ones say why."""
+    from eval_pipeline.cli.sweeping import of_dagsters_storage, sweep
+    from eval_pipeline.stages.doctor import Finding
 
-    if not may_have_unfinished_runs(home):
-        return 0
-    from eval_pipeline.defs.instance import open_instance, sweep_home
-
-    with open_instance(home) as instance:
-        return len(sweep_home(home, instance))
+    try:
+        swept = sweep(home)
+    except Exception as error:
+        text = str(error) if isinstance(error, EvalError | OSError) else of_dagsters_storage(error)
+        if text is None:
+            raise
+        return Finding("runs", False, text, "mend that and look again")
+    return Finding(
+        "runs", True, f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
+    )

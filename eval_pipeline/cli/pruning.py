@@ -12,7 +12,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
 ) -> None:
     """Removes old dates from record, reports and store, and journalled responses that nothing refers to any more."""
-    from eval_pipeline.cli.inspecting import sweep
+    from eval_pipeline.cli.sweeping import sweep
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.judge import forget_expired
     from eval_pipeline.stages.pruning import prune as prune_home

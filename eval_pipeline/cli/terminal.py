@@ -250,7 +250,7 @@ def ceiling_text(ceiling: Mapping[str, Any]) -> str:
     if ceiling["ceiling"] is None:
         return CEILINGS[ceiling["verdict"]]
     low, high = ("…" if end is None else format(end, "g") for end in (ceiling["ceiling_low"], ceiling["ceiling_high"]))
-    return f"{ceiling['ceiling']:g} {ceiling['axis']}\n[{low}, {high}]"
+    return f"{ceiling['ceiling']:g} {ceiling['axis'].replace('_', ' ')}\n[{low}, {high}]"
 
 
 def _rate(row: Any) -> str:

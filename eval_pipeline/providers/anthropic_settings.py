@@ -5,10 +5,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.endpoints import BaseUrl, EnvironmentName
-from eval_pipeline.providers.validation import Complaint, Settings, SettingsError, read_settings, refuse_settings
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 ANTHROPIC = "https://api.anthropic.com"
 _BASE_URL_ENV = "ANTHROPIC_BASE_URL"

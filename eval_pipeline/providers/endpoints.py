@@ -29,7 +29,7 @@ def _base_url(text: str) -> str:
     parts = urlsplit(text)
     # `port` raises ValueError where it is no number.
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
-        raise ValueError("expected an address such as https://host/v1")
+        raise ValueError(f"expected an address such as https://host/v1, found {text!r:.60}")
     return text.rstrip("/")
 
 

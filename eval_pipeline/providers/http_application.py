@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application_answers import AnswerMapping, JsonPath
@@ -27,7 +28,7 @@ from eval_pipeline.providers.endpoints import (
     read_headers,
 )
 from eval_pipeline.providers.http_errors import status_error
-from eval_pipeline.providers.validation import Complaint, Settings, SettingsError, read_settings, refuse_settings
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 LARGEST_ANSWER = 10 * 1024 * 1024
 """Bytes; a longer answer is refused."""

@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
@@ -21,13 +22,7 @@ from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.local_process import LocalServer
 from eval_pipeline.providers.openai_chat import COUNTING_ROUTES, ChatEndpoint
 from eval_pipeline.providers.openai_wire import chat_request
-from eval_pipeline.providers.validation import (
-    Complaint,
-    Settings,
-    SettingsError,
-    read_settings,
-    refuse_settings,
-)
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 MODEL = "SmolLM2-135M-Instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,29 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
-from eval_pipeline.providers.validation import Complaint, Location, SettingsError, complaints, dotted
+from eval_pipeline.providers.validation import SettingsError
+
+Check = Callable[[ModelVersion], Iterable[Complaint]]
+"""Looks at a model version for what only others can know: `prompt` is checked by the tracks."""
 
 _TOP = "model_versions"
 _TEXTS = {"name", "provider", "model", "priced_as"}
 _HEADER = "# Written by `eval-pipeline import`; entries of your own belong in data/model_versions.yaml.\n"
 
 
-def load_model_versions(files: Sequence[Path]) -> dict[str, ModelVersion]:
+def _unchecked(_: ModelVersion) -> tuple[Complaint, ...]:
+    return ()
+
+
+def load_model_versions(files: Sequence[Path], check: Check = _unchecked) -> dict[str, ModelVersion]:
     """The model versions of the files by name, in order; a file that does not exist has none.
+
+    `check` says what else is wrong with one that is sound by itself.
 
     Raises:
         InputError: with everything that is wrong in any of the files.
@@ -32,7 +42,7 @@ def load_model_versions(files: Sequence[Path]) -> dict[str, ModelVersion]:
     versions: dict[str, ModelVersion] = {}
     places: dict[str, str] = {}
     for path in files:
-        for entry in _read(path, problems):
+        for entry in _read(path, check, problems):
             name = entry.version.name
             if name in places:
                 told = f"model version '{name}' is already defined in {places[name]}; give one of them another name"
@@ -93,7 +103,7 @@ class _Entry:
     line: int
 
 
-def _read(path: Path, problems: list[Problem]) -> Iterator[_Entry]:
+def _read(path: Path, check: Check, problems: list[Problem]) -> Iterator[_Entry]:
     """The sound entries of a file; what is wrong with the others is added to the problems."""
     try:
         composed = _compose(path)
@@ -112,8 +122,10 @@ def _read(path: Path, problems: list[Problem]) -> Iterator[_Entry]:
     for node, entry in zip(_entry_nodes(root), value[_TOP], strict=True):
         found = _checked(entry)
         if isinstance(found, ModelVersion):
-            yield _Entry(found, _line(node))
-            continue
+            version, found = found, tuple(check(found))
+            if not found:
+                yield _Entry(version, _line(node))
+                continue
         named = entry.get("name") if isinstance(entry, dict) else None
         whose = f" (model version '{named}')" if named else ""
         for location, message in found:

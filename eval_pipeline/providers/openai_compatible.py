@@ -6,13 +6,14 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.endpoints import BaseUrl, EnvironmentName, HeaderName, read_headers, read_secret
 from eval_pipeline.providers.openai_chat import COUNTING_ROUTES, OPENAI, ChatEndpoint
 from eval_pipeline.providers.openai_wire import OWN_FIELDS, LimitField, RequestForm, Structured, chat_request
-from eval_pipeline.providers.validation import Complaint, Settings, SettingsError, read_settings, refuse_settings
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 
 class OpenAISettings(Settings):

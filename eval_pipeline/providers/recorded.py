@@ -6,13 +6,14 @@ from typing import Annotated, ClassVar, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from eval_pipeline.core.complaints import Complaint, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
 from eval_pipeline.providers.inprocess import InProcess
-from eval_pipeline.providers.validation import Complaint, SettingsError, complaints, dotted, refuse_settings
+from eval_pipeline.providers.validation import SettingsError, refuse_settings
 
 _Count = Annotated[int, Field(ge=0)]
 

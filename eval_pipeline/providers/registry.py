@@ -5,10 +5,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import cast
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import BatchProvider, Environment, Provider
-from eval_pipeline.providers.validation import Complaint, SettingsError
+from eval_pipeline.providers.validation import SettingsError
 
 PROVIDERS: Mapping[str, str] = {
     "recorded": "eval_pipeline.providers.recorded:RecordedProvider",

@@ -26,7 +26,7 @@ def shown_points(value: float | None) -> str:
     """A difference of rates in percentage points."""
     if value is None:
         return UNKNOWN
-    return f"{100 * value:+.1f}".replace("-", "−") if round(value, 3) else "0.0"
+    return _minus(f"{100 * value:+.1f}") if round(value, 3) else "0.0"
 
 
 def shown_p(value: float | None) -> str:
@@ -38,34 +38,40 @@ def shown_p(value: float | None) -> str:
 
 def shown_rate(value: float | None) -> str:
     """0..1 in percent."""
-    return UNKNOWN if value is None else f"{value:.1%}"
+    return UNKNOWN if value is None else _minus(f"{value:.1%}")
 
 
 def shown_count(value: float | None) -> str:
     """A whole number."""
-    return UNKNOWN if value is None else f"{value:,.0f}"
+    return UNKNOWN if value is None else _minus(f"{value:,.0f}")
 
 
 def shown_dollars(value: float | None) -> str:
     """US dollars; below one with at least four decimals."""
     if value is None:
         return UNKNOWN
-    if value == 0 or abs(value) >= _SMALL_DOLLARS:
-        return f"${value:,.2f}"
-    return f"${value:.6f}".removesuffix("0").removesuffix("0")
+    sign, amount = "−" if value < 0 else "", abs(value)
+    if amount == 0 or amount >= _SMALL_DOLLARS:
+        return f"{sign}${amount:,.2f}"
+    return f"{sign}${amount:.6f}".removesuffix("0").removesuffix("0")
 
 
 def shown_time(value: float | None) -> str:
     """Milliseconds."""
-    return UNKNOWN if value is None else f"{value:,.0f} ms"
+    return UNKNOWN if value is None else f"{shown_count(value)} ms"
+
+
+def _minus(text: str) -> str:
+    """A number with the sign that is as wide as a plus; no sign where it is rounded to nothing."""
+    return text.replace("-", "−") if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 
 def _decimal(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:,.2f}"
+    return UNKNOWN if value is None else _minus(f"{value:,.2f}")
 
 
 def _score(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.3f}"
+    return UNKNOWN if value is None else _minus(f"{value:.3f}")
 
 
 _BY_UNIT: Mapping[Unit, Callable[[float | None], str]] = {

@@ -53,7 +53,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
             with busy(progress, f"looking at: {topic}"):
                 findings = list(look(workspace))
             yield from findings
-        except EvalError as error:
+        except (EvalError, OSError) as error:
             yield Finding(topic, False, str(error), "mend the file named")
 
 
@@ -122,6 +122,8 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
             said = connection.execute("PRAGMA quick_check").fetchone()[0]
         yield Finding("journal", said == "ok", f"{path}: {said}", remedy)
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError):  # it could not be read, which says nothing of what is in it
+            remedy = "free some space, end what holds it, and look again"
         yield Finding("journal", False, f"{path}: {error}", remedy)
 
 

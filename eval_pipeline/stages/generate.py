@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow.compute as pc
 
 from eval_pipeline import __version__
-from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash, json_text
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, Case, Partition
@@ -153,12 +153,8 @@ def is_current(workspace: Workspace, partition: Partition, scope: Scope, epoch: 
 
 
 def prompt_version(version: ModelVersion, track: Track) -> str:
-    """The prompt version a model version uses on a track. Raises UsageError for one the track does not know."""
-    name = version.prompt.get(track.name, track.prompt_versions[-1])
-    if name not in track.prompt_versions:
-        known = ", ".join(track.prompt_versions)
-        raise UsageError(f"model version '{version.name}': track {track.name} has no prompt '{name}'; known: {known}")
-    return name
+    """The prompt version a model version uses on a track: the newest where it names none."""
+    return version.prompt.get(track.name, track.prompt_versions[-1])
 
 
 def _made_from(

@@ -19,10 +19,12 @@ from pydantic import (
     model_validator,
 )
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
+from eval_pipeline.providers.budgets import has_price
 from eval_pipeline.providers.model_versions import save_imported
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
@@ -50,11 +52,19 @@ class ImportedSuite:
 
 @dataclass(frozen=True, slots=True)
 class ImportedPredictions:
-    """What an import of predictions made; `missing` turns will be scored as no answer."""
+    """What an import of predictions made.
+
+    Attributes:
+        missing: turns that will be scored as no answer.
+        priced_as: the model whose prices should count.
+        has_price: whether there are such prices.
+    """
 
     model_version: str
     predictions: int
     missing: tuple[str, ...]
+    priced_as: str | None
+    has_price: bool
 
 
 def import_suite(
@@ -181,7 +191,7 @@ def import_predictions(
     save_imported(workspace.home.imported_model_versions, version)
     given = {(row["case_id"], row["turn_index"]) for row in rows}
     missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
-    return ImportedPredictions(name, len(rows), tuple(missing))
+    return ImportedPredictions(name, len(rows), tuple(missing), version.priced_as, has_price(version))
 
 
 def _recorded_version(
@@ -224,7 +234,10 @@ def _read_predictions(source: Path, track: Track, cases: list[Case]) -> Iterator
             row = PredictionRow.model_validate_json(line)
             answer = _response_text(track, row)
         except ValidationError as error:
-            problems += [_problem(source, number, detail) for detail in error.errors(include_url=False)]
+            problems += [
+                Problem(str(source), number, dotted(location), message)
+                for location, message in complaints(error, PredictionRow)
+            ]
             continue
         except ValueError as error:
             problems.append(Problem(str(source), number, "", str(error)))
@@ -267,11 +280,3 @@ def _response_text(track: Track, row: PredictionRow) -> str:
     if row.answer is None and row.sql is None and row.reason is None:
         return ""
     return track.from_recorded(row.model_dump(exclude_none=True))
-
-
-def _problem(source: Path, line: int, detail: Mapping[str, Any]) -> Problem:
-    place = ".".join(str(part) for part in detail["loc"])
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        message = f"unknown field; allowed: {', '.join(PredictionRow.model_fields)}"
-    return Problem(str(source), line, place, message)

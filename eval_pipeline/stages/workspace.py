@@ -18,6 +18,7 @@ from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.registry import prompt_complaints
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class Workspace:
     @cached_property
     def model_versions(self) -> dict[str, ModelVersion]:
         """Every model version by name. Raises InputError where a file is wrong."""
-        return load_model_versions(self.home.model_version_files)
+        return load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
 
     def suite(self, name: str) -> SuiteSource:
         """The suite of that name, or in a folder of that name. Raises UsageError with the known names."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Json, MetricResult, Outcome, Prompt, Turn
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Column, Table
@@ -29,14 +30,14 @@ class ArtefactError(Exception):
 
 
 class CaseError(ValueError):
-    """A case that has the right form but does not fit what its suite shares (an unknown code, a missing table).
+    """A case that has not the right form, or does not fit what its suite shares (an unknown code, a missing table).
 
     Attributes:
         problems: the place of each in the case, as keys and indices from its top, and a sentence.
     """
 
     def __init__(self, problems: Sequence[tuple[tuple[int | str, ...], str]]) -> None:
-        super().__init__("; ".join(message for _, message in problems))
+        super().__init__("; ".join(f"{dotted(place)}: {message}" if place else message for place, message in problems))
         self.problems = tuple(problems)
 
 
@@ -167,7 +168,7 @@ class Track(Protocol):
         """A case from the suite's file format; `shared` is what the suite's cases share.
 
         Raises:
-            pydantic.ValidationError, CaseError: naming each field that is wrong.
+            CaseError: naming each field that is wrong.
             ValueError: with one sentence.
         """
         ...

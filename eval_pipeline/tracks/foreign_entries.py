@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 
@@ -74,18 +75,16 @@ def checked(
         try:
             found.append(model.model_validate(raw))
         except ValidationError as error:
-            problems += _problems(source, place, line, error)
+            top = (place,) if place else ()
+            problems += [
+                Problem(str(source), line, dotted((*top, *location)), message)
+                for location, message in complaints(error, model)
+            ]
     if problems:
         raise InputError(problems)
     if not found:
         raise InputError([Problem(str(source), None, "", "has no questions")])
     return found
-
-
-def _problems(source: Path, place: str, line: int | None, error: ValidationError) -> Iterator[Problem]:
-    for detail in error.errors(include_url=False):
-        field = ".".join(str(part) for part in (place, *detail["loc"]) if part != "")
-        yield Problem(str(source), line, field, f"{detail['msg']}, found {str(detail['input'])[:60]!r}")
 
 
 def without_empty(raw: Mapping[str, Json]) -> dict[str, Json]:

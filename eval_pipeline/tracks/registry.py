@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import Track
@@ -79,6 +80,15 @@ def load_track(name: str) -> Track:
         raise UsageError(f"unknown track '{name}'; known: {', '.join(TRACKS)}")
     track: Track = load_place(TRACKS[name])
     return track
+
+
+def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
+    """What is wrong with the `prompt` of a model version, its prompt versions by track."""
+    for name, version in prompts.items():
+        if name not in TRACKS:
+            yield Complaint(("prompt", name), f"unknown track; known: {', '.join(TRACKS)}")
+        elif version not in (known := load_track(name).prompt_versions):
+            yield Complaint(("prompt", name), f"unknown prompt '{version}'; known: {', '.join(known)}")
 
 
 def load_importer(name: str) -> tuple[ForeignForm, Importer]:

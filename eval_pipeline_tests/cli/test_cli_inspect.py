@@ -96,7 +96,7 @@ def test_validate_exits_with_2_for_files_that_cannot_be_read(lab: Lab) -> None:
     (folder / "cases" / "beta.yaml").write_text("id: beta\n")
     said = lab.cli("validate")
     assert said.code == 2
-    assert "broken/cases/beta.yaml:1: turns: Field required" in said.err
+    assert "broken/cases/beta.yaml:1: turns: is missing" in said.err
     assert "wrong/one#0: " in said.err
     assert lab.cli("validate", "--suite", "wrong").code == 1
     lab.suite("misnamed", track="chess")

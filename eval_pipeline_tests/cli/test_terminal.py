@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from eval_pipeline.cli.terminal import ProgressBars, console, print_rows
+from eval_pipeline.cli.terminal import ProgressBars, ceiling_text, console, print_rows
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,3 +64,8 @@ def test_warnings_are_remarks_while_bars_are_drawn(capsys: pytest.CaptureFixture
         log.info("nothing special")
     assert capsys.readouterr().err == "warning: the endpoint failed 3 times [bold]\n"
     assert not logging.getLogger("eval_pipeline").handlers
+
+
+def test_a_ceiling_is_read_in_words() -> None:
+    row = {"axis": "target_terms", "ceiling": 4.0, "ceiling_low": 3.0, "ceiling_high": None, "verdict": ""}
+    assert ceiling_text(row) == "4 target terms\n[3, …]"

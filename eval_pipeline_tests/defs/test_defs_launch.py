@@ -41,7 +41,7 @@ def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(
     pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
     (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
     assert (found.suite, found.model_version, found.incomplete) == ("small", "", True)
-    assert "small/cases/beta.yaml:1: turns: Field required" in found.errors[0]
+    assert "small/cases/beta.yaml:1: turns: is missing" in found.errors[0]
     assert not Puppet.asked
 
 

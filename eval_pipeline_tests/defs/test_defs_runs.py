@@ -105,7 +105,7 @@ def test_what_the_user_can_mend_is_a_failure_without_a_trace(small: Lab, instanc
     (failure,) = [event for event in result.all_events if event.is_step_failure]
     data = failure.step_failure_data
     assert data.user_failure_data is not None
-    assert "small/cases/beta.yaml:1: turns: Field required" in (data.user_failure_data.description or "")
+    assert "small/cases/beta.yaml:1: turns: is missing" in (data.user_failure_data.description or "")
     assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "generations"]))
 
 

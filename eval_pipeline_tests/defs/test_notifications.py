@@ -58,7 +58,7 @@ def test_a_failed_run_is_told_of_once_with_what_went_wrong(
     first, error, link = sent["text"].splitlines()
     assert first == "eval-pipeline: test puppet 2026-03-01 failed"
     assert error.startswith("• small: ")
-    assert "small/cases/beta.yaml:1: turns: Field required" in error
+    assert "small/cases/beta.yaml:1: turns: is missing" in error
     assert link == f"http://here:3000/runs/{run.run_id}"
 
 

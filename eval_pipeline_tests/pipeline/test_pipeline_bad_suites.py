@@ -29,8 +29,8 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     assert said.code == 1
     for told in (
         ("no_parse", "no_parse/cases/alpha.yaml:3", "does not parse"),
-        ("no_field", "no_field/cases/alpha.yaml:3: turns.0.answer", "Field required"),
-        ("no_field", "no_field/cases/alpha.yaml:1: document", "Field required"),
+        ("no_field", "no_field/cases/alpha.yaml:3: turns.0.answer", "is missing"),
+        ("no_field", "no_field/cases/alpha.yaml:1: document", "is missing"),
         ("no_track", "no_track/suite.yaml:3: track", "unknown track 'chess'; known: finqa"),
         ("no_feature", "no_feature/cases/zeta.yaml:", "features.has_type3_question"),
         ("twice", "twice/cases/omega.yaml:1: id", "duplicate id 'alpha', first used at twice/cases/alpha.yaml:1"),
@@ -87,6 +87,11 @@ def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab)
             "price.in: unknown field; allowed: input",
         ),
         ({"provider": "oracle", "history": "none"}, "history"),
+        ({"provider": "oracle", "prompt": {"finqua": "plan-1"}}, ":7: prompt.finqua: unknown track; known: finqa, "),
+        (
+            {"provider": "oracle", "prompt": {"sql": "query-1", "finqa": "plan-7"}},
+            ":8: prompt.finqa: unknown prompt 'plan-7'; known: calculation-1, plan-1",
+        ),
         ({"provider": "simulated", "options": {"rates": {"sign_error": 2}}}, "options.rates"),
     ],
 )
@@ -186,7 +191,7 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     )
     assert said.code == 0, said.text
     assert "2 predictions imported" in said.out
-    assert "1 turns without a prediction count as no answer: small/alpha#1" in said.out
+    assert "1 turn without a prediction counts as no answer: small/alpha#1" in said.out
     lab.evaluate(version="mine", publish=True)
     rows = lab.sql("SELECT turn_id, correct, outcome FROM turn_results ORDER BY turn_id")
     assert rows == [
@@ -201,6 +206,19 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     assert (n, mean) == (3, pytest.approx(2 / 3))
     assert lab.one("SELECT sum(call_errors) FROM runs") == 1
     assert lab.evaluate(version="mine")["generations"].reused
+
+
+def test_a_model_without_a_price_is_told_of_once_at_import(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    arguments = predictions(lab, row("alpha", 0, input_tokens=5, output_tokens=2))
+    assert "price" not in lab.cli(*arguments).text
+    said = lab.cli(*arguments[:-1], "unpriced", "--priced-as", "nomodel")
+    assert said.code == 0, said.text
+    assert "note: the price table has no model 'nomodel': dollars will be NULL" in said.err
+    assert "2 turns without a prediction count as no answer" in said.out
+    said = lab.cli(*arguments[:-1], "priced", "--priced-as", "claude-sonnet-4-5")
+    assert (said.code, said.err) == (0, "")
 
 
 def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, puppet: type[Puppet]) -> None:

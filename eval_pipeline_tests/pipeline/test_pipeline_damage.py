@@ -63,6 +63,31 @@ def test_a_full_disk_under_dagster_is_one_sentence_too(simulated: Lab) -> None:
     assert "fault of eval-pipeline" not in said.err
 
 
+def test_doctor_looks_at_everything_on_a_full_disk_and_has_no_journal_thrown_away(simulated: Lab) -> None:
+    assert simulated.cli(*RUN).code == 0
+    for path in (simulated.home.journal, simulated.home.dagster / "history" / "runs.db"):
+        Path(f"{path}-shm").unlink(missing_ok=True)  # SQLite has to make it anew even to read
+    with limited(100):
+        said = simulated.cli("doctor")
+    assert said.code == 1
+    assert " disk: " in said.out
+    assert "FAIL runs: cannot use Dagster's files below" in said.out
+    assert "FAIL journal: " in said.out
+    assert "move" not in said.out
+    assert "ok   record: " in said.out
+    assert simulated.cli("doctor").code == 0
+
+
+def test_doctor_says_so_where_a_file_of_dagsters_is_damaged(simulated: Lab) -> None:
+    history = simulated.home.dagster / "history"
+    history.mkdir(parents=True)
+    (history / "runs.db").write_text("no database")
+    said = simulated.cli("doctor")
+    assert said.code == 1
+    assert "FAIL runs: a file of Dagster's below" in said.out
+    assert "ok   store: " in said.out
+
+
 def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(small: Lab, puppet: type[Puppet]) -> None:
     small.evaluate(publish=True)
     contents = small.store_contents()

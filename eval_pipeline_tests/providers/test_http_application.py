@@ -251,7 +251,7 @@ def test_a_run_against_the_application_counts_the_dollars_it_tells(lab: Lab) -> 
         ({"options": {}}, "options.base_url: is missing"),
         (
             {"options": {"base_url": "host"}},
-            "options.base_url: expected an address such as https://host/v1, not 'host'",
+            "options.base_url: expected an address such as https://host/v1, found 'host'",
         ),
         ({"options": {"answer_path": "$.["}}, r"options.answer_path: expected a JSONPath such as \$.answer \("),
         ({"options": {"cost_path": "$[?"}}, r"options.cost_path: expected a JSONPath such as \$.answer \("),

@@ -204,7 +204,7 @@ def test_the_request_is_what_is_sent() -> None:
         ({"model": "gpt-5"}, "model: unknown model; allowed: SmolLM2-135M-Instruct"),
         ({"concurrency": 4}, r"concurrency: 4 is more than options.parallel \(1\)"),
         ({"options": {"thread": 2}}, "options.thread: unknown field; allowed: threads, context, parallel"),
-        ({"options": {"threads": 0}}, "options.threads: input should be greater than or equal to 1"),
+        ({"options": {"threads": 0}}, "options.threads: expected a number of at least 1, found 0"),
         ({"sampling": {"temprature": 1}}, "sampling.temprature: unknown field; allowed: temperature, seed"),
     ],
 )

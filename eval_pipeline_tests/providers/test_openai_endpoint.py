@@ -238,13 +238,13 @@ def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
         ({"options": {"api_key_env": "sk-abc"}}, "options.api_key_env: expected the name of an environment variable"),
         (
             {"options": {"structured_output": "yes"}},
-            "options.structured_output: input should be 'json_schema', 'json_o",
+            "options.structured_output: expected 'json_schema', 'json_o",
         ),
         ({"options": {"body": {"n": 2}}}, "options.body.n: is set by the model version's own fields and the prompt"),
         ({"options": {"body": {"temperature": 2}}}, "options.body.temperature: is set by the model version's own"),
         ({"options": {"headers_env": {"a b": "X"}}}, "options.headers_env.a b.* expected the name of an HTTP header"),
         ({"sampling": {"temprature": 1}}, "sampling.temprature: unknown field; allowed: temperature, top_p, top_k"),
-        ({"sampling": {"temperature": -1}}, "sampling.temperature: input should be greater than or equal to 0"),
+        ({"sampling": {"temperature": -1}}, "sampling.temperature: expected a number of at least 0"),
         ({"batch": True}, "batch: means nothing to the provider 'openai'"),
     ],
 )

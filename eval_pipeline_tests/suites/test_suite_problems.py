@@ -50,29 +50,41 @@ def problems(folder: Path) -> list[Problem]:
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "expected"),
     [
-        ("  post_text: end\n", "", 2, "document.post_text", "Field required"),
-        ("    answer: 50\n", "", 7, "turns.0.answer", "Field required"),
+        ("  post_text: end\n", "", 2, "document.post_text", "is missing"),
+        ("    answer: 50\n", "", 7, "turns.0.answer", "is missing"),
         ("answer: 57", "answer: many", 12, "turns.1.answer", 'expected a number without quotes, "yes" or "no"'),
         ("answer: 57", "answer: .nan", 12, "turns.1.answer", "finite number"),
         ("add(50, 7)", "adds(50, 7)", 11, "turns.1.program", "adds"),
-        ("question: and more?", "question: ''", 10, "turns.1.question", "at least 1 character"),
+        (
+            "question: and more?",
+            "question: ''",
+            10,
+            "turns.1.question",
+            "expected a text of at least 1 character, found ''",
+        ),
         (
             "id: one\n",
             "id: one\nfeatures: {has_type3_question: true}\n",
             2,
             "features.has_type3_question",
-            "not permitted",
+            "unknown field; allowed: has_type2_question, has_duplicate_columns",
         ),
         (
             "id: one\n",
             "id: one\nfeatures:\n  has_type2_question: perhaps\n",
             3,
             "features.has_type2_question",
-            "boolean",
+            "expected true or false, found 'perhaps'",
         ),
-        ("id: one\n", "id: one\ncolour: red\n", 2, "colour", "not permitted"),
-        ("id: one\n", "", 1, "id", "Field required"),
-        ("id: one\n", "id: [1, 2]\n", 1, "id", "string"),
+        (
+            "id: one\n",
+            "id: one\ncolour: red\n",
+            2,
+            "colour",
+            "unknown field; allowed: id, cluster, tags, features, document, turns",
+        ),
+        ("id: one\n", "", 1, "id", "is missing"),
+        ("id: one\n", "id: [1, 2]\n", 1, "id", "expected a text, found [1, 2]"),
         ("turns:\n", "turns: []\nrest:\n", 6, "turns", "at least 1 turn"),
     ],
 )
@@ -159,22 +171,38 @@ def test_an_id_used_twice_is_told_with_both_places(tmp_path: Path) -> None:
     assert "small/a.yaml:1" in found.message
 
 
-def test_a_pattern_that_names_a_missing_file_is_a_mistake_and_an_empty_folder_is_not(tmp_path: Path) -> None:
-    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl"))
-    assert found.field == "cases"
-    assert "cases.jsonl" in found.message
-    (tmp_path / "small" / "suite.yaml").write_text(HEADER.format(cases='"*.yaml"'))
-    assert [c.id for c in read_cases(read_header(tmp_path / "small"))] == []
+@pytest.mark.parametrize("pattern", ["cases.jsonl", "'case/*.yaml'", "'suite.*'", "''", "/cases/*.yaml"])
+def test_a_pattern_that_matches_no_file_is_told_with_its_line(tmp_path: Path, pattern: str) -> None:
+    (found,) = problems(suite_of(tmp_path, cases=pattern, one__yaml=GOOD))
+    assert (found.file, found.line, found.field) == (str(tmp_path / "small" / "suite.yaml"), 4, "cases")
+    told = pattern.strip("'")
+    assert f"no file matches '{told}'; expected a pattern that matches a file" in found.message
+
+
+def test_each_pattern_of_a_list_has_to_match_and_an_empty_list_is_an_empty_suite(tmp_path: Path) -> None:
+    made = suite_of(tmp_path, cases="\n  - '*.yaml'\n  - more/*.yaml\n  - most.jsonl", one__yaml=GOOD)
+    assert [(found.line, found.field) for found in problems(made)] == [(6, "cases.1"), (7, "cases.2")]
+    (made / "suite.yaml").write_text(HEADER.format(cases="[]"))
+    assert read_cases(read_header(made)) == []
+    (made / "suite.yaml").write_text(HEADER.format(cases="none.jsonl"))
+    (made / "none.jsonl").touch()
+    assert read_cases(read_header(made)) == []
 
 
 @pytest.mark.parametrize(
     ("text", "line", "field", "expected"),
     [
         ("name: small\nversion: '1'\ntrack: chess\ncases: a\n", 3, "track", "unknown track 'chess'; known: finqa"),
-        ("name: small\nversion: '1'\ncases: a\n", 1, "track", "Field required"),
+        ("name: small\nversion: '1'\ncases: a\n", 1, "track", "is missing"),
         ("name: large\nversion: '1'\ntrack: finqa\ncases: a\n", 1, "name", "folder's name 'small'"),
-        ("name: small\nversion: 1.5\ntrack: finqa\ncases: a\n", 2, "version", "string"),
-        ("name: small\nversion: '1'\ntrack: finqa\ncases: a\ncolour: red\n", 5, "colour", "not permitted"),
+        ("name: small\nversion: 1.5\ntrack: finqa\ncases: a\n", 2, "version", "expected a text, found 1.5"),
+        (
+            "name: small\nversion: '1'\ntrack: finqa\ncases: a\ncolour: red\n",
+            5,
+            "colour",
+            "unknown field; allowed: name, version, track, ",
+        ),
+        ("name: small\nversion: '1'\ntrack: finqa\ncases: 5\n", 4, "cases", "expected a text or a list, found 5"),
         ("name: small\nversion: '1'\ntrack: [\n", 4, "", "does not parse"),
         ("", 1, "", "expected one mapping"),
         ("- name: small\n- name: small\n", 1, "", "expected one mapping"),

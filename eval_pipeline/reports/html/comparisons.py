@@ -101,7 +101,7 @@ def _points(low: float | None, high: float | None) -> str:
 
 
 def _signed(value: float | None, text: str) -> str:
-    return f"+{text}" if value is not None and value > 0 else text.replace("-", "−")
+    return f"+{text}" if value is not None and value > 0 else text
 
 
 def _a_turn(row: Row, column: str) -> float | None:

@@ -17,6 +17,7 @@ from eval_pipeline.tracks.finqa.program import (
     operations,
     parse_program,
 )
+from eval_pipeline.tracks.options import checked_form
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 
@@ -104,9 +105,9 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case
     """A case from the suite's file format.
 
     Raises:
-        pydantic.ValidationError: naming each field that is wrong, `turns.2.program` for a program that does not parse.
+        CaseError: naming each field that is wrong, `turns.2.program` for a program that does not parse.
     """
-    parsed = CaseFile.model_validate(raw)
+    parsed = checked_form(CaseFile, raw)
     page, features = parsed.document, parsed.features
     golds = [_gold(turn, page.table) for turn in parsed.turns]
     turns = [

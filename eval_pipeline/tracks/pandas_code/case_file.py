@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.question import read_question
 from eval_pipeline.tracks.pandas_code.source import Options, Shared, SuiteTable
@@ -134,10 +135,9 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     """A case from the suite's file format.
 
     Raises:
-        pydantic.ValidationError: naming each field that is wrong.
-        CaseError: the suite has no such table, or reference code does not parse.
+        CaseError: naming each field that is wrong; the suite has no such table, or reference code does not parse.
     """
-    parsed = CaseFile.model_validate(raw)
+    parsed = checked_form(CaseFile, raw)
     names = tuple(shared.tables) if parsed.tables is None else parsed.tables
     problems = [
         (("tables",), f"unknown table '{name}'; the suite has {', '.join(shared.tables) or 'none'}")

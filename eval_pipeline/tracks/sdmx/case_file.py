@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sdmx.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 from eval_pipeline.tracks.sdmx.selection import Selection, merged
@@ -125,10 +126,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
     """A case from the suite's file format.
 
     Raises:
-        pydantic.ValidationError: naming each field that is wrong.
-        CaseError: naming each data set, dimension and term of a target that the catalogue lacks.
+        CaseError: naming each field that is wrong, and each data set, dimension and term of a target that the
+            catalogue lacks.
     """
-    parsed = CaseFile.model_validate(raw)
+    parsed = checked_form(CaseFile, raw)
     problems = [
         (("conversation", index, "target", "indicator_selection", *place), message)
         for index, turn in enumerate(parsed.conversation)

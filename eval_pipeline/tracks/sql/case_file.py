@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sql.complexity import query_parts
 from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.tracks.sql.source import Database, Options, Shared
@@ -109,10 +110,9 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     """A case from the suite's file format.
 
     Raises:
-        pydantic.ValidationError: naming each field that is wrong.
-        CaseError: the suite has no such database.
+        CaseError: naming each field that is wrong; the suite has no such database.
     """
-    parsed = CaseFile.model_validate(raw)
+    parsed = checked_form(CaseFile, raw)
     database = _database(parsed, shared)
     gold = _gold(parsed, database, shared.options)
     features = {

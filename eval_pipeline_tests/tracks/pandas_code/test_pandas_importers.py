@@ -183,7 +183,7 @@ def test_a_question_of_dabench_becomes_a_case(tmp_path: Path) -> None:
     [
         (QUESTION | {"id": 2}, LABEL, "2.id: has no label"),
         (QUESTION | {"file_name": "b.csv"}, LABEL, "1.file_name: there is no table b.csv"),
-        ({"id": 1}, LABEL, "questions.jsonl:1: question: Field required"),
+        ({"id": 1}, LABEL, "questions.jsonl:1: question: is missing"),
         (QUESTION, {"id": 1, "common_answers": []}, "labels.jsonl:1: common_answers"),
     ],
 )

@@ -94,13 +94,13 @@ def test_cases_that_share_a_name_get_an_id_each(lab: Lab, files: tuple[Path, Pat
     [
         (
             CASES.replace("name: item", "name: ''"),
-            "dimensions.0.values.0.name: String should have at least 1 character",
+            "dimensions.0.values.0.name: expected a text of at least 1 character",
         ),
         (
             "id: x\nconversation:\n- {role: system, content: x}\n",
             "cases.yaml:1: conversation: expected a turn of role 'user'",
         ),
-        ("id: x\nconversation: []\n", "cases.yaml:1: conversation: List should have at least 1 item"),
+        ("id: x\nconversation: []\n", "cases.yaml:1: conversation: expected at least 1 item"),
         ("id: x\n---\nname: [\n", "cases.yaml:4: does not parse"),
         ("", "cases.yaml:1: expected YAML documents with 'conversation', found none"),
     ],

@@ -185,8 +185,8 @@ def test_the_catalogue_survives_its_tables() -> None:
     ("options", "expected"),
     [
         ({"data_sets": ["GSO.NA:GDP"]}, "options.data_sets: no data set GSO.NA:GDP; the structures have"),
-        ({"candidates": 0}, "options.candidates: Input should be greater than or equal to 1"),
-        ({"candidate": 5}, "options.candidate: Extra inputs are not permitted"),
+        ({"candidates": 0}, "options.candidates: expected a number of at least 1, found 0"),
+        ({"candidate": 5}, "options.candidate: unknown field; allowed: "),
         ({"structures": ["nothing/*.xml"]}, "options.structures: no file there describes a data set"),
     ],
 )

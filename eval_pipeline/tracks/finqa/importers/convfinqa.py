@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text, parse_number
@@ -86,7 +87,10 @@ def read_convfinqa(source: Path, limit: int | None) -> Iterator[dict[str, Json]]
         try:
             case = _from_original(raw) if original else _from_cleaned(raw)
         except ValidationError as error:
-            raise InputError(_problems(source, where, error)) from None
+            raise InputError(
+                Problem(str(source), None, dotted((where, *location)), message)
+                for location, message in complaints(error, _Original if original else _Cleaned)
+            ) from None
         except _UnequalError as error:
             raise InputError([Problem(str(source), None, f"{where}.{error.field}", str(error))]) from None
         yield case
@@ -115,14 +119,6 @@ def _entries(source: Path) -> Iterator[tuple[str, Json]]:
         if not isinstance(entries, list):
             raise InputError([Problem(str(source), None, split, "expected a list of conversations")])
         yield from ((f"{split}.{index}", entry) for index, entry in enumerate(entries))
-
-
-def _problems(source: Path, where: str, error: ValidationError) -> list[Problem]:
-    found: dict[str, str] = {}
-    for detail in error.errors(include_url=False):
-        field = ".".join([where, *(str(part) for part in detail["loc"])])
-        found.setdefault(field, f"{detail['msg']}, found {str(detail['input'])[:60]!r}")
-    return [Problem(str(source), None, field, message) for field, message in found.items()]
 
 
 def _from_cleaned(raw: Json) -> dict[str, Json]:

@@ -17,6 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.sdmx.source import FOLDER, data_sets_of
@@ -168,8 +169,7 @@ def _cases(source: Path) -> Iterator[_Case]:
             cases.append(_Case.model_validate(document))
         except ValidationError as error:
             problems += [
-                Problem(str(source), line, ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, "))
-                for found in error.errors(include_url=False)
+                Problem(str(source), line, dotted(location), message) for location, message in complaints(error, _Case)
             ]
     if problems:
         raise InputError(problems)

@@ -64,7 +64,7 @@ def test_descriptions_of_columns_reach_the_schema(lab: Lab, tmp_path: Path, data
     [
         ({"cases": []}, "", "expected a list of cases"),
         ([{**CASES[0], "id": ""}], "testCases.0.id", "at least 1 character"),
-        ([CASES[0], {"id": "d"}], "testCases.1.question", "required"),
+        ([CASES[0], {"id": "d"}], "testCases.1.question", "is missing"),
     ],
 )
 def test_malformed_cases_are_named(lab: Lab, tmp_path: Path, database: Path, data: Any, field: str, says: str) -> None:

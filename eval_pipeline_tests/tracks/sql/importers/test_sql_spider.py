@@ -97,8 +97,8 @@ def test_a_database_given_twice_is_refused_where_it_is_wanted(lab: Lab, tmp_path
         ('[{"db_id":\n}]', 2, "", "is not JSON"),
         ({"dev": []}, None, "", "expected a list of questions, found an object"),
         ([], None, "", "no questions"),
-        ([QUESTIONS[0], 5], None, "1", "valid dictionary"),
-        ([QUESTIONS[0], {"db_id": "zoo", "question": "?"}], None, "1.query", "required"),
+        ([QUESTIONS[0], 5], None, "1", "expected a mapping, found 5"),
+        ([QUESTIONS[0], {"db_id": "zoo", "question": "?"}], None, "1.query", "is missing"),
         ([{**QUESTIONS[0], "db_id": "moon"}], None, "db_id", "no database 'moon'"),
     ],
 )

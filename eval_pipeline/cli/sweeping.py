@@ -1,0 +1,32 @@
+"""Marking runs as failed whose process is gone, and what to say where Dagster cannot use its own files."""
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from eval_pipeline.core.home import find_home
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.home import Home
+
+
+def sweep(home: "Home") -> int:
+    """Marks runs as failed whose process is gone; returns how many."""
+    from eval_pipeline.defs.unfinished import may_have_unfinished_runs
+
+    if not may_have_unfinished_runs(home):
+        return 0
+    from eval_pipeline.defs.instance import open_instance, sweep_home
+
+    with open_instance(home) as instance:
+        return len(sweep_home(home, instance))
+
+
+def of_dagsters_storage(error: Exception) -> str | None:
+    """A sentence where Dagster cannot use its own SQLite files (a full disk shows there first), else None."""
+    cause = getattr(error, "orig", None)
+    place = find_home().dagster
+    if isinstance(cause, sqlite3.OperationalError):
+        return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"
+    if type(cause) is sqlite3.DatabaseError:  # its other kinds tell of wrong statements
+        return f"a file of Dagster's below {place} is damaged ({cause}): move the folder away. No result is in it"
+    return None
