@@ -20,7 +20,7 @@ from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import load_place
 
-REPORT_VERSION = "4"
+REPORT_VERSION = "5"
 
 MEAN_NAMES: Mapping[str, str] = {
     "numerical_match": "numerical_accuracy",

@@ -171,6 +171,25 @@ def test_on_a_phone_nothing_but_tables_is_wider_than_the_screen(
 
 
 @needs_chromium
+def test_notes_beside_a_phones_screen_make_no_tall_rows(browser: Browser, folder: Path) -> None:
+    """A column that is narrow because the screen is would fold its texts, seen or not, into ten lines and more."""
+    with opened(browser, folder / "report.html") as page:
+        heights = page.evaluate("[...document.querySelectorAll('tr:has(.long)')].map(row => row.offsetHeight)")
+    assert len(heights) > 5
+    assert max(heights) < 844 / 6
+
+
+@needs_chromium
+def test_the_head_of_a_table_stays_with_its_rows_on_paper(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "report.html") as page:
+        page.emulate_media(media="print")
+        found = page.evaluate(
+            "[...document.querySelectorAll('thead, caption')].map(head => getComputedStyle(head).breakAfter)"
+        )
+    assert set(found) == {"avoid"}
+
+
+@needs_chromium
 def test_failed_turns_are_filtered(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "report.html") as page:
         turns = page.locator(".t")

@@ -107,7 +107,7 @@ def test_every_turn_failed(home: Home) -> None:
 def test_an_empty_suite(tmp_path: Path) -> None:
     home = make_home(tmp_path, files=0)
     for path in (home.data / "suites" / SUITE / "cases").iterdir():
-        path.unlink()
+        path.write_text("")
     made = evaluate(home, "weak", day=date(2026, 1, 6))
     result = report(made.workspace, made.partition)
     assert result.rows == 0
