@@ -9,6 +9,9 @@ from functools import partial
 
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.pandas_code.artefact import parse_code
+from eval_pipeline.tracks.pandas_code.structure import differences as differences_of_code
+from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sql.artefact import parse_query
 from eval_pipeline.tracks.sql.equivalence.text import identical
 from eval_pipeline.tracks.sql.metrics import table_accuracy
@@ -18,7 +21,7 @@ from eval_pipeline.tracks.sql.validator import validate
 
 SCHEMA = SqlSchema.from_ddl("CREATE TABLE t (a INT, b VARCHAR)")
 GOLD = "SELECT a FROM t WHERE a = 1"
-_SQL_LENGTH, _RESPONSE_LENGTH = 100_000, 199_000
+_CODE_LENGTH, _RESPONSE_LENGTH = 100_000, 199_000
 
 SQL = {
     "brackets": "(",
@@ -47,6 +50,18 @@ SQL = {
 """What stands before the bar once, and what follows it again and again."""
 PARSED = {"tables", "joins", "comments"}
 """Of these, what sqlglot makes a tree of; the others need not be read in further ways."""
+PYTHON = {
+    "signs": "result = |-",
+    "attributes": "result = df|.a",
+    "calls": "result = f|()",
+    "comparisons": "result = 1| < 1",
+    "branches": "if a: pass\n|elif a: pass\n",
+    "blocks": "|if a:\n ",
+    "names alone": "|a;",
+    "decorators": "|@a\n",
+    "loops": "|for a in b: pass\n",
+    "growing frames": "|df = pd.concat([df, df])\n",
+}
 RESPONSES = {
     "backticks": "|`",
     "spaces": "x| ",
@@ -70,16 +85,20 @@ def long(pattern: str, length: int) -> str:
 def readings() -> Iterator[tuple[str, Callable[[], object]]]:
     """What is read, and how."""
     for name, pattern in SQL.items():
-        sql = long(pattern, _SQL_LENGTH)
+        sql = long(pattern, _CODE_LENGTH)
         yield name, partial(validate, sql, SCHEMA)
         if name in PARSED:
             yield f"tables of {name}", partial(table_accuracy, sql, ["t"])
             yield f"differences to {name}", partial(differences, sql, GOLD, "duckdb")
             yield f"text of {name}", partial(identical, sql, GOLD)
+    for name, pattern in PYTHON.items():
+        yield f"code with {name}", partial(differences_of_code, long(pattern, _CODE_LENGTH), "result = df.head(3)")
     for name, pattern in RESPONSES.items():
         text = long(pattern, _RESPONSE_LENGTH)
         yield f"plan in {name}", partial(parse_plan, text, True)
         yield f"query in {name}", partial(parse_query, text, recorded=True)
+        yield f"code in {name}", partial(parse_code, text, recorded=True)
+        yield f"selection in {name}", partial(parse_selection, text)
 
 
 def main() -> None:

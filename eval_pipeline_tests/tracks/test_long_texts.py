@@ -7,7 +7,7 @@ import pytest
 
 resource = pytest.importorskip("resource", reason="CPU time can be limited on POSIX systems only")
 _CPU_S = 60
-"""Some ten times what all texts take together; where the square was taken, one of them took longer."""
+"""Several times what all texts take together; where the square was taken, one of them took longer."""
 
 
 def test_long_texts_are_read_in_time():
