@@ -46,6 +46,10 @@ class Home:
         return self.root / "databases"
 
     @property
+    def checked(self) -> Path:
+        return self.root / "checked"
+
+    @property
     def expected(self) -> Path:
         return self.root / "expected"
 

@@ -17,7 +17,8 @@ from eval_pipeline.defs.pools import pool_of, slot
 from eval_pipeline.defs.resources import Evaluation
 from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
 from eval_pipeline.stages import ingest
-from eval_pipeline.stages.check import ENDS_CHECKED, Verdict, check_cases_read, check_ends, check_gold
+from eval_pipeline.stages.check import Verdict, check_cases_read, check_gold
+from eval_pipeline.stages.checked import ends_of_suite
 from eval_pipeline.stages.runs import FAILED, end_run, ending_failed
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.stages.workspace import StageResult
@@ -101,12 +102,10 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
             tags_now(context.instance, context.run)
             workspace = evaluation.workspace
             result = ingest.ingest_cases(workspace, source.name, evaluation.progress)
-            track, found = workspace.track(source.name), workspace.cases(source.name)
-            label = f"{source.name} · checking the gold"
             verdicts = [
                 check_result("every_case_read", check_cases_read(workspace, source.name)),
                 check_result("gold_holds", check_gold(workspace, source.name), warning=True),
-                check_result("oracle_and_null", check_ends(track, found, ENDS_CHECKED, evaluation.progress, label)),
+                check_result("oracle_and_null", ends_of_suite(workspace, source.name, evaluation.progress)),
             ]
             described = shown(workspace, "cases", tables.CASES, RecordKey.of_suite(source.name), result)
             return _result(result, described, checks=verdicts)

@@ -1,0 +1,64 @@
+"""The verdict on a suite's gold is found once for the same cases and the same code."""
+
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.stages import checked
+from eval_pipeline.stages.check import Verdict
+from eval_pipeline.stages.checked import ends_of_suite
+from eval_pipeline.stages.ingest import ingest_cases
+from eval_pipeline_tests.support import Lab, case
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many cases each check looked at."""
+    found: list[int] = []
+    check = checked.check_ends
+
+    def looking(track: object, cases: list[Case], *more: object) -> Verdict:
+        found.append(len(cases))
+        return check(track, cases, *more)
+
+    monkeypatch.setattr(checked, "check_ends", looking)
+    return found
+
+
+def ends(lab: Lab) -> Verdict:
+    """As a new process finds it."""
+    ingest_cases(lab.workspace(), "small")
+    return ends_of_suite(lab.workspace(), "small")
+
+
+def test_what_held_is_not_checked_again(small: Lab, looks: list[int]) -> None:
+    first = ends(small)
+    assert (first.passed, first.facts["turns"]) == (True, 3)
+    assert ends(small) == first
+    assert looks == [2]
+
+
+def test_another_case_another_metric_and_another_version_are_checked(
+    small: Lab, looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends(small)
+    small.suite(cases=[case("gamma", ("7", 7.0))])
+    assert ends(small).facts["turns"] == 4
+    monkeypatch.setattr(checked, "scorer_versions", lambda track: "numerical_match:99")
+    ends(small)
+    monkeypatch.setattr(checked, "__version__", "99")
+    ends(small)
+    assert looks == [2, 3, 3, 3]
+
+
+def test_what_did_not_hold_is_checked_each_time(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [Verdict(False, "no"), Verdict(False, "no"), Verdict(True, "yes"), Verdict(False, "not asked")]
+    monkeypatch.setattr(checked, "check_ends", lambda *_: told.pop(0))
+    assert [ends(small).text for _ in range(4)] == ["no", "no", "yes", "yes"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"[1]", b'{"made_from": 3}', b"\xff"])
+def test_a_damaged_verdict_is_found_anew(small: Lab, looks: list[int], damage: bytes) -> None:
+    first = ends(small)
+    (small.home.checked / "small.json").write_bytes(damage)
+    assert ends(small) == first
+    assert looks == [2, 2]
