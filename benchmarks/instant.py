@@ -6,17 +6,17 @@ Run as `EVAL_BENCH_RESPONSES=FILE python -m benchmarks.instant run …`; failed 
 import json
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from eval_pipeline.cli import main
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.inprocess import Immediate
 
 
-class Instant:
+class Instant(Immediate):
     """A model without latency."""
 
     simulated: ClassVar[bool] = True
@@ -29,16 +29,9 @@ class Instant:
         """The whole prompt, as a real model's request has it."""
         return {"messages": [[m.role, m.text] for m in call.prompt.messages], "number": call.number}
 
-    async def generate(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response:
         """Answers from the file."""
         return Response(self._responses[call.turn_id], usage=Usage(len(call.prompt.messages) * 100, 60), latency_ms=0.0)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ class Budget:
     is, the budget is reached, and no call is made any more.
 
     Attributes:
+        limited: there are limits; else every call is let through.
         before: what earlier steps of the run have spent.
         tokens, usd: spent since; no dollars are known (None) where no call had a price.
         reached: a call was refused, here or in an earlier step.
@@ -72,7 +73,7 @@ class Budget:
         self.usd: float | None = None
         self._version = version
         self._today = today
-        self._limited = version.max_cost_usd is not None or version.max_tokens_total is not None
+        self.limited = version.max_cost_usd is not None or version.max_tokens_total is not None
         self._learns = version.provider in OWN_PROMPT
         self._dearest: Amount | None = None
         self._in_flight = 0
@@ -84,7 +85,7 @@ class Budget:
 
         What is returned has to be handed to `settle`, whatever becomes of the call.
         """
-        if not self._limited:
+        if not self.limited:
             return NOTHING
         if self.reached:
             return None
@@ -113,7 +114,7 @@ class Budget:
         elif outcome is not None and outcome.kind in MAY_HAVE_COST:
             self.tokens += unknown.tokens
             self.usd = _sum(self.usd, unknown.usd)
-        if self._limited:
+        if self.limited:
             self._in_flight -= 1
             self._reserved_tokens -= reserved.tokens
             self._reserved_usd -= reserved.usd or 0.0

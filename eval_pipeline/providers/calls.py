@@ -1,10 +1,11 @@
 """Asking a provider: what the journal has is not asked again, and what is asked is journalled before it is used."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from random import Random
+from typing import ClassVar
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
@@ -71,7 +72,12 @@ class Caller:
     """Asks one provider for one model version; lives as long as the event loop of a run's step.
 
     The provider is the caller's to use but not to open or close.
+
+    Attributes:
+        together: how many calls are worth being asked together, by `ask_many`.
     """
+
+    together: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -135,6 +141,14 @@ class Caller:
             StoreError: the journal cannot be read or written.
         """
         answer = await self._answer(call)
+        self._count(answer)
+        return answer
+
+    async def ask_many(self, calls: Sequence[Call]) -> list[Answer]:
+        """The answers to several calls, in their order; returns and raises what `ask` does."""
+        return [await self.ask(call) for call in calls]
+
+    def _count(self, answer: Answer) -> None:
         match answer:
             case CallFailure(CallErrorKind.BUDGET):
                 self.counters.refused += 1
@@ -146,7 +160,6 @@ class Caller:
                 self.counters.answered += 1
         if self._progress is not None:
             self._progress(self.counters)
-        return answer
 
     async def _answer(self, call: Call) -> Answer:
         key = self.key(call)
@@ -156,7 +169,7 @@ class Caller:
                 raise told
             if told is not None:
                 return told if isinstance(told, CallFailure) else replace(told, from_journal=True)
-            # The task that was asking has been cancelled: this one looks again, and asks itself.
+            # What was asking has been cancelled, or has recorded several answers: look again.
         recorded = self._recorded(key)
         if recorded is not None:
             return Answered(recorded, from_journal=True)
@@ -175,8 +188,9 @@ class Caller:
 
     def _recorded(self, key: str) -> Response | None:
         body = self._journal.get(key)
-        if body is None:
-            return None
+        return None if body is None else self._decoded(key, body)
+
+    def _decoded(self, key: str, body: bytes) -> Response:
         try:
             return decode_response(body)
         except ValueError as error:

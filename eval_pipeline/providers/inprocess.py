@@ -1,7 +1,11 @@
 """What providers that need nothing opened share."""
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
+
+from eval_pipeline.core.model import Response
+from eval_pipeline.providers.base import Call
 
 
 class InProcess:
@@ -14,3 +18,15 @@ class InProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+
+class Immediate(InProcess, ABC):
+    """Answers without waiting for anything, so that many calls can be asked together."""
+
+    @abstractmethod
+    def answer(self, call: Call) -> Response:
+        """Asks once. Raises what `Provider.generate` raises."""
+
+    async def generate(self, call: Call) -> Response:
+        """As `answer`."""
+        return self.answer(call)

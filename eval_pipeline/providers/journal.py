@@ -10,34 +10,19 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.ids import canonical_json, json_text, text_hash
+from eval_pipeline.core.ids import json_text, text_hash
 from eval_pipeline.core.model import Json
+from eval_pipeline.providers.journal_rows import SCHEMA, Row, insert, known, recorded
 
 SCHEMA_VERSION = 1
 _LARGEST_GROUP = 512
 _OPEN_PATIENCE_S = 10.0
-
-# An ordinary table with an index beside it: bodies are long, and WITHOUT ROWID would keep them in the inner nodes.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS responses(
-    key TEXT PRIMARY KEY NOT NULL,
-    body BLOB NOT NULL,
-    written_at INTEGER NOT NULL  -- seconds since 1970
-)"""
-_INSERT = {  # rows a statement → statement, the largest first
-    rows: "INSERT INTO responses(key, body, written_at) VALUES " + ", ".join(["(?, ?, ?)"] * rows)
-    for rows in (256, 64, 16, 4, 1)
-}
-_INSERT_IF_NEW = _INSERT[1] + " ON CONFLICT DO NOTHING"
-_GET = "SELECT body FROM responses WHERE key = ?"
-_CONTAINS = "SELECT key FROM responses WHERE key IN (SELECT value FROM json_each(?))"
 
 
 def journal_key(provider: str, model: str, request: Json, sample: int, epoch: str) -> str:
@@ -49,10 +34,9 @@ def journal_key(provider: str, model: str, request: Json, sample: int, epoch: st
 
 
 class _Entry(NamedTuple):
-    key: str
-    body: bytes
+    rows: Sequence[Row]
     loop: asyncio.AbstractEventLoop
-    waiter: "asyncio.Future[bool]"
+    waiter: "asyncio.Future[list[bool]]"
 
 
 class Journal:
@@ -90,15 +74,22 @@ class Journal:
     def get(self, key: str) -> bytes | None:
         """The body recorded under the key, or None. Raises StoreError."""
         try:
-            row = self._reader.execute(_GET, (key,)).fetchone()
+            row = self._reader.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
             raise self._store_error(error) from error
         return None if row is None else row[0]
 
+    def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The bodies recorded under those of the keys that are recorded. Raises StoreError."""
+        try:
+            return recorded(self._reader, keys)
+        except sqlite3.Error as error:
+            raise self._store_error(error) from error
+
     def contains_many(self, keys: Iterable[str]) -> set[str]:
         """Those of the keys that are recorded. Raises StoreError."""
         try:
-            return _known(self._reader, list(keys))
+            return known(self._reader, list(keys))
         except sqlite3.Error as error:
             raise self._store_error(error) from error
 
@@ -111,12 +102,18 @@ class Journal:
         Raises:
             StoreError: it could not be written; nothing recorded before is lost.
         """
+        return (await self.append_many([(key, body)]))[0]
+
+    async def append_many(self, rows: Sequence[Row]) -> list[bool]:
+        """Records bodies together, all or none; for each what `append` returns. Raises what `append` raises."""
+        if not rows:
+            return []
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[bool] = loop.create_future()
+        waiter: asyncio.Future[list[bool]] = loop.create_future()
         with self._door:
             if self._closed:
                 raise StoreError(f"the journal {self.path} is closed")
-            self._waiting.append(_Entry(key, body, loop, waiter))
+            self._waiting.append(_Entry(rows, loop, waiter))
             signalled = loop in self._signalling
             self._signalling.add(loop)
         if not signalled:
@@ -168,7 +165,7 @@ class Journal:
             )
         if version == 0:
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_SCHEMA)
+            connection.execute(SCHEMA)
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             connection.execute("COMMIT")
 
@@ -192,10 +189,10 @@ class Journal:
             # Read before the queue is emptied: once it is set, nothing more is let into the queue.
             closed = self._closed
             while self._waiting:
-                group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_GROUP))]
+                group = self._next_group()
                 try:
                     connection = connection or self._connect()
-                    outcome: list[bool] | Exception = self._commit(connection, group)
+                    outcome: list[bool] | Exception = self._commit(connection, [row for e in group for row in e.rows])
                 except Exception as error:  # every waiter must hear of it, whatever it is
                     outcome = error
                 self._tell(group, outcome)
@@ -204,12 +201,21 @@ class Journal:
                     connection.close()
                 return
 
+    def _next_group(self) -> list[_Entry]:
+        """What is written in one transaction: the entries that wait, up to so many rows, but at least one."""
+        group = [self._waiting.popleft()]
+        rows = len(group[0].rows)
+        while self._waiting and rows + len(self._waiting[0].rows) <= _LARGEST_GROUP:
+            group.append(self._waiting.popleft())
+            rows += len(group[-1].rows)
+        return group
+
     @staticmethod
-    def _commit(connection: sqlite3.Connection, group: list[_Entry]) -> list[bool]:
-        """Writes a group in one transaction; for each entry whether it is new."""
+    def _commit(connection: sqlite3.Connection, group: list[Row]) -> list[bool]:
+        """Writes a group in one transaction; for each row whether it is new."""
         try:
             connection.execute("BEGIN IMMEDIATE")
-            fresh = _insert(connection, group, int(time.time()))
+            fresh = insert(connection, group, int(time.time()))
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -219,10 +225,13 @@ class Journal:
 
     def _tell(self, group: list[_Entry], outcome: "list[bool] | Exception") -> None:
         """Wakes the waiters of a group, each in its own event loop, one call a loop."""
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], bool | Exception]]] = {}
-        for place, entry in enumerate(group):
-            told = outcome[place] if isinstance(outcome, list) else self._failure(outcome)
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
+        start = 0
+        for entry in group:
+            end = start + len(entry.rows)
+            told = outcome[start:end] if isinstance(outcome, list) else self._failure(outcome)
             by_loop.setdefault(entry.loop, []).append((entry.waiter, told))
+            start = end
         for loop, told_waiters in by_loop.items():
             try:
                 loop.call_soon_threadsafe(_settle, told_waiters)
@@ -255,7 +264,10 @@ class Journal:
         return StoreError(f"the journal {os.fspath(self.path)} {advice} ({error})")
 
 
-def _settle(told_waiters: "list[tuple[asyncio.Future[bool], bool | Exception]]") -> None:
+_Told = tuple["asyncio.Future[list[bool]]", list[bool] | Exception]
+
+
+def _settle(told_waiters: list[_Told]) -> None:
     for waiter, told in told_waiters:
         if waiter.done():  # cancelled while it waited; its row is kept all the same
             continue
@@ -263,32 +275,3 @@ def _settle(told_waiters: "list[tuple[asyncio.Future[bool], bool | Exception]]")
             waiter.set_exception(told)
         else:
             waiter.set_result(told)
-
-
-def _insert(connection: sqlite3.Connection, group: list[_Entry], now: int) -> list[bool]:
-    """Inserts the entries whose key is new, within a transaction; for each entry whether it was.
-
-    In few statements: each one gives up the GIL and wants it back in competition with the event loop, which with a
-    statement a row cost more than the writing itself.
-    """
-    rows = {entry.key: (entry.key, entry.body, now) for entry in reversed(group)}  # the first of equal keys stays
-    values = list(rows.values())
-    new = set(rows)
-    start = 0
-    while start < len(values):
-        size = next(size for size in _INSERT if size <= len(values) - start)
-        chunk = values[start : start + size]
-        try:
-            connection.execute(_INSERT[size], tuple(chain.from_iterable(chunk)))
-        except sqlite3.IntegrityError:  # rare: another process has recorded some; nothing of the statement is done
-            new.difference_update(row[0] for row in chunk if not connection.execute(_INSERT_IF_NEW, row).rowcount)
-        start += size
-    fresh = []
-    for entry in group:
-        fresh.append(entry.key in new)
-        new.discard(entry.key)
-    return fresh
-
-
-def _known(connection: sqlite3.Connection, keys: list[str]) -> set[str]:
-    return {row[0] for row in connection.execute(_CONTAINS, (canonical_json(keys),))}

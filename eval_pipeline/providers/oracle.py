@@ -5,11 +5,11 @@ from typing import ClassVar
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.inprocess import InProcess
+from eval_pipeline.providers.inprocess import Immediate
 from eval_pipeline.providers.validation import refuse_settings
 
 
-class OracleProvider(InProcess):
+class OracleProvider(Immediate):
     """Answers with the gold artefact."""
 
     simulated: ClassVar[bool] = True
@@ -22,6 +22,6 @@ class OracleProvider(InProcess):
         """Which attempt it is, and the gold."""
         return {"turn": call.turn_id, "number": call.number, "gold": call.gold.fingerprint()}
 
-    async def generate(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response:
         """The gold answer."""
         return Response(call.gold.oracle(), usage=Usage(0, 0), metadata={"simulated": True})

@@ -12,7 +12,7 @@ from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.inprocess import InProcess
+from eval_pipeline.providers.inprocess import Immediate
 from eval_pipeline.providers.validation import SettingsError, refuse_settings
 
 _Count = Annotated[int, Field(ge=0)]
@@ -44,7 +44,7 @@ _FILE = TypeAdapter(list[Prediction])
 _LINE = TypeAdapter(Prediction)
 
 
-class RecordedProvider(InProcess):
+class RecordedProvider(Immediate):
     """Looks answers up in the suite's file of predictions, which is read when the suite is first asked about."""
 
     simulated: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class RecordedProvider(InProcess):
         row = self._row(call)
         return {"turn": call.turn_id, "number": call.number, "row": None if row is None else json_hash(row)}
 
-    async def generate(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response:
         """The recorded response. Raises CallError where there is none."""
         row = self._row(call)
         if row is None:

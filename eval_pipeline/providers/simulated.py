@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
-from eval_pipeline.providers.inprocess import InProcess
+from eval_pipeline.providers.inprocess import Immediate
 from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
 
 CORRECT = "correct"
@@ -100,7 +100,7 @@ class _Drawn:
     text: str
 
 
-class SimulatedProvider(InProcess):
+class SimulatedProvider(Immediate):
     """Gives the gold answer, or a damaged one."""
 
     simulated: ClassVar[bool] = True
@@ -133,7 +133,7 @@ class SimulatedProvider(InProcess):
             self._of_tracks[track] = self._settings_json | rates
         return self._of_tracks[track]
 
-    async def generate(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response:
         """Draws the response. Raises FatalCallError where a mode is not one of the track's."""
         self._check_modes(call)
         settings = self._settings

@@ -21,7 +21,8 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
-from eval_pipeline.providers.calls import Caller
+from eval_pipeline.providers.calls import Answer, Caller
+from eval_pipeline.stages.units import Unit
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 
 
@@ -89,6 +90,23 @@ class Asked:
     validation: ValidationRow | None
 
 
+@value
+class Question:
+    """An attempt that is to be made.
+
+    Attributes:
+        history: the answers to the earlier turns as text.
+        before: for recovery attempts the one that failed.
+    """
+
+    case: Case
+    turn: Turn
+    sample: int
+    prompt: Prompt
+    history: Sequence[str]
+    before: Attempt | None = None
+
+
 def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, int]:
     """How many calls begin with the shared messages of a case's prompts, by the case's id.
 
@@ -102,6 +120,31 @@ def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, in
             key = keys[case.id] = track.prefix_key(case)
         uses[key] += count
     return {case_id: uses[key] for case_id, key in keys.items()}
+
+
+def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[str, int]) -> Call:
+    """What a provider is asked for an attempt; `prefix_uses` as the function of that name counts them."""
+    case, turn, before = question.case, question.turn, question.before
+    number, failed, error_class = 0, None, None
+    if before is not None:
+        assert isinstance(before.outcome, Failed) and before.response is not None
+        number, error_class = before.number + 1, before.outcome.error_class
+        failed = (before.response.text, before.outcome.message)
+    return Call(
+        suite=suite,
+        case_id=case.id,
+        turn_id=turn.id,
+        turn_index=turn.index,
+        sample=question.sample,
+        number=number,
+        prompt=question.prompt,
+        gold=TurnGold(track, turn),
+        task=TurnTask(track, case, turn, question.history, failed),
+        prefix_uses=prefix_uses[case.id],
+        track=track.name,
+        complexity=track.gold_complexity(turn),
+        failed_with=error_class,
+    )
 
 
 @value
@@ -120,34 +163,16 @@ class Asker:
     prefix_uses: Mapping[str, int]
     recorded: bool
 
-    async def attempt(
-        self, case: Case, turn: Turn, sample: int, prompt: Prompt, history: Sequence[str], before: Attempt | None = None
-    ) -> Asked:
-        """Asks once and runs what comes back; failures are outcomes, not exceptions.
-
-        `history` are the answers to the earlier turns as text; `before` is, for recovery attempts, the one that failed.
-        """
-        text, number, failed, error_class = prompt.text(), 0, None, None
-        if before is not None:
-            assert isinstance(before.outcome, Failed) and before.response is not None
-            number, error_class = before.number + 1, before.outcome.error_class
-            failed = (before.response.text, before.outcome.message)
-        call = Call(
-            suite=self.suite,
-            case_id=case.id,
-            turn_id=turn.id,
-            turn_index=turn.index,
-            sample=sample,
-            number=number,
-            prompt=prompt,
-            gold=TurnGold(self.track, turn),
-            task=TurnTask(self.track, case, turn, history, failed),
-            prefix_uses=self.prefix_uses[case.id],
-            track=self.track.name,
-            complexity=self.track.gold_complexity(turn),
-            failed_with=error_class,
+    async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
+        """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
+        answers = await self.caller.ask_many(
+            [call_of(self.track, self.suite, question, self.prefix_uses) for question in questions]
         )
-        answer = await self.caller.ask(call)
+        return [await self._asked(question, answer) for question, answer in zip(questions, answers, strict=True)]
+
+    async def _asked(self, question: Question, answer: Answer) -> Asked:
+        case, turn, sample, before = question.case, question.turn, question.sample, question.before
+        text, number = question.prompt.text(), 0 if before is None else before.number + 1
         if isinstance(answer, CallFailure):
             return Asked(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
         response = answer.response
@@ -185,6 +210,22 @@ async def run_artefact(executor: Executor, case: Case, artefact: Any, error: Art
     return await executor.execute(artefact, case)
 
 
+def first_question(
+    track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: str
+) -> Question:
+    """The first attempt at a turn of a unit.
+
+    Args:
+        track: of the suite.
+        unit: where the turn belongs.
+        turn: what is asked.
+        own_answers: the model's first-attempt answers by turn id; None shows it the gold answers.
+        prompts: the prompt version.
+    """
+    history = history_texts(track, unit.case, turn, own_answers)
+    return Question(unit.case, turn, unit.sample, track.prompt(unit.case, turn, history, prompts), history)
+
+
 def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:
     """The answers to the earlier turns, as the prompt shows them.
 
@@ -202,6 +243,13 @@ NO_ANSWER = "(no answer)"
 def own_answer(track: Track, attempt: Attempt) -> str:
     """What a conversation with `history: own` shows of an attempt."""
     return track.answer_text(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else NO_ANSWER
+
+
+def recovery_question(first: Question, before: Attempt) -> Question:
+    """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
+    assert isinstance(before.outcome, Failed) and before.response is not None
+    prompt = recovery_prompt(first.prompt, before.response.text, before.outcome.message)
+    return Question(first.case, first.turn, first.sample, prompt, first.history, before)
 
 
 def recovery_prompt(original: Prompt, response: str, error: str) -> Prompt:

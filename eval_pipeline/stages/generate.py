@@ -16,10 +16,10 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.calls import Caller, Counters
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.providers.recorded import refuse_edited
-from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, prefix_uses
+from eval_pipeline.stages.ask import Asked, Asker, first_question, own_answer, prefix_uses
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts
-from eval_pipeline.stages.model_calls import asking_facts, open_caller, provider_for, run_together, worker_count
+from eval_pipeline.stages.model_calls import ask_together, asking_facts, open_caller, provider_for
 from eval_pipeline.stages.planned import (
     cases_in_scope,
     effective_epoch,
@@ -217,26 +217,31 @@ async def _ask_all(
     async with opening as caller, track.executor() as executor:
         uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
         asker = Asker(track, suite, caller, executor, uses, recorded)
-        waiting = turn_by_turn(units, version.concurrency)
 
-        async def worker() -> None:
-            for place, unit in waiting:
-                ordered.put(place, unit, await _ask_unit(asker, version, unit, prompts))
+        async def ask(placed: Sequence[tuple[int, Unit]]) -> None:
+            asked = await _ask_units(asker, version, [unit for _, unit in placed], prompts)
+            for (place, unit), results in zip(placed, asked, strict=True):
+                ordered.put(place, unit, results)
                 advance(len(unit.turns))
 
-        await run_together([worker() for _ in range(worker_count(version, len(units)))])
+        await ask_together(turn_by_turn(units, version.concurrency), len(units), version, caller, executor, ask)
 
 
-async def _ask_unit(asker: Asker, version: ModelVersion, unit: Unit, prompts: str) -> list[Asked]:
-    own: dict[str, str] | None = {} if version.history == "own" else None
-    asked = []
-    for turn in unit.turns:
-        history = history_texts(asker.track, unit.case, turn, own)
-        prompt = asker.track.prompt(unit.case, turn, history, prompts)
-        result = await asker.attempt(unit.case, turn, unit.sample, prompt, history)
-        if own is not None:
-            own[turn.id] = own_answer(asker.track, result.attempt)
-        asked.append(result)
+async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: str) -> list[list[Asked]]:
+    """Asks units side by side: the first turn of each, then the second ones, and so on."""
+    asked: list[list[Asked]] = [[] for _ in units]
+    own: list[dict[str, str] | None] = [{} if version.history == "own" else None for _ in units]
+    for number in range(max(len(unit.turns) for unit in units)):
+        places = [place for place, unit in enumerate(units) if number < len(unit.turns)]
+        questions = [
+            first_question(asker.track, unit, unit.turns[number], own[place], prompts)
+            for place, unit in enumerate(units)
+            if number < len(unit.turns)
+        ]
+        for place, result in zip(places, await asker.attempts(questions), strict=True):
+            if (answers := own[place]) is not None:
+                answers[result.attempt.turn_id] = own_answer(asker.track, result.attempt)
+            asked[place].append(result)
     return asked
 
 

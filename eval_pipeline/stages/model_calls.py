@@ -1,9 +1,11 @@
 """Opening what a stage asks models through: provider, journal, limits, budget, batches; and workers that ask."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
@@ -11,6 +13,8 @@ from eval_pipeline.providers.base import Environment, Provider
 from eval_pipeline.providers.batch_work import Pace
 from eval_pipeline.providers.batches import BatchQueue
 from eval_pipeline.providers.calls import Caller, Counters
+from eval_pipeline.providers.immediate_calls import ImmediateCaller
+from eval_pipeline.providers.inprocess import Immediate
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.limits import shared_limit
 from eval_pipeline.providers.registry import NOT_A_MODEL, create
@@ -18,10 +22,15 @@ from eval_pipeline.stages.progress import label_of
 from eval_pipeline.stages.runs import RunContext
 from eval_pipeline.stages.spending import budget_of
 from eval_pipeline.stages.workspace import Progress, Workspace
+from eval_pipeline.tracks.base import Executor
+
+T = TypeVar("T")
 
 PACE = Pace()
 _MOST_IN_BATCHES = 10_000
 """Questions that wait for batches at once; each holds its prompt in memory."""
+_IMMEDIATE_WORKERS = 2
+"""While one waits for the journal, the other asks."""
 
 
 def provider_for(workspace: Workspace, version: ModelVersion) -> Provider:
@@ -51,7 +60,8 @@ async def open_caller(
         bars = _BatchBars(progress, partition)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch else None
         async with provider:
-            caller = Caller(provider, journal, version, run.epoch, limit=limit, budget=budget, batches=batches)
+            kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
+            caller = kind(provider, journal, version, run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = counts
             try:
                 yield caller
@@ -62,9 +72,27 @@ async def open_caller(
         journal.close()
 
 
-def worker_count(version: ModelVersion, units: int) -> int:
-    """Workers for so many units that can be asked independently of each other."""
-    return min(_MOST_IN_BATCHES if version.batch else version.concurrency, units)
+async def ask_together(
+    items: Iterable[T],
+    count: int,
+    version: ModelVersion,
+    caller: Caller,
+    executor: Executor,
+    ask: Callable[[Sequence[T]], Awaitable[None]],
+) -> None:
+    """Has so many items, which can be asked independently of each other, asked: several side by side.
+
+    Where nothing is waited for, they are handed to `ask` many at a time; else one at a time, to many workers.
+    """
+    size = caller.together if executor.immediate else 1
+    workers = _IMMEDIATE_WORKERS if size > 1 else _MOST_IN_BATCHES if version.batch else version.concurrency
+    waiting = iter(items)
+
+    async def work() -> None:
+        while group := list(islice(waiting, size)):
+            await ask(group)
+
+    await run_together([work() for _ in range(min(workers, count))])
 
 
 def asking_facts(version: ModelVersion, counts: Counters) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from eval_pipeline.providers.calls import Caller
 from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.providers.registry import OWN_PROMPT
-from eval_pipeline.stages.ask import TurnGold, TurnTask, history_texts, prefix_uses
+from eval_pipeline.stages.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.model_calls import provider_for
 from eval_pipeline.stages.planned import effective_epoch
@@ -192,25 +192,7 @@ def _cacheable(calls: Sequence[tuple[Call, float]], rate: float) -> float:
 def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:
     track = workspace.track(suite)
     name = prompt_version(version, track)
-    calls = []
     units = list(plan_units(cases, version))
     uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
-    for unit in units:
-        for turn in unit.turns:
-            history = history_texts(track, unit.case, turn, None)
-            call = Call(
-                suite=suite,
-                case_id=unit.case.id,
-                turn_id=turn.id,
-                turn_index=turn.index,
-                sample=unit.sample,
-                number=0,
-                prompt=track.prompt(unit.case, turn, history, name),
-                gold=TurnGold(track, turn),
-                task=TurnTask(track, unit.case, turn, history),
-                prefix_uses=uses[unit.case.id],
-                track=track.name,
-                complexity=track.gold_complexity(turn),
-            )
-            calls.append(call)
-    return calls
+    questions = (first_question(track, unit, turn, None, name) for unit in units for turn in unit.turns)
+    return [call_of(track, suite, question, uses) for question in questions]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from eval_pipeline.core.interrupts import run_interruptibly
-from eval_pipeline.core.model import Attempt, CallErrorKind, Case, Failed, Partition, Ran, Turn
+from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.calls import Caller, Counters
-from eval_pipeline.stages.ask import Asked, Asker, history_texts, own_answer, prefix_uses, recovery_prompt
+from eval_pipeline.stages.ask import Asked, Asker, first_question, own_answer, prefix_uses, recovery_question
 from eval_pipeline.stages.attempt_sink import AttemptSink
 from eval_pipeline.stages.attempts import keep_attempts, load_attempts
 from eval_pipeline.stages.generate import (
@@ -19,10 +19,11 @@ from eval_pipeline.stages.generate import (
     unanswered,
 )
 from eval_pipeline.stages.lineage import content_hashes
-from eval_pipeline.stages.model_calls import asking_facts, open_caller, provider_for, run_together, worker_count
+from eval_pipeline.stages.model_calls import ask_together, asking_facts, open_caller, provider_for
 from eval_pipeline.stages.planned import recorded_epoch
 from eval_pipeline.stages.runs import RUNNING, RunContext, partition_lock, record_run
 from eval_pipeline.stages.spending import REFUSED
+from eval_pipeline.stages.units import Unit
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
@@ -34,10 +35,9 @@ TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A turn whose generation did not run."""
+    """A turn, alone in its unit, whose generation did not run."""
 
-    case: Case
-    turn: Turn
+    unit: Unit
     attempt: Attempt
     own_answers: Mapping[str, str] | None
 
@@ -78,7 +78,7 @@ def _recover_partition(workspace: Workspace, partition: Partition, run: RunConte
                 sink = AttemptSink(track, version, provider.simulated, *writers)
                 for item, asked in zip(broken, results, strict=True):
                     for result in asked:
-                        sink.add(item.case, item.turn, result)
+                        sink.add(item.unit.case, item.unit.turns[0], result)
                 sink.flush()
             keep_attempts(workspace, partition, RECOVERY_ATTEMPTS, sink.made)
             progress.finish(label)
@@ -123,7 +123,8 @@ def _broken_turns(workspace: Workspace, partition: Partition, version: ModelVers
                 if attempt is None:
                     continue
                 if isinstance(attempt.outcome, Failed):
-                    broken.append(Broken(case, turn, attempt, None if own is None else dict(own)))
+                    unit = Unit(case, (turn,), sample)
+                    broken.append(Broken(unit, attempt, None if own is None else dict(own)))
                 if own is not None:
                     own[turn.id] = own_answer(track, attempt)
     return broken
@@ -139,31 +140,34 @@ async def _recover_all(
     advance: Callable[[int], None],
 ) -> None:
     async with opening as caller, track.executor() as executor:
-        uses = prefix_uses(track, ((item.case, 1) for item in broken))
+        uses = prefix_uses(track, ((item.unit.case, 1) for item in broken))
         asker = Asker(track, suite, caller, executor, uses, recorded=False)
-        waiting = iter(enumerate(broken))
 
-        async def worker() -> None:
-            for place, item in waiting:
-                results[place] = await _recover(asker, version, item)
+        async def ask(placed: Sequence[tuple[int, Broken]]) -> None:
+            for (place, _), asked in zip(placed, await _recover(asker, version, [b for _, b in placed]), strict=True):
+                results[place] = asked
                 advance(1)
 
-        await run_together([worker() for _ in range(worker_count(version, len(broken)))])
+        await ask_together(enumerate(broken), len(broken), version, caller, executor, ask)
 
 
-async def _recover(asker: Asker, version: ModelVersion, broken: Broken) -> list[Asked]:
-    case, turn, last = broken.case, broken.turn, broken.attempt
-    history = history_texts(asker.track, case, turn, broken.own_answers)
-    original = asker.track.prompt(case, turn, history, prompt_version(version, asker.track))
-    asked: list[Asked] = []
+async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:
+    """Recovers turns side by side: the first attempt at each, then the second ones of those still broken."""
+    track, prompts = asker.track, prompt_version(version, asker.track)
+    firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
+    waiting = [(place, item.attempt) for place, item in enumerate(broken)]
+    asked: list[list[Asked]] = [[] for _ in broken]
     for _ in range(version.max_recovery_attempts):
-        assert isinstance(last.outcome, Failed) and last.response is not None
-        prompt = recovery_prompt(original, last.response.text, last.outcome.message)
-        result = await asker.attempt(case, turn, last.sample, prompt, history, before=last)
-        last = result.attempt
-        if last.call_failure is not None and last.call_failure.kind is CallErrorKind.BUDGET:
-            break  # an attempt that is not made
-        asked.append(result)
-        if last.call_failure is not None or isinstance(last.outcome, Ran):
+        results = await asker.attempts([recovery_question(firsts[place], before) for place, before in waiting])
+        failed = []
+        for (place, _before), result in zip(waiting, results, strict=True):
+            attempt = result.attempt
+            if attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET:
+                continue  # an attempt that is not made
+            asked[place].append(result)
+            if isinstance(attempt.outcome, Failed):
+                failed.append((place, attempt))
+        waiting = failed
+        if not waiting:
             break
     return asked

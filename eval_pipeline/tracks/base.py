@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Json, MetricResult, Outcome, Prompt, Turn
@@ -110,7 +110,13 @@ class Figure:
 
 
 class Executor(Protocol):
-    """Runs artefacts; holds what that takes (a sandbox, a database) while it is open."""
+    """Runs artefacts; holds what that takes (a sandbox, a database) while it is open.
+
+    Attributes:
+        immediate: executing waits for nothing, so that nothing is gained by having several under way.
+    """
+
+    immediate: ClassVar[bool]
 
     async def execute(self, artefact: Any, case: Case) -> Outcome: ...
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.providers import journal as journal_module
 from eval_pipeline.providers.journal import Journal, journal_key
+from eval_pipeline.providers.journal_rows import Row
 
 
 async def append_all(journal: Journal, bodies: dict[str, bytes]) -> list[bool]:
@@ -52,11 +52,32 @@ def test_keys_recorded_before_do_not_keep_out_the_others_of_their_group(tmp_path
         assert {key: journal.get(key) for key in new} == new | old
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 600])
+def test_many_are_appended_and_looked_up_at_once(tmp_path: Path, size: int) -> None:
+    rows = [(f"k{number}", f"body {number}".encode()) for number in range(size)]
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert asyncio.run(journal.append_many(rows)) == [True] * size
+        assert asyncio.run(journal.append_many([*rows[:1], ("new", b"x")])) == [False] * min(1, size) + [True]
+        assert journal.get_many(["absent", *(key for key, _ in rows)]) == dict(rows)
+
+
+def test_groups_of_rows_and_single_ones_each_hear_of_their_own(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> list[list[bool]]:
+        groups = [[(f"k{number}", b"x") for number in range(first, first + 300)] for first in (0, 100, 400)]
+        single = journal.append("k99", b"y")
+        told = await asyncio.gather(*(journal.append_many(group) for group in groups), single)
+        return [*told[:3], [told[3]]]
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        told = asyncio.run(work(journal))
+    assert told == [[True] * 300, [False] * 200 + [True] * 100, [True] * 300, [False]]
+
+
 def test_appends_of_one_turn_of_the_loop_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     commit = Journal._commit
 
-    def counted(connection: sqlite3.Connection, group: list[journal_module._Entry]) -> list[bool]:
+    def counted(connection: sqlite3.Connection, group: list[Row]) -> list[bool]:
         sizes.append(len(group))
         return commit(connection, group)
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import isfinite
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
@@ -41,6 +41,8 @@ _TURN_COLUMNS = (
 
 class _Executor:
     """Runs plans in process: they cannot do more than arithmetic."""
+
+    immediate: ClassVar[bool] = True
 
     async def execute(self, artefact: Plan, case: Case) -> Outcome:
         return run_plan(artefact, case.context)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import ClassVar
 
 from eval_pipeline.core.model import Case, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox import outcomes as sandboxed
@@ -15,6 +16,8 @@ from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 class PandasExecutor:
     """Runs code in the sandbox of this process."""
+
+    immediate: ClassVar[bool] = False
 
     async def execute(self, artefact: Code, case: Case) -> Outcome:
         """What the code gives; a recorded answer is its own result."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
@@ -50,6 +50,8 @@ _TURN_COLUMNS = (
 
 class _Executor:
     """Looks terms up in the case's catalogue."""
+
+    immediate: ClassVar[bool] = True
 
     async def execute(self, artefact: Selection, case: Case) -> Outcome:
         context: Context = case.context

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from typing import ClassVar
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
@@ -22,6 +23,8 @@ _CLASS_OF = {SYNTAX: ErrorClass.SYNTAX, SAFETY: ErrorClass.SANDBOX, SCHEMA: Erro
 
 class SqlExecutor:
     """Runs queries in the child processes of one runner."""
+
+    immediate: ClassVar[bool] = False
 
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner

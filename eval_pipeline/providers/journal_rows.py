@@ -1,0 +1,64 @@
+"""The journal's table in SQL: how rows are written and looked up."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import chain
+
+from eval_pipeline.core.ids import canonical_json
+
+# An ordinary table with an index beside it: bodies are long, and WITHOUT ROWID would keep them in the inner nodes.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS responses(
+    key TEXT PRIMARY KEY NOT NULL,
+    body BLOB NOT NULL,
+    written_at INTEGER NOT NULL  -- seconds since 1970
+)"""
+_INSERT = {  # rows a statement → statement, the largest first
+    rows: "INSERT INTO responses(key, body, written_at) VALUES " + ", ".join(["(?, ?, ?)"] * rows)
+    for rows in (256, 64, 16, 4, 1)
+}
+_INSERT_IF_NEW = _INSERT[1] + " ON CONFLICT DO NOTHING"
+_AMONG = "FROM responses WHERE key IN (SELECT value FROM json_each(?))"
+
+Row = tuple[str, bytes]
+"""A key and the body recorded under it."""
+
+
+def recorded(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, bytes]:
+    """The bodies under those of the keys that are recorded."""
+    return dict(connection.execute(f"SELECT key, body {_AMONG}", (canonical_json(keys),)).fetchall())
+
+
+def known(connection: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
+    """Those of the keys that are recorded."""
+    return {row[0] for row in connection.execute(f"SELECT key {_AMONG}", (canonical_json(keys),))}
+
+
+def insert(connection: sqlite3.Connection, rows: Sequence[Row], now: int) -> list[bool]:
+    """Inserts the rows whose key is new, within a transaction; for each row whether it was.
+
+    In few statements: each one gives up the GIL and wants it back in competition with the event loop, which with a
+    statement a row cost more than the writing itself.
+
+    Args:
+        connection: in a transaction.
+        rows: keys with bodies; of equal keys the first counts.
+        now: seconds since 1970.
+    """
+    first = {key: (key, body, now) for key, body in reversed(rows)}  # the first of equal keys stays
+    values = list(first.values())
+    new = set(first)
+    start = 0
+    while start < len(values):
+        size = next(size for size in _INSERT if size <= len(values) - start)
+        chunk = values[start : start + size]
+        try:
+            connection.execute(_INSERT[size], tuple(chain.from_iterable(chunk)))
+        except sqlite3.IntegrityError:  # rare: another process has recorded some; nothing of the statement is done
+            new.difference_update(row[0] for row in chunk if not connection.execute(_INSERT_IF_NEW, row).rowcount)
+        start += size
+    fresh = []
+    for key, _ in rows:
+        fresh.append(key in new)
+        new.discard(key)
+    return fresh

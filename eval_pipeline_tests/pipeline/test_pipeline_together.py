@@ -1,0 +1,55 @@
+"""Models that answer at once are asked many calls together: what is recorded is what asking one by one records."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.providers.immediate_calls import ImmediateCaller
+from eval_pipeline_tests.support import Lab, case
+
+LONG = [
+    case(f"c{number}", *((f"add({number}, {turn})", float(number + turn)) for turn in range(1 + number % 5)))
+    for number in range(12)
+]
+RATES = {"wrong_operands": 0.2, "execution_error": 0.2, "no_answer": 0.1}
+
+
+def evaluated(folder: Path, **settings: Any) -> tuple[dict[str, str], Any]:
+    """The published tables, and what `runs` counts."""
+    lab = Lab.at(folder)
+    lab.suite(cases=LONG)
+    lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": RATES}, **settings})
+    lab.evaluate(version="sim", publish=True)
+    counts = "calls, responses, journal_hits, call_errors, tokens_spent"
+    return lab.store_contents(), lab.sql(f"SELECT {counts} FROM runs")
+
+
+@pytest.mark.parametrize("history", ["gold", "own"])
+@pytest.mark.parametrize("samples", [1, 3])
+def test_groups_of_any_size_leave_the_same_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: str, samples: int
+) -> None:
+    settings = {"history": history, "samples_per_turn": samples, "max_recovery_attempts": 2}
+    found = []
+    for size in (1, 2, 7, 500):
+        monkeypatch.setattr(ImmediateCaller, "together", size)
+        found.append(evaluated(tmp_path / str(size), **settings))
+    assert found[1:] == found[:1] * 3
+
+
+def test_with_limits_of_spending_calls_are_asked_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = evaluated(tmp_path / "free")
+
+    async def never(*_: object) -> None:
+        raise AssertionError("asked together")
+
+    monkeypatch.setattr(ImmediateCaller, "ask_many", never)
+    with pytest.raises(AssertionError, match="asked together"):
+        evaluated(tmp_path / "free again")
+    limited = evaluated(tmp_path / "limited", max_tokens_total=10**9)
+    assert limited[1] == free[1]
+    changed = {"model_versions", "run_totals"}
+    assert {name: rows for name, rows in limited[0].items() if name not in changed} == {
+        name: rows for name, rows in free[0].items() if name not in changed
+    }
