@@ -5,6 +5,7 @@ Run as `EVAL_BENCH_RESPONSES=FILE python -m benchmarks.instant run …`; failed 
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +17,13 @@ from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.inprocess import Immediate
 
 
+@cache
+def _responses(path: str) -> dict[str, str]:
+    """Read once a process, not once a stage: what a model takes is not what is measured."""
+    read: dict[str, str] = json.loads(Path(path).read_text())
+    return read
+
+
 class Instant(Immediate):
     """A model without latency."""
 
@@ -23,7 +31,7 @@ class Instant(Immediate):
     recorded: ClassVar[bool] = False
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
-        self._responses: dict[str, str] = json.loads(Path(os.environ["EVAL_BENCH_RESPONSES"]).read_text())
+        self._responses = _responses(os.environ["EVAL_BENCH_RESPONSES"])
 
     def request(self, call: Call) -> Json:
         """The whole prompt, as a real model's request has it."""

@@ -11,7 +11,11 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 def text_hash(text: str) -> str:
     """SHA-256 of a text, 32 hexadecimal digits: enough for any number of prompts, short enough to read."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+    return _digest(text.encode(errors="surrogatepass"))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def canonical_json(value: Any) -> str:
@@ -29,10 +33,19 @@ def _ordered(value: Any) -> Any:
 
 def json_text(value: Any) -> str:
     """JSON text of a value, keys in their own order. NaN and infinity become null, lone surrogates U+FFFD."""
+    return _json_bytes(value).decode()
+
+
+def json_text_hash(value: Any) -> str:
+    """`text_hash` of `json_text`: keys count in their own order."""
+    return _digest(_json_bytes(value))
+
+
+def _json_bytes(value: Any) -> bytes:
     try:
-        return to_json(value, inf_nan_mode="null").decode()
+        return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:
-        return to_json(without_surrogates(value), inf_nan_mode="null").decode()
+        return to_json(without_surrogates(value), inf_nan_mode="null")
 
 
 def without_surrogates(value: Any) -> Any:
@@ -72,7 +85,7 @@ def file_hash(path: Path) -> str:
 
 @lru_cache(maxsize=4096)
 def _file_hash(path: Path, inode: int, size: int, changed: int) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    return _digest(path.read_bytes())
 
 
 def turn_id(suite: str, case_id: str, index: int) -> str:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.ids import json_text, text_hash
+from eval_pipeline.core.ids import json_text_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.providers.journal_rows import SCHEMA, Row, insert, known, recorded
 
@@ -30,7 +30,7 @@ def journal_key(provider: str, model: str, request: Json, sample: int, epoch: st
 
     Keys of mappings stay in the order in which the provider gives them: sorting costs more than all the rest.
     """
-    return text_hash(json_text([provider, model, request, sample, epoch]))
+    return json_text_hash([provider, model, request, sample, epoch])
 
 
 class _Entry(NamedTuple):

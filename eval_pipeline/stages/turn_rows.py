@@ -121,6 +121,9 @@ def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
     only for a model that has a price.
     """
     answered = [row for row in rows if row["stop_reason"] is not None]
+    if len(answered) == 1:  # mostly
+        row = answered[0]
+        return Spent(row["input_tokens"], row["output_tokens"], row["usd"], row["latency_ms"])
     if not answered:
         return Spent(0, 0, 0.0 if priced else None, None)
     return Spent(
