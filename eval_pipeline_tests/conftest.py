@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
+from eval_pipeline.store.snapshot import Snapshot
+from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
 # No test is timed: on a busy machine any of them may take long.
@@ -27,8 +29,14 @@ def signal_handlers() -> Iterator[None]:
     assert after == before
 
 
+@pytest.fixture(scope="session")
+def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> EmptyStores:
+    """Those of this process."""
+    return EmptyStores(tmp_path_factory.mktemp("stores"))
+
+
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
     """An empty home with no suite; fsync, which only a power failure would miss, is left out."""
     made = Lab.at(tmp_path)
     for name, value in made.environment.items():
@@ -36,6 +44,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     # `prepare` sets it for the process; the next test has another home.
     monkeypatch.setenv("DAGSTER_HOME", str(made.home.dagster))
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr(Snapshot, "create", empty_stores.create)
     return made
 
 
