@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
+from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
@@ -46,6 +48,23 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStor
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     monkeypatch.setattr(Snapshot, "create", empty_stores.create)
     return made
+
+
+@pytest.fixture
+def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws the first chart of each name and puts its picture where the others belong: most of a report's time.
+
+    For tests that make many reports and look at no picture.
+    """
+    made: dict[str, Drawn] = {}
+
+    def first_drawn(chart: Chart) -> Drawn:
+        if chart.name not in made:
+            made[chart.name] = drawn(chart)
+        return replace(made[chart.name], chart=chart)
+
+    for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
+        monkeypatch.setattr(f"{page}.drawn", first_drawn)
 
 
 @pytest.fixture
