@@ -9,8 +9,6 @@ import asyncio
 from collections import Counter
 from typing import NamedTuple
 
-import yaml
-
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import Judgement, open_judge
 from eval_pipeline.statistics import cohens_kappa
@@ -20,7 +18,7 @@ from eval_pipeline.tracks.sql.parsing import parse_statement
 from eval_pipeline.tracks.sql.prompt import schema_text
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.tables_in import base_tables
-from eval_pipeline_tests.tracks.sql.corpora import GOLDEN
+from eval_pipeline_tests.goldens import golden
 
 LIMIT_S = 300.0
 """Seconds a pair, ten times what a run allows: how well it judges is asked here, not how fast."""
@@ -61,9 +59,9 @@ async def judged(pairs: list[Pair], schema: SqlSchema) -> list[Judgement]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=40)
-    golden = yaml.safe_load((GOLDEN / "sql_equivalence.yaml").read_text("utf-8"))
-    schema = SqlSchema.from_ddl(golden["schemas"]["company"])
-    pairs = decided_pairs(golden["cases"], schema, parser.parse_args().pairs)
+    written = golden("sql_equivalence.yaml")
+    schema = SqlSchema.from_ddl(written["schemas"]["company"])
+    pairs = decided_pairs(written["cases"], schema, parser.parse_args().pairs)
     said = asyncio.run(judged(pairs, schema))
     table = Counter((one.error or one.choice, pair.same) for one, pair in zip(said, pairs, strict=True))
     for (choice, same), count in sorted(table.items()):

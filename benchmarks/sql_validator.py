@@ -18,8 +18,6 @@ from pathlib import Path
 from time import process_time_ns
 from typing import NamedTuple
 
-import yaml
-
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import JudgementCache, LLMJudge
 from eval_pipeline.providers.retries import RetryPolicy
@@ -34,7 +32,8 @@ from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.tables_in import base_tables
 from eval_pipeline.tracks.sql.validator import validate
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
-from eval_pipeline_tests.tracks.sql.corpora import GOLDEN, SHARED, load_corpus
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.sql.corpora import SHARED, load_corpus
 
 
 class Query(NamedTuple):
@@ -45,7 +44,7 @@ class Query(NamedTuple):
 
 def queries() -> Iterator[Query]:
     yield from (Query(statement.sql, statement.dialect) for statement in load_corpus("sql_harmless.yaml"))
-    for case in yaml.safe_load((GOLDEN / "sql_tables.yaml").read_text("utf-8")):
+    for case in golden("sql_tables.yaml"):
         if "tables" in case:
             yield Query(case["sql"], case.get("dialect", "duckdb"))
     if not SHARED.is_dir():

@@ -1,8 +1,10 @@
 """Fixtures of the tests that run the pipeline."""
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,24 @@ from hypothesis import HealthCheck, settings
 
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
+from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
+from eval_pipeline.store.snapshot import Snapshot
+from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Imports and collection leave next to no garbage, and looking for it among all that they make takes a sixth."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +42,14 @@ def signal_handlers() -> Iterator[None]:
     assert after == before
 
 
+@pytest.fixture(scope="session")
+def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> EmptyStores:
+    """Those of this process."""
+    return EmptyStores(tmp_path_factory.mktemp("stores"))
+
+
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
     """An empty home with no suite; fsync, which only a power failure would miss, is left out."""
     made = Lab.at(tmp_path)
     for name, value in made.environment.items():
@@ -36,7 +57,25 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     # `prepare` sets it for the process; the next test has another home.
     monkeypatch.setenv("DAGSTER_HOME", str(made.home.dagster))
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr(Snapshot, "create", empty_stores.create)
     return made
+
+
+@pytest.fixture
+def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws the first chart of each name and puts its picture where the others belong: most of a report's time.
+
+    For tests that make many reports and look at no picture.
+    """
+    made: dict[str, Drawn] = {}
+
+    def first_drawn(chart: Chart) -> Drawn:
+        if chart.name not in made:
+            made[chart.name] = drawn(chart)
+        return replace(made[chart.name], chart=chart)
+
+    for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
+        monkeypatch.setattr(f"{page}.drawn", first_drawn)
 
 
 @pytest.fixture

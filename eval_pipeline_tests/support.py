@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -218,8 +218,10 @@ class Lab:
 
     def store_contents(self) -> dict[str, str]:
         """Hash of the ordered rows of every published table but `runs`."""
-        names = [name for (name,) in self.sql("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'")]
-        rows = {name: repr(self.sql(f'SELECT * FROM "{name}" ORDER BY ALL')) for name in names if name != "runs"}
+        with closing(connect_read_only(self.home.store)) as store:
+            named = store.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
+            names = [name for (name,) in named if name != "runs"]
+            rows = {name: repr(store.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall()) for name in names}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in rows.items()}
 
     def record_files(self) -> dict[str, tuple[int, int]]:

@@ -244,6 +244,7 @@ NAMES = ("simulated-strong", "simulated-weak", "smollm2-135m")
 DEMO = [{"name": name, "provider": "puppet", "model": name} for name in NAMES]
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,9 @@
 """What is sent to the Anthropic API, as the fake server got it from the real SDK; and what is the journal key."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Message, Prompt
@@ -14,8 +12,9 @@ from eval_pipeline.providers.base import Call, CallError, Environment
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for, with_provider
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parent.parent / "golden" / "anthropic_requests.yaml").read_text("utf-8"))
+GOLDEN = golden("anthropic_requests.yaml")
 
 
 @pytest.fixture(autouse=True)

@@ -105,6 +105,7 @@ def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComp
     assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_path: Path) -> None:
     home = make_home(tmp_path, files=3)
     one = evaluate(home, "weak")

@@ -1,14 +1,13 @@
 """The system-call filter, run as BPF for each kind of machine: what it refuses, by numbers of the kernel's headers."""
 
 import struct
-from pathlib import Path
 
 import pytest
-import yaml
 
 from eval_pipeline.sandbox.inside import seccomp
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[1] / "golden/sandbox_filter.yaml").read_text())
+GOLDEN = golden("sandbox_filter.yaml")
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED, KILLED, REFUSED, MISSING = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 VERDICTS = {"allowed": ALLOWED, "refused": REFUSED, "missing": MISSING}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 import eval_pipeline.statistics as stats
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parent.parent / "golden" / "statistics.yaml").read_text(encoding="utf-8"))
+GOLDEN = golden("statistics.yaml")
 
 
 def ceiling_of_counts(levels: list[float], right: list[int], n: list[int], **settings: float) -> dict[str, Any]:

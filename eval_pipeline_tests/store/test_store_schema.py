@@ -5,6 +5,7 @@ import pytest
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column
+from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline.store.tables import (
     ATTEMPTS,
     GENERATION_PROMPTS,
@@ -14,6 +15,7 @@ from eval_pipeline.store.tables import (
     all_tables,
     track_turns_table,
 )
+from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.store.samples import (
     TRACKS,
     ask,
@@ -45,6 +47,33 @@ def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> No
     )
     assert {name for name, _ in macros} == {"explain_turn", "leaderboard", "compare"}
     assert all(comment for _, comment in [*views, *macros])
+
+
+def test_the_empty_store_that_other_tests_copy_is_the_one_that_is_made(
+    record: Record, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {
+        "duckdb_tables()": "sql, comment",
+        "duckdb_columns()": "table_name, column_index, column_name, data_type, column_default, is_nullable, comment",
+        "duckdb_views()": "sql, comment",
+        "duckdb_functions()": "macro_definition, parameters, comment",
+        "meta.store": "schema_hash",
+    }
+
+    def contents() -> dict[str, list[tuple[object, ...]]]:
+        mine = "WHERE database_name = 'store'"
+        return {
+            of: ask(out, f"SELECT {columns} FROM {of} {mine if of.endswith('()') else ''} ORDER BY ALL")
+            for of, columns in told.items()
+        }
+
+    publish(record, out, TRACKS)
+    made = contents()
+    out.unlink()
+    monkeypatch.setattr(Snapshot, "create", EmptyStores(tmp_path).create)
+    publish(record, out, TRACKS)
+    assert contents() == made
+    assert all(made.values())
 
 
 @pytest.mark.parametrize("table", all_tables(TRACKS), ids=lambda table: table.name)

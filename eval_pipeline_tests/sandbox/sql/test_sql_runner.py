@@ -13,7 +13,6 @@ from pathlib import Path
 import duckdb
 import psutil
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,9 +20,9 @@ from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlLimits, SqlProcesses, SqlRows, SqlRunner
 from eval_pipeline.sandbox.sql.process import SqlProcess
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, pack, row_to_wire, unpack
-from eval_pipeline_tests.support import ROOT
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((ROOT / "eval_pipeline_tests/golden/sql_runner.yaml").read_text())
+GOLDEN = golden("sql_runner.yaml")
 CASES = [(engine, case) for engine, cases in GOLDEN.items() for case in cases]
 ROWS = "INSERT INTO t VALUES (1, 'a'), (2, NULL)"
 

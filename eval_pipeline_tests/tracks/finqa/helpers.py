@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eval_pipeline.core.model import (
     Attempt,
     CallErrorKind,
@@ -24,7 +22,6 @@ from eval_pipeline.tracks.finqa.plan import Plan
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 ROOT = Path(__file__).parents[3]
 REAL = ROOT.parent / "shared" / "data" / "finqa"
 
@@ -35,12 +32,6 @@ TABLE: list[list[str | float]] = [
     ["notes", "see page 4", ""],
     ["2018", 30, "12%"],
 ]
-
-
-def golden(name: str) -> list[dict[str, Any]]:
-    """The rows of a golden file."""
-    rows: list[dict[str, Any]] = yaml.safe_load((GOLDEN / name).read_text(encoding="utf-8"))
-    return rows
 
 
 def raw_case(*turns: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
 from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
 from eval_pipeline.tracks.finqa.metrics.soft_match import soft_match
 from eval_pipeline.tracks.finqa.metrics.unit_agnostic_match import unit_agnostic_match
+from eval_pipeline_tests.goldens import golden
 
-from .helpers import gold_turn, golden, measured_response
+from .helpers import gold_turn, measured_response
 
 NUMBERS = st.one_of(st.floats(-1e6, 1e6), st.floats(-1, 1), st.sampled_from([0.0, 1e308, inf, -inf, nan]))
 EXPECTED = st.one_of(st.floats(-1e6, 1e6), st.floats(-1, 1), st.just(0.0))

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.numbers import Number, normalised_text, number_text, parse_number, round_half_up
-
-from .helpers import golden
+from eval_pipeline_tests.goldens import golden
 
 
 @pytest.mark.parametrize("row", golden("finqa_numbers.yaml"), ids=lambda row: repr(row["text"]))

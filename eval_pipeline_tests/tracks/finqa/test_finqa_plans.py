@@ -11,8 +11,9 @@ from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calcu
 from eval_pipeline.tracks.finqa.execute import run_program
 from eval_pipeline.tracks.finqa.program import Reference, parse_program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
+from eval_pipeline_tests.goldens import golden
 
-from .helpers import TABLE, attempt_at, case_of, failure, gold_turn, golden, measured
+from .helpers import TABLE, attempt_at, case_of, failure, gold_turn, measured
 
 CASE = case_of(gold_turn("412.5"))
 EXTRACT = {"tool": "extract", "value": 5}

@@ -25,8 +25,9 @@ from eval_pipeline.tracks.finqa.program import (
     operations,
     parse_program,
 )
+from eval_pipeline_tests.goldens import golden
 
-from .helpers import gold_turn, golden, measured_response, read_plan
+from .helpers import gold_turn, measured_response, read_plan
 
 
 @pytest.mark.parametrize("row", golden("finqa_logic.yaml"), ids=lambda row: f"{row['plan']} ~ {row['gold']}")

@@ -5,8 +5,9 @@ import pytest
 from eval_pipeline.core.model import Attempt, ErrorClass, Failed, MetricResult
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.recovery import attempt_outcomes, classify_exception, fix_quality, recovery_details
+from eval_pipeline_tests.goldens import golden
 
-from .helpers import attempt_at, case_of, failed_call, gold_turn, golden, measured
+from .helpers import attempt_at, case_of, failed_call, gold_turn, measured
 
 BROKEN = '{"plan": [{"tool": "compute", "operation": "growth", "args": [1, 2]}]}'
 CUT = '{"plan": [{"tool": '

@@ -1,11 +1,9 @@
 """Closed answers: the data set's rule by golden cases, and answers in whatever form a result has them."""
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +14,9 @@ from eval_pipeline.tracks.pandas_code.closed_answers import (
     is_equal,
     right_answers,
 )
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_closed_answers.yaml").read_text())
+GOLDEN = golden("pandas_closed_answers.yaml")
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['given']}-{case['label']}-{case['source'][:20]}")

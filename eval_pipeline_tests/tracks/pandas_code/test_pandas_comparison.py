@@ -4,21 +4,20 @@ import json
 import math
 import random
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.tracks.pandas_code.comparison import Comparison, compare
 from eval_pipeline.tracks.pandas_code.result_table import read_result
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_comparison.yaml").read_text())
+GOLDEN = golden("pandas_comparison.yaml")
 CALLED_EQUAL_BY_PANDAS = ("pandas compares", "other dtypes", "another unit", "as floats", "the same instants")
 Golden = dict[str, Any]
 

@@ -1,16 +1,15 @@
 """Requirements of questions in code: cases worked by hand, and what holds of all."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.pandas_code.metrics.coverage import WEIGHTS, requirement_coverage
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_coverage.yaml").read_text())
+GOLDEN = golden("pandas_coverage.yaml")
 TABLES = GOLDEN["tables"]
 Golden = dict[str, Any]
 

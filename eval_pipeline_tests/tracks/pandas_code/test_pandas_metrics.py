@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_sc
 from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
 from eval_pipeline.tracks.pandas_code.performance import Measured, measure, without_telling
 from eval_pipeline.tracks.pandas_code.structure import differences
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import (
     LARGEST,
     TALK,
@@ -27,7 +27,7 @@ from eval_pipeline_tests.tracks.pandas_code.helpers import (
     shared,
 )
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_scores.yaml").read_text())
+GOLDEN = golden("pandas_scores.yaml")
 COSTS = ("generated_ms", "reference_ms", "generated_mib", "reference_mib")
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +12,10 @@ from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_f
 from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
 from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.metrics.quality import PENALTIES, code_quality, kind_of, quality_score
+from eval_pipeline_tests.goldens import golden
 
 TESTS = Path(__file__).parents[2]
-GOLDEN = yaml.safe_load((TESTS / "golden" / "pandas_quality.yaml").read_text())
+GOLDEN = golden("pandas_quality.yaml")
 Golden = dict[str, Any]
 
 

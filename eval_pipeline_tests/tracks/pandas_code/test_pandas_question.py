@@ -1,17 +1,16 @@
 """What questions ask for: cases worked by hand, and what holds of all."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.pandas_code.question import read_question
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_question.yaml").read_text())
+GOLDEN = golden("pandas_question.yaml")
 TABLES = GOLDEN["tables"]
 COLUMNS = sorted({column for columns in TABLES.values() for column in columns if len(column) > 3})
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()

@@ -1,11 +1,9 @@
 """Understanding of questions by code: cases worked by hand, and what holds of all."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +11,9 @@ from eval_pipeline.tracks.pandas_code.analysis.frame_names import FRAME_NAMES
 from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.analysis.syntax import DEEPEST
 from eval_pipeline.tracks.pandas_code.metrics.understanding import WEIGHTS, prompt_understanding
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "pandas_understanding.yaml").read_text())
+GOLDEN = golden("pandas_understanding.yaml")
 TABLES = GOLDEN["tables"]
 Golden = dict[str, Any]
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Turn
 from eval_pipeline.stages.ask import parse_response, run_artefact
 from eval_pipeline.stages.run_metrics import MetricRunner
@@ -19,7 +17,6 @@ from eval_pipeline.tracks.sdmx.selection import Pair, Selection, merged
 from eval_pipeline.tracks.sdmx.term_lists import ListedTerm, with_listed
 from eval_pipeline.tracks.sdmx.track import TRACK
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 ROOT = Path(__file__).parents[3]
 REAL = ROOT.parent / "shared" / "data" / "sdmx"
 SAMPLE = ROOT / "data" / "suites" / "sdmx_sample"
@@ -49,12 +46,6 @@ Written = Mapping[str, Sequence[str | Mapping[str, str]]]
 def retriever(most: int = 20) -> Retriever:
     """Two data sets: ONE with indicators and countries, TWO with countries alone."""
     return Retriever(Catalogue(with_listed([], LISTED)), most, 20)
-
-
-def golden(name: str) -> list[dict[str, Any]]:
-    """The entries of a golden file."""
-    rows: list[dict[str, Any]] = yaml.safe_load((GOLDEN / name).read_text(encoding="utf-8"))
-    return rows
 
 
 def selection(written: Written) -> Selection:

@@ -10,13 +10,13 @@ from eval_pipeline.core.model import Failed
 from eval_pipeline.tracks.sdmx.retrieval import Candidates
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, as_evidence, compare, from_evidence
 from eval_pipeline.tracks.sdmx.selection import Selection, merged, selection_from_json, selection_json
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sdmx.helpers import (
     COUNTRIES,
     INDICATORS,
     attempt_at,
     case_of,
     evidence_of,
-    golden,
     response,
     retriever,
     scores,

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "sql"
 """Third-party samples; tests that need them are skipped where they are absent."""
 
@@ -26,7 +25,7 @@ def load_corpus(name: str) -> list[Statement]:
     """The statements of a file in `golden/`."""
     return [
         Statement(group["dialect"], group["kind"], _unescaped(line))
-        for group in yaml.safe_load((GOLDEN / name).read_text("utf-8"))
+        for group in golden(name)
         for line in group["statements"].splitlines()
         if line.strip()
     ]

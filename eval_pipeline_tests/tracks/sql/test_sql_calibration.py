@@ -1,16 +1,15 @@
 """Confidence calibration: the spec's tables, and the parts of the Brier score."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.sql.metrics import confidence_calibration
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_calibration.yaml").read_text())
+GOLDEN = golden("sql_calibration.yaml")
 NOMINAL = {"high": 0.9, "medium": 0.7, "low": 0.5}
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from eval_pipeline.judge import Judgement
 from eval_pipeline.tracks.sql.complexity import query_parts
@@ -16,8 +15,9 @@ from eval_pipeline.tracks.sql.metrics.r_ves import r_ves
 from eval_pipeline.tracks.sql.parsing import parse_statement
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_metrics.yaml").read_text())
+GOLDEN = golden("sql_metrics.yaml")
 Golden = dict[str, Any]
 
 

@@ -1,19 +1,18 @@
 """Base tables of queries against golden data, and against what DuckDB itself says that it reads."""
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.tracks.sql.tables_in import TableName, base_tables
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_tables.yaml").read_text("utf-8"))
+GOLDEN = golden("sql_tables.yaml")
 PARSED = [case for case in GOLDEN if "tables" in case]
 BROKEN = [case for case in GOLDEN if "error" in case]
 NAMES = "abcd"

@@ -3,12 +3,10 @@
 import csv
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-import yaml
 
 from eval_pipeline.tracks.sql.parsing import (
     DEEPEST,
@@ -22,9 +20,10 @@ from eval_pipeline.tracks.sql.parsing import (
 from eval_pipeline.tracks.sql.schema import SqlSchema
 from eval_pipeline.tracks.sql.validator import Validation, ValidationError, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sql_validator.yaml").read_text("utf-8"))
+GOLDEN = golden("sql_validator.yaml")
 SHOP = SqlSchema.from_ddl(GOLDEN["ddl"])
 CASES = GOLDEN["cases"]
 # Of an empty table DuckDB makes no pivot.

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-import yaml
 
 from eval_pipeline.tracks.sql.equivalence import check
 from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline_tests.support import ROOT
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sql.equivalence.constraints import broken_constraints
 
-GOLDEN = yaml.safe_load((ROOT / "eval_pipeline_tests/golden/sql_equivalence.yaml").read_text())
+GOLDEN = golden("sql_equivalence.yaml")
 SCHEMAS = {name: SqlSchema.from_ddl(text) for name, text in GOLDEN["schemas"].items()}
 COMPANY = SCHEMAS["company"]
 CASES = [(case, dialect) for case in GOLDEN["cases"] for dialect in case.get("in", ["duckdb", "sqlite"])]

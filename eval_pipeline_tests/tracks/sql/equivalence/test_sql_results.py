@@ -6,14 +6,13 @@ from decimal import Decimal
 from random import Random
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.sql.results import ColumnMatch, Result, same_rows, soft_f1
-from eval_pipeline_tests.support import ROOT
+from eval_pipeline_tests.goldens import golden
 
-GOLDEN = yaml.safe_load((ROOT / "eval_pipeline_tests/golden/sql_results.yaml").read_text())
+GOLDEN = golden("sql_results.yaml")
 
 
 def result(rows, ties=None):

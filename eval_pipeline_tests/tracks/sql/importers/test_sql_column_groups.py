@@ -4,14 +4,13 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.tracks.sql.importers.column_groups import MOST, accepted_queries
-from eval_pipeline_tests.tracks.sql.corpora import GOLDEN
+from eval_pipeline_tests.goldens import golden
 
-ROWS = yaml.safe_load((GOLDEN / "sql_column_groups.yaml").read_text("utf-8"))
+ROWS = golden("sql_column_groups.yaml")
 names = st.from_regex(r"[a-z]\.[a-z]{1,4}", fullmatch=True)
 groups = st.lists(names, min_size=1, max_size=4, unique=True)
 
