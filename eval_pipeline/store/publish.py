@@ -1,7 +1,7 @@
 """Publishing: making `eval.duckdb` hold what the record holds, without anyone ever seeing it half done.
 
-Under a lock the last store is copied aside, the partitions that differ are replaced in one transaction, and the copy is
-renamed over it. Whoever has the old file open keeps a consistent old snapshot.
+Under a lock the last store is copied aside, the partitions that differ are replaced there, and the copy is renamed over
+it. Whoever has the old file open keeps a consistent old snapshot.
 """
 
 import fcntl

@@ -197,7 +197,7 @@ ERRORS = Table(
         Column("operations_per_turn", "BIGINT", "Arithmetic operations of the final plan, from 0; NULL: as above."),
         ATTEMPT_COUNT,
         COMPLEXITY,
-        Column("error_context", "JSON", "Everything else worth seeing, by name; an empty object for none."),
+        Column("error_context", "JSON", "Everything else worth seeing, by name; an empty object for none.", long=True),
     ),
 )
 

@@ -142,6 +142,32 @@ def test_incremental_and_full_agree(record: Record, out: Path, tmp_path: Path) -
         assert contents(out) == full_contents(record, tmp_path)
 
 
+def row_groups(out: Path, table: str) -> set[int]:
+    """Sizes of the groups in which the table's rows are stored."""
+    sql = f"SELECT sum(count) FROM pragma_storage_info('{table}') WHERE column_name = 'turn_id' "
+    return {int(rows) for (rows,) in ask(out, f"{sql} AND segment_type <> 'VALIDITY' GROUP BY row_group_id")}
+
+
+def test_many_short_rows_are_stored_in_larger_groups_and_no_others(
+    record: Record, out: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(snapshot, "_MANY_ROWS", 20_000)
+    filled(record)
+    put(record, GENERATIONS, key_of("long"), 20_000)
+    put(record, METRICS, key_of("short"), 20_000)
+    publish(record, out, TRACKS)
+    assert max(row_groups(out, "attempts")) == 2048
+    assert max(row_groups(out, "metrics")) == 16_384
+    put_partition(record, key_of("few"))
+    put(record, METRICS, key_of("alpha"), 21_000)
+    remove_partition(record, key_of("beta"))
+    assert not publish(record, out, TRACKS).full
+    put_partition(record, key_of("fewer"), turns=3_000)  # in small groups after large ones
+    assert not publish(record, out, TRACKS).full
+    assert max(row_groups(out, "attempts")) == 2048
+    assert contents(out) == full_contents(record, tmp_path)
+
+
 def test_a_full_store_has_its_rows_in_order(record: Record, tmp_path: Path) -> None:
     for model in ("beta", "alpha", "gamma"):
         put_partition(record, key_of(model), turns=20)
