@@ -1,5 +1,6 @@
 """Where attempts go: the tables of attempts, prompts and validations of one partition."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
@@ -7,8 +8,8 @@ from eval_pipeline.core.model import CallErrorKind, Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import Asked
-from eval_pipeline.stages.attempts import Made, attempt_row, spent_of
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.attempts import Made, Placed, attempt_columns
+from eval_pipeline.stages.columns import Columns, Values, by_name
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.tracks.base import Track
 
@@ -32,10 +33,10 @@ class AttemptSink:
         prompts: TableWriter,
         validation: TableWriter | None = None,
     ) -> None:
-        self._track, self._version = track, version
-        self._attempts, self._prompts = Columns(attempts), Columns(prompts, PROMPT_GROUP)
-        self._validation = Columns(validation) if validation else None
-        self._constant: dict[str, Any] = {"identity_hash": version.identity_hash(), "simulated": simulated}
+        self._track, self._version, self._simulated = track, version, simulated
+        self._attempts = Columns(attempts, self._attempt_columns)
+        self._prompts = Columns(prompts, by_name, PROMPT_GROUP)
+        self._validation = Columns(validation, by_name) if validation else None
         self._seen: set[str] = set()
         self.made: Made = []
 
@@ -48,15 +49,19 @@ class AttemptSink:
             usd = response.usd
             if usd is None:
                 usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
-        row = attempt_row(self._track, turn, case.id, attempt, usd) | self._constant
-        self._attempts.add(row)
-        self.made.append((spent_of(row), attempt))
+        placed = Placed(case.id, turn.index, attempt, usd)
+        self._attempts.add(placed)
+        self.made.append((placed.spent(self._simulated), attempt))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
         refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
         if self._validation is not None and not refused:
             self._validation.add(_validation_row(case, turn, asked))
+
+    def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
+        same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
+        return attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
 
     def flush(self) -> None:
         """Writes what is left."""

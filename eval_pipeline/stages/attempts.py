@@ -1,6 +1,8 @@
 """Attempts as rows of the record, and back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from eval_pipeline.core.ids import json_text, parse_json
@@ -19,6 +21,7 @@ from eval_pipeline.core.model import (
     Turn,
     Usage,
 )
+from eval_pipeline.core.values import value
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.store.record import RecordKey
@@ -27,38 +30,65 @@ from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import Track
 
 
-def attempt_row(track: Track, turn: Turn, case_id: str, attempt: Attempt, usd: float | None) -> dict[str, Any]:
-    """A row of the `attempts` table, without the columns that are the same for a whole partition."""
-    response, failure, outcome = attempt.response, attempt.call_failure, attempt.outcome
-    usage = response.usage if response else Usage(None, None)
-    failed = outcome if isinstance(outcome, Failed) else None
+@value
+class Placed:
+    """An attempt on its way into the record; `usd` is what it cost, None where nobody knows."""
+
+    case_id: str
+    turn_index: int
+    attempt: Attempt
+    usd: float | None
+
+    def spent(self, simulated: bool) -> dict[str, Any]:
+        """What `spent_of` keeps of its row."""
+        response = self.attempt.response
+        usage = response.usage if response else Usage()
+        return {
+            "stop_reason": response.stop_reason if response else None,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "usd": self.usd,
+            "latency_ms": response.latency_ms if response else None,
+            "simulated": simulated,
+        }
+
+
+_OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
+_OF_RESPONSE = {
+    "response": attrgetter("text"),
+    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "asked_on", "batch")},
+    **{field.name: attrgetter(f"usage.{field.name}") for field in fields(Usage)},
+}
+"""Columns of `attempts`, and where in an attempt or its response their values are."""
+
+
+def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[Any]]:
+    """Columns of the `attempts` table, without those that are the same for a whole partition."""
+    attempts = [one.attempt for one in placed]
+    responses = [attempt.response for attempt in attempts]
+    failures = [attempt.call_failure for attempt in attempts]
+    outcomes = [attempt.outcome for attempt in attempts]
+    failed = [outcome if isinstance(outcome, Failed) else None for outcome in outcomes]
+    tried = [response or failure for response, failure in zip(responses, failures, strict=True)]
+    messages = [failure or error for failure, error in zip(failures, failed, strict=True)]
     return {
-        "turn_id": turn.id,
-        "case_id": case_id,
-        "turn_index": turn.index,
-        "sample": attempt.sample,
-        "number": attempt.number,
-        "prompt_hash": attempt.prompt_hash,
-        "response": response.text if response else None,
-        "artefact": json_text(track.artefact_json(attempt.artefact)) if attempt.artefact is not None else None,
-        "outcome": CALL_ERROR if failure else "failed" if failed else "ran",
-        "result": json_text(outcome.value) if isinstance(outcome, Ran) else None,
-        "error_class": failed.error_class.value if failed else None,
-        "error_message": failure.message if failure else failed.message if failed else None,
-        "call_error": failure.kind.value if failure else None,
-        "stop_reason": response.stop_reason if response else None,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens if response else None,
-        "cache_write_tokens": usage.cache_write_tokens if response else None,
-        "usd": usd,
-        "latency_ms": response.latency_ms if response else None,
-        "first_byte_ms": response.first_byte_ms if response else None,
-        "retries": response.retries if response else failure.retries if failure else None,
-        "asked_on": response.asked_on if response else None,
-        "batch": response.batch if response else None,
-        "sandbox_tier": outcome.tier if outcome is not None else None,
-        "metadata": json_text(dict(response.metadata)) if response else None,
+        **{name: list(map(of, attempts)) for name, of in _OF_ATTEMPT.items()},
+        **{name: [r and of(r) for r in responses] for name, of in _OF_RESPONSE.items()},
+        "case_id": [one.case_id for one in placed],
+        "turn_index": [one.turn_index for one in placed],
+        "usd": [one.usd for one in placed],
+        "artefact": [None if a.artefact is None else json_text(track.artefact_json(a.artefact)) for a in attempts],
+        "outcome": [
+            CALL_ERROR if failure else "failed" if error else "ran"
+            for failure, error in zip(failures, failed, strict=True)
+        ],
+        "result": [json_text(outcome.value) if isinstance(outcome, Ran) else None for outcome in outcomes],
+        "error_class": [error and error.error_class.value for error in failed],
+        "error_message": [one and one.message for one in messages],
+        "call_error": [failure and failure.kind.value for failure in failures],
+        "retries": [one and one.retries for one in tried],
+        "sandbox_tier": [outcome and outcome.tier for outcome in outcomes],
+        "metadata": [response and json_text(dict(response.metadata)) for response in responses],
     }
 
 

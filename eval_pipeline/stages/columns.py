@@ -1,30 +1,39 @@
 """Rows on their way into the record: collected, written as columns a group at a time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from eval_pipeline.store.record import TableWriter
 
 GROUP = 1000
 """Rows of a row group: small enough to bound memory, large enough for Parquet to be fast."""
 
+Row = TypeVar("Row")
+Values = Mapping[str, Sequence[Any]]
 
-class Columns:
-    """Collects rows of one table; all rows must have the same keys."""
 
-    def __init__(self, writer: TableWriter, group: int = GROUP) -> None:
+def by_name(rows: Sequence[Mapping[str, Any]]) -> Values:
+    """Rows by column name as columns; all must have the same names."""
+    return {name: list(map(itemgetter(name), rows)) for name in rows[0]}
+
+
+class Columns(Generic[Row]):
+    """Collects rows of one table, in any form that `as_columns` turns into columns."""
+
+    def __init__(self, writer: TableWriter, as_columns: Callable[[Sequence[Row]], Values], group: int = GROUP) -> None:
         self._writer = writer
+        self._as_columns = as_columns
         self._group = group
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[Row] = []
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """Takes a row; writes when a group is full."""
         self._rows.append(row)
         if len(self._rows) == self._group:
             self.flush()
 
-    def extend(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def extend(self, rows: Iterable[Row]) -> None:
         """Takes several rows."""
         for row in rows:
             self.add(row)
@@ -32,5 +41,5 @@ class Columns:
     def flush(self) -> None:
         """Writes what is left."""
         if self._rows:
-            self._writer.write({name: list(map(itemgetter(name), self._rows)) for name in self._rows[0]})
+            self._writer.write(self._as_columns(self._rows))
             self._rows = []

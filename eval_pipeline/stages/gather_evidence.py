@@ -7,7 +7,7 @@ from itertools import islice
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.progress import SILENT, counted, label_of
 from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
@@ -27,7 +27,7 @@ def gather_evidence(workspace: Workspace, partition: Partition, progress: Progre
     reused = is_current(workspace, partition)
     if not reused:
         with record.writer(EVIDENCE, key, made_from) as writer:
-            rows = Columns(writer)
+            rows = Columns(writer, by_name)
             found: dict[tuple[str, int], Sequence[Evidence]] = {}
             generated = record.header(GENERATIONS, key)
             label, total = label_of(partition, "evidence"), generated.rows if generated else 0

@@ -12,7 +12,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.gather_evidence import load_evidence
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.model_calls import run_together
@@ -49,7 +49,7 @@ def judge_answers(workspace: Workspace, partition: Partition, progress: Progress
         version, today = judge_version(workspace, partition.suite), datetime.now(UTC).date().isoformat()
         said = run_interruptibly(_judge_all(workspace, partition, [pair for _, pair in pairs], known, progress))
         with record.writer(JUDGEMENTS, key, made_from) as writer:
-            rows = Columns(writer)
+            rows = Columns(writer, by_name)
             for (place, pair), judgement in zip(pairs, said, strict=True):
                 usd = cost_usd(version, judgement.usage, today) if judgement.model and not judgement.cached else None
                 rows.add(_row(place, pair, judgement) | {"usd": usd})

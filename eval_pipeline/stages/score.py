@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
+from typing import Any
 
 from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.gather_evidence import load_evidence
 from eval_pipeline.stages.judge import load_judgements
 from eval_pipeline.stages.lineage import combined_hash, content_hashes
@@ -44,6 +45,7 @@ VERSION = "1"
 BLOCK = 1000
 """Turns scored and written together: small enough to bound memory, large enough to be fast."""
 
+Rows = Columns[Mapping[str, Any]]
 EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
 
 
@@ -57,8 +59,8 @@ def score(workspace: Workspace, partition: Partition, progress: Progress = SILEN
         with ExitStack() as stack:
             opened = [stack.enter_context(record.writer(table, key, made_from)) for table in tables]
             metrics, wide, errors, metric_errors, results = opened[:5]
-            further = [Columns(writer) for writer in opened[5:]]
-            failed_turns, failed_metrics = Columns(errors), Columns(metric_errors)
+            further = [Columns(writer, by_name) for writer in opened[5:]]
+            failed_turns, failed_metrics = Columns(errors, by_name), Columns(metric_errors, by_name)
             versions = {metric.name: str(metric.version) for metric in track.metrics}
             for block in _scored_blocks(workspace, partition, track, progress):
                 metrics.write(metric_columns(block, versions))
@@ -124,7 +126,7 @@ def _scored_blocks(
         yield ScoredTurns(track, turns, runner.run(values))
 
 
-def _add_further_rows(further: Sequence[Columns], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
+def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
     """Rows of the track's further tables, in the order of `turn_tables`."""
     if not further:
         return

@@ -13,7 +13,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.baseline import newest_partition
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.turn_rows import plain_inputs, spent_on
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
 
@@ -127,7 +127,7 @@ class Written:
 @given(count=st.integers(0, 25), group=st.integers(1, 10))
 def test_rows_are_written_in_order_in_groups(count: int, group: int) -> None:
     written = Written()
-    rows = Columns(written, group)  # type: ignore[arg-type]
+    rows = Columns(written, by_name, group)  # type: ignore[arg-type]
     rows.extend({"a": index, "b": str(index)} for index in range(count))
     rows.flush()
     assert [value for found in written.groups for value in found["a"]] == list(range(count))

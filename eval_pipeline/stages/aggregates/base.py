@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.lineage import content_hashes
 from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.stages.tables import turns_table
@@ -129,7 +129,7 @@ def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> St
     else:
         rows = aggregate.rows(_turns(workspace, partition))
         with record.writer(aggregate.table, key, made_from) as writer:
-            columns = Columns(writer)
+            columns = Columns(writer, by_name)
             columns.extend(rows)
             columns.flush()
     header = record.header(aggregate.table, key)

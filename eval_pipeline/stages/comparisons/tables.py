@@ -7,7 +7,7 @@ from math import inf
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.stages.columns import Columns
+from eval_pipeline.stages.columns import Columns, by_name
 from eval_pipeline.stages.comparisons.evaluations import Evaluated, TurnReader, evaluations_of, latest
 from eval_pipeline.stages.comparisons.pairs import Row, comparison_rows, every_pair
 from eval_pipeline.stages.comparisons.trends import series_of, trend_rows
@@ -141,7 +141,7 @@ def _make(workspace: Workspace, suite: str, table: Table, of: _Made) -> StageRes
         if not reused:
             found = list(rows())
             with record.writer(table, key, made_from) as writer:
-                columns = Columns(writer)
+                columns = Columns(writer, by_name)
                 columns.extend(found)
                 columns.flush()
     header = record.header(table, key)
