@@ -1,7 +1,6 @@
 """The application: its commands, and what becomes of errors and signals."""
 
 import atexit
-import gc
 import os
 import signal
 import sys
@@ -52,8 +51,8 @@ def _options(
         raise typer.Exit
 
 
-def main() -> NoReturn:
-    """Entry point: runs the command and ends the process."""
+def run_command() -> NoReturn:
+    """Runs the command of `sys.argv` and ends the process."""
     _leave(command_line())
 
 
@@ -63,11 +62,6 @@ def command_line() -> int:
     Errors that the user can mend are one sentence, a trace only with `--debug`.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    # Much is made, most of it kept, and little of it in cycles: looking for garbage as often as usual costs a twentieth
-    # of all CPU time.
-    gc.set_threshold(1_000_000, 20, 100)
-    # Nothing here is large enough for several threads, and those of OpenBLAS spin while they wait.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+if TYPE_CHECKING:  # the commands' help does without
+    from pydantic import BaseModel, ValidationError
 
 Location = tuple[str | int, ...]
 
@@ -55,7 +56,7 @@ def dotted(location: Sequence[str | int]) -> str:
     return ".".join(str(part) for part in location)
 
 
-def complaints(error: ValidationError, model: type[BaseModel] | None = None) -> tuple[Complaint, ...]:
+def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None) -> tuple[Complaint, ...]:
     """What is wrong, one sentence a place.
 
     Args:
@@ -107,7 +108,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _place(model: type[BaseModel] | None, location: Location) -> tuple[Location, Any]:
+def _place(model: "type[BaseModel] | None", location: Location) -> tuple[Location, Any]:
     """The place in the input, without pydantic's names for members of a union, and the type of what is around it."""
     place: list[str | int] = []
     inner: Any = model
@@ -140,6 +141,8 @@ def _name(annotation: Any) -> str:
 
 def _below(annotation: Any, part: str | int) -> Any:
     """The type of what a field, a key or an index of a value of this type leads to; None for unknown."""
+    from pydantic import BaseModel
+
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         field = annotation.model_fields.get(str(part))
         return None if field is None else field.annotation
@@ -149,6 +152,8 @@ def _below(annotation: Any, part: str | int) -> Any:
     return inner[-1] if inner else None
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _model_in(annotation: Any) -> "type[BaseModel] | None":
+    from pydantic import BaseModel
+
     models: Iterator[Any] = (member for member in _members(annotation) if isinstance(member, type))
     return next((found for found in models if issubclass(found, BaseModel)), None)

@@ -1,4 +1,7 @@
-"""Reports: the files that people open, from what the record holds of a partition."""
+"""Reports: the files that people open, from what the record holds of a partition.
+
+What writes them is imported where it does: most that comes by here writes none.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,13 +9,11 @@ from pathlib import Path
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.files import write_comparison_files
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
-from eval_pipeline.reports.registry import write_reports
 from eval_pipeline.stages.aggregates import aggregates_of
 from eval_pipeline.stages.progress import SILENT, busy, label_of
 from eval_pipeline.stages.tables import turns_table
@@ -38,6 +39,8 @@ def report(workspace: Workspace, partition: Partition, progress: Progress = SILE
         UsageError: the record does not hold the partition's aggregates yet.
         StoreError: a file cannot be written.
     """
+    from eval_pipeline.reports.registry import write_reports
+
     evaluation = Evaluation(workspace.record, partition, profile(workspace.track(partition.suite)))
     folder = report_folder(workspace.home.reports, partition)
     made_from = evaluation.made_from() | {"report": REPORT_VERSION}
@@ -61,6 +64,8 @@ def report_comparison(workspace: Workspace, suite: str, progress: Progress = SIL
     if compared is None:
         return StageResult(0, json_hash(made_from), True, {"model_versions": 0})
     folder = comparison_folder(workspace.home.reports, suite, compared.eval_date)
+    from eval_pipeline.reports.comparison.files import write_comparison_files
+
     with busy(progress, f"{suite} · comparison report"):
         written = make_folder(folder, made_from, lambda aside: write_comparison_files(compared, aside))
     for standing in compared.standings:

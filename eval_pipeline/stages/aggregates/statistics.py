@@ -95,7 +95,7 @@ def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
     }
     for split, column in columns.items():
         values = turns.floats(column)
-        for level in np.unique(values[~np.isnan(values)]):
+        for level in sorted(set(values[~np.isnan(values)].tolist())):
             yield split, str(int(level)), values == level
     classes = np.array([text or "" for text in turns.results["error_class"].to_pylist()], dtype=object)
     for error_class in sorted(set(classes) - {""}):
@@ -163,7 +163,7 @@ def _latency_rows(turns: Turns) -> list[Row]:
     known = values[~np.isnan(values)]
     found = latency_quantiles(known)
     reason = "quantiles have no interval here" if len(known) else "no latency known"
-    clusters = len(np.unique(turns.clusters))
+    clusters = len(set(turns.clusters.tolist()))
     return [
         estimate_row(name, ALL, ALL, Estimate(len(known), clusters, value, None, None, None, "none", reason))
         for name, value in (("latency_ms_p50", found.p50), ("latency_ms_p95", found.p95))

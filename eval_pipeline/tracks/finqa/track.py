@@ -11,7 +11,6 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Pro
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
-from eval_pipeline.tracks.finqa import case_file, damage
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, Gold
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
@@ -83,6 +82,8 @@ class FinqaTrack(PlainTrack):
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> Case:
         """See `case_file.read_case`."""
+        from eval_pipeline.tracks.finqa import case_file
+
         return case_file.read_case(raw, suite, file, line)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
@@ -241,7 +242,9 @@ class FinqaTrack(PlainTrack):
 
     def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
-        return damage.damaged_response(turn.gold, mode, rng)
+        from eval_pipeline.tracks.finqa.damage import damaged_response
+
+        return damaged_response(turn.gold, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

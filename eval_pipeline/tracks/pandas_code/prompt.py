@@ -1,10 +1,13 @@
 """Prompts: system, the tables as a message of their own, earlier questions with their results, the question."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Case, Message, Prompt, Turn
-from eval_pipeline.tracks.pandas_code.case_file import Context
-from eval_pipeline.tracks.pandas_code.source import SuiteTable
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.pandas_code.case_file import Context
+    from eval_pipeline.tracks.pandas_code.source import SuiteTable
 
 VERSIONS = ("code-1",)
 
@@ -46,12 +49,12 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     return Prompt((*messages, Message("user", asked + turn.question)), shared=shared)
 
 
-def tables_text(tables: Sequence[SuiteTable]) -> str:
+def tables_text(tables: "Sequence[SuiteTable]") -> str:
     """The tables as models read them: a line a column with its dtype, examples, and how much is missing."""
     return "\n\n".join("\n".join(_table_lines(table)) for table in tables) or _NO_TABLES
 
 
-def _table_lines(table: SuiteTable) -> Iterator[str]:
+def _table_lines(table: "SuiteTable") -> Iterator[str]:
     yield f"{table.name}: {table.rows:,} rows"
     for column in table.columns:
         told = f"- {column.name} ({column.dtype})"

@@ -13,28 +13,15 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import Failed
-from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.tables import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = "tables"
 SUFFIXES = (".parquet", ".csv")
-
-TABLES = Table(
-    "pandas_tables",
-    "One row a table that the cases of a suite ask about.",
-    (
-        Column("table_name", "VARCHAR", "Name of the table within the suite, and of the DataFrame; never NULL."),
-        Column("file", "VARCHAR", "Its file below the suite's folder; never NULL."),
-        Column("content_hash", "VARCHAR", "SHA-256 of the file, 32 hexadecimal digits; never NULL."),
-        Column("rows", "BIGINT", "Its rows; never NULL."),
-        Column("columns", "JSON", "Its columns in order: name, dtype, missing and distinct values, examples."),
-    ),
-    key="suite",
-)
 
 _DESCRIBE = """
 import json

@@ -4,8 +4,6 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
-
 FILTERS, SORTS, LIMITS, AGGREGATES, GROUPINGS, JOINS = "filters", "sorts", "limits", "aggregates", "groupings", "joins"
 """Aspects in which code may differ."""
 
@@ -23,6 +21,8 @@ _OF_METHOD = {
 
 def differences(generated: str, reference: str) -> frozenset[str]:
     """The aspects in which two pieces of code differ; none where the generated one does not parse."""
+    from eval_pipeline.tracks.pandas_code.analysis.syntax import parse  # not for those who want the names above
+
     mine, theirs = parse(generated), parse(reference)
     if mine is None or theirs is None:
         return frozenset()

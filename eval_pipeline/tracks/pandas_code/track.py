@@ -9,26 +9,19 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Prompt, Ran, Turn
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
-from eval_pipeline.tracks.pandas_code import case_file, damage, source
-from eval_pipeline.tracks.pandas_code import evidence as evidence_of
-from eval_pipeline.tracks.pandas_code import gold as gold_of
-from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
-from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
-from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
-from eval_pipeline.tracks.pandas_code.execute import answer_text, open_executor
 from eval_pipeline.tracks.pandas_code.metrics import METRICS
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
-from eval_pipeline.tracks.pandas_code.question import read_question
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.source import Shared
-from eval_pipeline.tracks.pandas_code.structure import differences
-from eval_pipeline.tracks.pandas_code.validator import validate
+from eval_pipeline.tracks.pandas_code.tables import TABLES
 from eval_pipeline.tracks.recovery import attempt_outcomes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
+    from eval_pipeline.tracks.pandas_code.source import Shared
 
 _FEATURE_COLUMNS = (
     Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
@@ -43,14 +36,18 @@ _TURN_COLUMNS = (
 
 
 class PandasTrack(PlainTrack):
-    """Implements `tracks.base.Track`."""
+    """Implements `tracks.base.Track`.
+
+    What reads cases, and what runs and reads code, is imported where it is used: every evaluation asks every track for
+    its columns.
+    """
 
     name = "pandas"
     primary_metric = "result_match"
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    suite_tables: tuple[Table, ...] = (source.TABLES,)
+    suite_tables: tuple[Table, ...] = (TABLES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS
@@ -61,30 +58,42 @@ class PandasTrack(PlainTrack):
     complexity_axes: tuple[str, ...] = ("reference_calls",)
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
         """See `source.read_tables`."""
+        from eval_pipeline.tracks.pandas_code import source
+
         return source.read_tables(folder, options)
 
-    def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.table_rows`."""
+        from eval_pipeline.tracks.pandas_code import source
+
         return source.table_rows(shared)
 
-    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
         """See `source.load_tables`."""
+        from eval_pipeline.tracks.pandas_code import source
+
         return source.load_tables(tables, options, folder)
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
         """See `case_file.read_case`."""
+        from eval_pipeline.tracks.pandas_code import case_file
+
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
         """Turns whose reference code does not run, or gives another result than the suite says is right."""
-        found = ((turn, gold_of.gold_problem(turn.gold)) for turn in case.turns)
+        from eval_pipeline.tracks.pandas_code.gold import gold_problem
+
+        found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
     def expected_text(self, turn: Turn) -> str:
         """See `gold.gold_text`."""
-        return gold_of.gold_text(turn.gold)
+        from eval_pipeline.tracks.pandas_code.gold import gold_text
+
+        return gold_text(turn.gold)
 
     def expected_printed(self, turn: Turn) -> str | None:
         """The suite gives no other form."""
@@ -92,7 +101,9 @@ class PandasTrack(PlainTrack):
 
     def gold_json(self, turn: Turn) -> Json:
         """See `gold.gold_json`."""
-        return gold_of.gold_json(turn.gold)
+        from eval_pipeline.tracks.pandas_code import gold
+
+        return gold.gold_json(turn.gold)
 
     def gold_is_empty(self, turn: Turn) -> bool:
         """Never: every question has an answer."""
@@ -131,14 +142,20 @@ class PandasTrack(PlainTrack):
 
     def validate(self, artefact: Code | None, error: ArtefactError | None, case: Case) -> ValidationRow:
         """See `validator.validate`."""
+        from eval_pipeline.tracks.pandas_code.validator import validate
+
         return validate(artefact, error, case.context)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """The sandbox of this process."""
+        from eval_pipeline.tracks.pandas_code.execute import open_executor
+
         return open_executor()
 
     def answer_text(self, value: Json) -> str:
         """See `execute.answer_text`."""
+        from eval_pipeline.tracks.pandas_code.execute import answer_text
+
         return answer_text(value)
 
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
@@ -147,7 +164,9 @@ class PandasTrack(PlainTrack):
 
     def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
         """See `evidence.gather_all`."""
-        return evidence_of.gather_all(turns)
+        from eval_pipeline.tracks.pandas_code import evidence
+
+        return evidence.gather_all(turns)
 
     def values(
         self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
@@ -157,6 +176,12 @@ class PandasTrack(PlainTrack):
         `written`: what the final attempt's code does; None without code that parses. `closed_answer`: it is a recorded
         answer without code. `answered`: its response had the answer form.
         """
+        from eval_pipeline.tracks.pandas_code import evidence as evidence_of
+        from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+        from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+        from eval_pipeline.tracks.pandas_code.question import read_question
+        from eval_pipeline.tracks.pandas_code.structure import differences
+
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact if isinstance(final.artefact, Code) else None
         code = artefact.code if artefact is not None and artefact.answer is None else None
@@ -206,11 +231,15 @@ class PandasTrack(PlainTrack):
 
     def oracle(self, turn: Turn) -> str:
         """See `gold.gold_response`."""
-        return gold_of.gold_response(turn.gold)
+        from eval_pipeline.tracks.pandas_code.gold import gold_response
+
+        return gold_response(turn.gold)
 
     def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
-        return damage.damaged_response(turn.gold, mode, rng)
+        from eval_pipeline.tracks.pandas_code.damage import damaged_response
+
+        return damaged_response(turn.gold, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

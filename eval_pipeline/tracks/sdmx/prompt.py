@@ -1,11 +1,14 @@
 """Prompts: system, the data sets of the suite, the conversation so far, the candidates, the request."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
-from eval_pipeline.tracks.sdmx.case_file import Context
-from eval_pipeline.tracks.sdmx.catalogue import DataSet, Term
-from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sdmx.case_file import Context
+    from eval_pipeline.tracks.sdmx.catalogue import DataSet, Term
+    from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 
 VERSIONS = ("selection-1",)
 _NO_ANSWER = "(no answer)"
@@ -75,12 +78,12 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     return Prompt(tuple(messages), shared=shared, answer_schema=_SCHEMA)
 
 
-def _overview_text(retriever: Retriever, data_sets: Sequence[str]) -> str:
+def _overview_text(retriever: "Retriever", data_sets: Sequence[str]) -> str:
     found = (retriever.catalogue.data_sets[id] for id in data_sets)
     return "\n\n".join(["Data sets", *("\n".join(_data_set_lines(data_set, retriever.most)) for data_set in found)])
 
 
-def _data_set_lines(data_set: DataSet, most: int) -> Iterator[str]:
+def _data_set_lines(data_set: "DataSet", most: int) -> Iterator[str]:
     description = data_set.description
     if len(description) > _DESCRIPTION:
         description = description[:_DESCRIPTION].rsplit(" ", 1)[0] + " …"
@@ -91,7 +94,7 @@ def _data_set_lines(data_set: DataSet, most: int) -> Iterator[str]:
         yield f"- {dimension.id} ({dimension.name}): {listed}"
 
 
-def _candidates_text(retriever: Retriever, found: Candidates) -> str:
+def _candidates_text(retriever: "Retriever", found: "Candidates") -> str:
     """Candidates of the large dimensions; data sets that share a code list share a line."""
     places: dict[tuple[str, tuple[Term, ...]], list[str]] = {}
     for (data_set, dimension), terms in found.places.items():
@@ -102,5 +105,5 @@ def _candidates_text(retriever: Retriever, found: Candidates) -> str:
     return "\n".join(["Candidates", *lines]) if lines else ""
 
 
-def _listed(terms: Sequence[Term]) -> str:
+def _listed(terms: "Sequence[Term]") -> str:
     return "; ".join(f"{term.id} = {term.name}" for term in terms) or "none"

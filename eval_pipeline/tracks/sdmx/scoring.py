@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from eval_pipeline.core.model import Evidence, Json
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.retrieval import Candidates
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+    from eval_pipeline.tracks.sdmx.retrieval import Candidates
 
 Verdict = Literal["tp", "fp", "fn"]
 TargetKind = Literal["given", "empty", "absent"]
@@ -70,14 +72,14 @@ class PlaceScore:
 
 
 def compare(
-    target: Selection, selected: Selection, candidates: Candidates, catalogue: Catalogue
+    target: Selection, selected: Selection, candidates: "Candidates", catalogue: "Catalogue"
 ) -> tuple[PlaceScore, ...]:
     """A score for each place that the target or the selection names, those of the target first."""
     return tuple(_scores(target, selected, candidates, catalogue))
 
 
 def _scores(
-    target: Selection, selected: Selection, candidates: Candidates, catalogue: Catalogue
+    target: Selection, selected: Selection, candidates: "Candidates", catalogue: "Catalogue"
 ) -> Iterator[PlaceScore]:
     for place in dict.fromkeys([*target.places, *selected.places]):
         wanted, chosen = target.places.get(place, ()), selected.places.get(place, ())
@@ -89,7 +91,7 @@ def _scores(
         yield PlaceScore(*place, kind, terms)
 
 
-def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: Candidates, catalogue: Catalogue) -> JudgedTerm:
+def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: "Candidates", catalogue: "Catalogue") -> JudgedTerm:
     id, name = pair
     from_target = any(term.from_target for term in catalogue.find(*place, id) if term.name == name)
     return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target)

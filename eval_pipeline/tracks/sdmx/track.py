@@ -12,15 +12,11 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Pro
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Figure, Metric, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sdmx import case_file, damage, source, tables
+from eval_pipeline.tracks.sdmx import tables
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
-from eval_pipeline.tracks.sdmx.case_file import Context, Gold
-from eval_pipeline.tracks.sdmx.execute import run_selection
-from eval_pipeline.tracks.sdmx.figures import conversation_figures
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
-from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.scoring import as_evidence, compare, from_evidence
 from eval_pipeline.tracks.sdmx.selection import (
     NOTHING,
@@ -29,10 +25,12 @@ from eval_pipeline.tracks.sdmx.selection import (
     selection_json,
     selection_text,
 )
-from eval_pipeline.tracks.sdmx.validator import validate_selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from eval_pipeline.tracks.sdmx.case_file import Context, Gold
+    from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
 _FEATURE_COLUMNS = (
     Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
@@ -54,12 +52,17 @@ class _Executor:
     immediate: ClassVar[bool] = True
 
     async def execute(self, artefact: Selection, case: Case) -> Outcome:
+        from eval_pipeline.tracks.sdmx.execute import run_selection
+
         context: Context = case.context
         return run_selection(artefact, context.catalogue)
 
 
 class SdmxTrack:
-    """Implements `tracks.base.Track`."""
+    """Implements `tracks.base.Track`.
+
+    What reads catalogues and cases is imported where it is used: every evaluation asks every track for its columns.
+    """
 
     name = "sdmx"
     primary_metric = "exact_selection"
@@ -83,20 +86,28 @@ class SdmxTrack:
     complexity_axes: tuple[str, ...] = ("target_terms", "turn_number")
     complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Retriever:
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Retriever":
         """The suite's catalogue; see `source.read_catalogue`."""
+        from eval_pipeline.tracks.sdmx import source
+
         return source.read_catalogue(folder, options)
 
-    def shared_rows(self, shared: Retriever) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "Retriever") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.catalogue_rows`."""
+        from eval_pipeline.tracks.sdmx import source
+
         return source.catalogue_rows(shared.catalogue)
 
-    def load_shared(self, found: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Retriever:
+    def load_shared(self, found: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Retriever":
         """See `source.load_catalogue`."""
+        from eval_pipeline.tracks.sdmx import source
+
         return source.load_catalogue(found, options)
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
         """See `case_file.read_case`."""
+        from eval_pipeline.tracks.sdmx import case_file
+
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
@@ -155,6 +166,8 @@ class SdmxTrack:
 
     def validate(self, artefact: Selection | None, error: ArtefactError | None, case: Case) -> ValidationRow:
         """See `validator.validate_selection`."""
+        from eval_pipeline.tracks.sdmx.validator import validate_selection
+
         context: Context = case.context
         return validate_selection(artefact, error, context.catalogue)
 
@@ -235,6 +248,8 @@ class SdmxTrack:
 
     def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[Figure]:
         """See `figures.conversation_figures`."""
+        from eval_pipeline.tracks.sdmx.figures import conversation_figures
+
         return conversation_figures(found)
 
     def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
@@ -243,11 +258,15 @@ class SdmxTrack:
 
     def oracle(self, turn: Turn) -> str:
         """The target as a selection."""
-        return damage.selection_response(_target(turn))
+        from eval_pipeline.tracks.sdmx.damage import selection_response
+
+        return selection_response(_target(turn))
 
     def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
-        return damage.damaged_response(turn.gold, mode, rng)
+        from eval_pipeline.tracks.sdmx.damage import damaged_response
+
+        return damaged_response(turn.gold, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """The selection in `response`, as text or as JSON."""

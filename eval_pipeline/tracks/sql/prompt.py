@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
 from eval_pipeline.tracks.sql.artefact import LEVELS
-from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sql.case_file import Context
+    from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable
 
 VERSIONS = ("query-1",)
 
@@ -55,12 +55,12 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     return Prompt(messages, shared=2, answer_schema=_SCHEMA)
 
 
-def schema_text(schema: SqlSchema) -> str:
+def schema_text(schema: "SqlSchema") -> str:
     """The schema as models read it: `CREATE TABLE` statements, descriptions of columns as comments."""
     return "\n\n".join("\n".join(_table_lines(table)) for table in schema.tables)
 
 
-def _table_lines(table: SqlTable) -> Iterator[str]:
+def _table_lines(table: "SqlTable") -> Iterator[str]:
     yield f"CREATE TABLE {table.name} ("
     lines = [
         (f"  {c.name} {c.type}{'' if c.nullable else ' NOT NULL'}", " ".join(c.description.split()))

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline.tracks.sql.schema import SqlColumn, SqlSchema, SqlTable
+from eval_pipeline.tracks.sql.tables import DATABASES
 from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 if TYPE_CHECKING:
@@ -24,21 +24,6 @@ SPIDER_TABLES = "tables.json"
 DESCRIPTIONS = "columns.yaml"
 _FILES = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 _schema = TypeAdapter(SqlSchema)
-
-DATABASES = Table(
-    "sql_databases",
-    "One row a database that the cases of a suite ask about.",
-    (
-        Column("database", "VARCHAR", "Name of the database within the suite; never NULL."),
-        Column("dialect", "VARCHAR", "Dialect in which its queries are written, by sqlglot's name; never NULL."),
-        Column("ddl", "VARCHAR", "Its schema as CREATE TABLE statements of DuckDB; never NULL.", long=True),
-        Column("schema", "JSON", "Its tables with columns, keys and checks; never NULL."),
-        Column("files", "JSON", "Files in the suite's folder that it is made from; empty where it is a schema only."),
-        Column("content_hash", "VARCHAR", "SHA-256 of these files, 32 hexadecimal digits; never NULL."),
-        Column("rows", "BIGINT", "Rows of all its tables; 0: the suite ships no data for it; never NULL."),
-    ),
-    key="suite",
-)
 
 
 class Options(BaseModel):

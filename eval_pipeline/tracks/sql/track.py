@@ -10,18 +10,18 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran,
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sql import source
 from eval_pipeline.tracks.sql.artefact import Query, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
 from eval_pipeline.tracks.sql.recorded import recorded_response
-from eval_pipeline.tracks.sql.source import Shared
+from eval_pipeline.tracks.sql.tables import DATABASES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from eval_pipeline.tracks.sql.case_file import Context, Gold
+    from eval_pipeline.tracks.sql.source import Shared
 
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
@@ -50,7 +50,7 @@ class SqlTrack(PlainTrack):
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    suite_tables: tuple[Table, ...] = (source.DATABASES,)
+    suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     has_judge = True
     prompt_versions: tuple[str, ...] = VERSIONS
@@ -61,16 +61,22 @@ class SqlTrack(PlainTrack):
     complexity_axes: tuple[str, ...] = ("query_parts",)
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
         """See `source.read_databases`."""
+        from eval_pipeline.tracks.sql import source
+
         return source.read_databases(folder, options)
 
-    def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.database_rows`."""
+        from eval_pipeline.tracks.sql import source
+
         return source.database_rows(shared)
 
-    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
         """See `source.load_databases`."""
+        from eval_pipeline.tracks.sql import source
+
         return source.load_databases(tables, options, folder)
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:

@@ -1,13 +1,16 @@
 """Requirement coverage: filters, groups, orders and joins that the question asks for and the code has."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet, read_snippet
 from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
-from eval_pipeline.tracks.pandas_code.question import Direction, End, Question, Selection, read_question
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
+    from eval_pipeline.tracks.pandas_code.question import Direction, End, Question
 
 WEIGHTS = {
     "filter_conditions_coverage": 0.3,
@@ -15,7 +18,7 @@ WEIGHTS = {
     "sorting_coverage": 0.2,
     "join_conditions_coverage": 0.2,
 }
-DIRECTIONS: Mapping[End, Direction] = {"top": "descending", "bottom": "ascending"}
+DIRECTIONS: "Mapping[End, Direction]" = {"top": "descending", "bottom": "ascending"}
 """The order at whose beginning an end stands."""
 _JOINED_WITHOUT_KEYS = 0.5
 _NO_CODE = "There is no code that parses"
@@ -45,10 +48,13 @@ def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence
         code: what answers it.
         tables: the columns of each table.
     """
+    from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+    from eval_pipeline.tracks.pandas_code.question import read_question
+
     return coverage_score(read_question(question, tables), read_snippet(code))
 
 
-def coverage_score(asked: Question, written: Snippet | None) -> MetricResult:
+def coverage_score(asked: "Question", written: "Snippet | None") -> MetricResult:
     """0.3 · filters + 0.3 · groups + 0.2 · sorting + 0.2 · joins, each 1 where the question asks for none.
 
     Args:
@@ -70,7 +76,7 @@ def coverage_score(asked: Question, written: Snippet | None) -> MetricResult:
     return MetricResult(score, details={**shares, "missing_requirements": sentences})
 
 
-def filters(asked: Question, written: Snippet) -> Part:
+def filters(asked: "Question", written: "Snippet") -> Part:
     """Conditions in the code / conditions in the question, at most 1.
 
     A `between` counts for two where the question states its two ends one by one.
@@ -83,7 +89,7 @@ def filters(asked: Question, written: Snippet) -> Part:
     return Part(found / asked.conditions, f"Filter condition missing: {asked.conditions - found} of {asked.conditions}")
 
 
-def groups(asked: Question, written: Snippet) -> Part:
+def groups(asked: "Question", written: "Snippet") -> Part:
     """Share of the columns of the groups by which the code groups; without columns, whether it groups at all."""
     if not asked.grouped:
         return _MET
@@ -95,7 +101,7 @@ def groups(asked: Question, written: Snippet) -> Part:
     return Part(1 - len(missing) / len(asked.groupings), f"Group by columns missing: {', '.join(missing)}")
 
 
-def sorting(asked: Question, written: Snippet) -> Part:
+def sorting(asked: "Question", written: "Snippet") -> Part:
     """Share of the orders asked for that the code has; any will do where no direction is said."""
     wanted = [*asked.directions, *asked.ends]
     found = written.sorting
@@ -111,8 +117,10 @@ def sorting(asked: Question, written: Snippet) -> Part:
     return Part(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
 
 
-def _gives_end(end: End, asked: Question, written: Snippet) -> bool:
+def _gives_end(end: "End", asked: "Question", written: "Snippet") -> bool:
     """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
+    from eval_pipeline.tracks.pandas_code.question import Selection
+
     if DIRECTIONS[end] in written.sorting.directions:
         return True
     numbers = {selection.n for selection in asked.selections if selection.end == end}
@@ -124,7 +132,7 @@ def _gives_end(end: End, asked: Question, written: Snippet) -> bool:
     )
 
 
-def joins(asked: Question, written: Snippet) -> Part:
+def joins(asked: "Question", written: "Snippet") -> Part:
     """1 for a join by the keys that the question names, or any that are named; 0.5 for a join without them."""
     if not asked.joined:
         return _MET

@@ -1,13 +1,15 @@
 """How well the code is written."""
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
-from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
-from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet, read_snippet
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+    from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
 
 
 @value
@@ -38,10 +40,13 @@ _PREFIXES = {"C901": "complexity", "PD": "pandas-vet", "F": "pyflakes", "B": "bu
 
 def code_quality(code: str, tables: Collection[str] = ("df",)) -> MetricResult:
     """Quality of a snippet from its text; `tables` are the names that it finds."""
+    from eval_pipeline.tracks.pandas_code.analysis.quality import quality_findings
+    from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+
     return quality_score(read_snippet(code), quality_findings([code], [tables])[0])
 
 
-def quality_score(written: Snippet | None, findings: Sequence[Finding]) -> MetricResult:
+def quality_score(written: "Snippet | None", findings: "Sequence[Finding]") -> MetricResult:
     """1 − penalties, at least 0.
 
     Args:
@@ -65,6 +70,8 @@ def quality_score(written: Snippet | None, findings: Sequence[Finding]) -> Metri
 
 def kind_of(rule: str) -> str:
     """The kind of a rule, a key of `PENALTIES`."""
+    from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
+
     if rule in ANTI_PATTERNS:
         return "row-wise"
     return next((kind for prefix, kind in _PREFIXES.items() if rule.startswith(prefix)), "pycodestyle")

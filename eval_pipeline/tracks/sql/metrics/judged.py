@@ -1,14 +1,16 @@
 """Whether the query means what the expected one means, in a judge's opinion."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.judge import DEFAULT_JUDGE, Judge, Judgement, open_judge
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.sql.metrics.tables import NO_SQL_EXPECTED
-from eval_pipeline.tracks.sql.schema import SqlSchema
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sql.schema import SqlSchema
 
 IDENTICAL = "Queries are identical"
 
@@ -16,7 +18,7 @@ IDENTICAL = "Queries are identical"
 async def query_correctness(
     generated: str,
     expected: str,
-    schema: SqlSchema | Mapping[str, Mapping[str, str]] | str | None = None,
+    schema: "SqlSchema | Mapping[str, Mapping[str, str]] | str | None" = None,
     judge: Judge | None = None,
 ) -> MetricResult:
     """1.0 same meaning, 0.5 partly right, 0.0 wrong, by the judge, with its reason.
@@ -33,6 +35,7 @@ async def query_correctness(
         Value None where no judge is configured; 0.0 with `error` where the judge failed or took too long.
     """
     from eval_pipeline.tracks.sql.equivalence import identical
+    from eval_pipeline.tracks.sql.schema import SqlSchema
 
     if identical(generated, expected):
         return MetricResult(1.0, reason=IDENTICAL)
