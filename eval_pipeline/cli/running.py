@@ -165,6 +165,7 @@ def evaluate(
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline, where the results lie, and what went wrong."""
     from eval_pipeline.cli.terminal import console, fail, headline_table, note
+    from eval_pipeline.reports.paths import WORKBOOK
     from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):
@@ -175,7 +176,7 @@ def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Seq
     pages += [comparison_page_path(workspace, suite) for suite in dict.fromkeys(h.partition.suite for h in headlines)]
     for page in pages if report else ():
         if page is not None:
-            typer.echo(f"report:   {page}")
+            typer.echo(f"report:   {page} (workbook: {WORKBOOK})")
     if any(found.simulated for found in headlines):
         note("simulated: a stand-in, not a model; its figures say nothing about any real one.")
     for problem in problems:
