@@ -25,11 +25,13 @@ settings.load_profile("untimed")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Imports and collection leave next to no garbage, and looking for it among all that they make takes a sixth."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()
 
 
 @pytest.fixture(autouse=True)

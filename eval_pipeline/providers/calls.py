@@ -237,12 +237,8 @@ class Caller:
 
     async def _ask_in_turn(self, call: Call, key: str) -> Response | CallFailure:
         """Asks when the endpoint may have another call in flight."""
-        if not self._limit.enter_now():
-            await self._limit.enter()
-        try:
+        async with self._limit:
             return await self._ask_with_retries(call, key)
-        finally:
-            self._limit.leave()
 
     async def _ask_with_retries(self, call: Call, key: str) -> Response | CallFailure:
         # The budget is asked with a place held, never before: who holds money is under way, or holds a place too.

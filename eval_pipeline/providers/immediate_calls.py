@@ -28,33 +28,31 @@ class ImmediateCaller(Caller):
         bodies = self._journal.get_many(keys)
         answers: list[Answer | None] = []
         fresh: dict[str, Response] = {}
-        for key, call in zip(keys, calls, strict=True):
-            if key in bodies:
-                answers.append(Answered(self._decoded(key, bodies[key]), from_journal=True))
-                continue
-            if key in fresh or key in self._under_way:
-                answers.append(None)  # an equal call: its answer will be in the journal
-                continue
-            answer = self._ask_now(call)
-            if isinstance(answer, Answered):
-                fresh[key] = answer.response
-            answers.append(answer)
-        late = await self._record(fresh)
+        try:
+            for key, call in zip(keys, calls, strict=True):
+                answer: Answer | None = None
+                if key in bodies:
+                    answer = Answered(self._decoded(key, bodies[key]), from_journal=True)
+                elif key not in fresh and key not in self._under_way:  # else an equal call is: see the journal then
+                    answer = self._ask_now(call)
+                    if isinstance(answer, Answered):
+                        fresh[key] = answer.response
+                answers.append(answer)
+        finally:
+            late = await self._record(fresh)
         told: list[Answer] = []
         for key, call, found in zip(keys, calls, answers, strict=True):
-            answer = await self._answer(call) if found is None or key in late else found
-            self._count(answer)
-            told.append(answer)
+            told.append(await self._answer(call) if found is None or key in late else found)
+            self._count(told[-1])
         return told
 
-    def _ask_now(self, call: Call) -> Answer | None:
-        """What one try gives; None where another may give more."""
+    def _ask_now(self, call: Call) -> Answer:
         assert isinstance(self._provider, Immediate)
         self.counters.calls += 1
         try:
             response = self._stamped(self._provider.answer(call), retries=0)
         except CallError as error:
-            return None if error.retryable else CallFailure(error.kind, error.message)
+            return CallFailure(error.kind, error.message)
         self._settle(NOTHING, response)
         return Answered(response, from_journal=False)
 

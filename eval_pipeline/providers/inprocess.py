@@ -25,7 +25,7 @@ class Immediate(InProcess, ABC):
 
     @abstractmethod
     def answer(self, call: Call) -> Response:
-        """Asks once. Raises what `Provider.generate` raises."""
+        """Asks once. Raises what `Provider.generate` raises; a failure is final, whatever it says of asking again."""
 
     async def generate(self, call: Call) -> Response:
         """As `answer`."""

@@ -81,16 +81,10 @@ class AdaptiveLimit:
         if self.limit != self._told:
             self._tell("falls", kind.value)
 
-    def enter_now(self) -> bool:
-        """Takes a place if one is free: what saves a call that need not wait the cost of a coroutine."""
-        if self._waiting or self._in_flight >= int(self._limit):
-            return False
-        self._in_flight += 1
-        return True
-
     async def enter(self) -> None:
         """Waits for a place, in the order of asking."""
-        if self.enter_now():
+        if not self._waiting and self._in_flight < self.limit:
+            self._in_flight += 1
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)

@@ -248,15 +248,11 @@ def own_answer(track: Track, attempt: Attempt) -> str:
 def recovery_question(first: Question, before: Attempt) -> Question:
     """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
     assert isinstance(before.outcome, Failed) and before.response is not None
-    prompt = recovery_prompt(first.prompt, before.response.text, before.outcome.message)
-    return Question(first.case, first.turn, first.sample, prompt, first.history, before)
-
-
-def recovery_prompt(original: Prompt, response: str, error: str) -> Prompt:
-    """The prompt of a recovery attempt: the turn's own, what was written, and the error (spec/recovery.md)."""
+    original, error = first.prompt, before.outcome.message
     # Some endpoints refuse an empty assistant message.
-    written = Message("assistant", response or "(empty)")
+    written = Message("assistant", before.response.text or "(empty)")
     request = Message(
         "user", f"That failed with this error: {error}\nAnswer again in the same form, without the error."
     )
-    return Prompt((*original.messages, written, request), original.shared, original.answer_schema)
+    prompt = Prompt((*original.messages, written, request), original.shared, original.answer_schema)
+    return Question(first.case, first.turn, first.sample, prompt, first.history, before)

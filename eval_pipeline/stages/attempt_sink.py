@@ -8,7 +8,7 @@ from eval_pipeline.core.model import CallErrorKind, Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.ask import Asked
-from eval_pipeline.stages.attempts import Made, Placed, attempt_columns
+from eval_pipeline.stages.attempts import SPENT, Made, Placed, attempt_columns
 from eval_pipeline.stages.columns import Columns, Values, by_name
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.tracks.base import Track
@@ -19,6 +19,9 @@ PROMPT_GROUP = 250
 
 class AttemptSink:
     """Writes attempts in the order in which they are added.
+
+    Attributes:
+        made: all of them, as `load_attempts` would read them back; whole after `flush`.
 
     Args:
         validation: None where the validator's log is not kept (recovery attempts: the log has one row a turn).
@@ -49,9 +52,7 @@ class AttemptSink:
             usd = response.usd
             if usd is None:
                 usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
-        placed = Placed(case.id, turn.index, attempt, usd)
-        self._attempts.add(placed)
-        self.made.append((placed.spent(self._simulated), attempt))
+        self._attempts.add(Placed(case.id, turn.index, attempt, usd))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
@@ -61,7 +62,10 @@ class AttemptSink:
 
     def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
         same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
-        return attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
+        columns = attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
+        spent = (dict(zip(SPENT, values, strict=True)) for values in zip(*(columns[n] for n in SPENT), strict=True))
+        self.made += zip(spent, (one.attempt for one in placed), strict=True)
+        return columns
 
     def flush(self) -> None:
         """Writes what is left."""

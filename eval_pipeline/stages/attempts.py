@@ -39,19 +39,6 @@ class Placed:
     attempt: Attempt
     usd: float | None
 
-    def spent(self, simulated: bool) -> dict[str, Any]:
-        """What `spent_of` keeps of its row."""
-        response = self.attempt.response
-        usage = response.usage if response else Usage()
-        return {
-            "stop_reason": response.stop_reason if response else None,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "usd": self.usd,
-            "latency_ms": response.latency_ms if response else None,
-            "simulated": simulated,
-        }
-
 
 _OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
 _OF_RESPONSE = {

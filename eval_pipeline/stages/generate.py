@@ -233,11 +233,8 @@ async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit],
     own: list[dict[str, str] | None] = [{} if version.history == "own" else None for _ in units]
     for number in range(max(len(unit.turns) for unit in units)):
         places = [place for place, unit in enumerate(units) if number < len(unit.turns)]
-        questions = [
-            first_question(asker.track, unit, unit.turns[number], own[place], prompts)
-            for place, unit in enumerate(units)
-            if number < len(unit.turns)
-        ]
+        going = ((units[place], own[place]) for place in places)
+        questions = [first_question(asker.track, unit, unit.turns[number], mine, prompts) for unit, mine in going]
         for place, result in zip(places, await asker.attempts(questions), strict=True):
             if (answers := own[place]) is not None:
                 answers[result.attempt.turn_id] = own_answer(asker.track, result.attempt)

@@ -208,8 +208,11 @@ class _Publisher:
 
         try:
             for memory_mb in _MEMORY_MB:
-                with suppress(duckdb.OutOfMemoryException):
+                try:
                     return self._write_within(memory_mb, changes, fresh=fresh)
+                except duckdb.Error as error:
+                    if not _lacks_memory(error):
+                        raise
             return self._write_within(None, changes, fresh=fresh)
         except duckdb.Error as error:
             raise self._explained(error) from error
@@ -249,14 +252,19 @@ class _Publisher:
                 path.unlink()
 
     def _explained(self, error: "duckdb.Error") -> Exception:
-        import duckdb
-
         message = (str(error).splitlines() or [""])[0]
         if no_room_text(str(error)):
             return no_room(self._out)
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if _lacks_memory(error):
             return StoreError(f"this machine's memory is too small to publish to {self._out} ({message})")
         return _UnusableError(message)
+
+
+def _lacks_memory(error: "duckdb.Error") -> bool:
+    """Whether the bound on memory was reached; within a commit DuckDB says so by an exception of another kind."""
+    import duckdb
+
+    return isinstance(error, duckdb.OutOfMemoryException) or "failed to pin block" in str(error)
 
 
 class _UnusableError(Exception):

@@ -275,11 +275,14 @@ def ordered(changes: Sequence[Change], track_tables: Sequence[Table]) -> list[Ch
 
 
 def _with_many_short_rows(changes: Sequence[Change]) -> set[str]:
-    """Names of the tables that get large row groups; never one that others are filled from."""
+    """Names of the tables that get large row groups; never a shared one or one that says which rows of it are used."""
+    tables = [change.table for change in changes]
+    referring = {table.referenced_by for table in tables if table.key == "shared"}
     return {
         table.name
         for table, mine in groupby(changes, lambda change: change.table)
-        if table.key == "partition"
+        if table.key != "shared"
+        and table.name not in referring
         and not any(column.long for column in table.columns)
         and sum(file.rows for change in mine for file in change.files) >= _MANY_ROWS
     }

@@ -1,12 +1,13 @@
 """Models that answer at once are asked many calls together: what is recorded is what asking one by one records."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.providers.immediate_calls import ImmediateCaller
-from eval_pipeline_tests.support import Lab, case
+from eval_pipeline_tests.support import Lab, case, python
 
 LONG = [
     case(f"c{number}", *((f"add({number}, {turn})", float(number + turn)) for turn in range(1 + number % 5)))
@@ -15,11 +16,38 @@ LONG = [
 RATES = {"wrong_operands": 0.2, "execution_error": 0.2, "no_answer": 0.1}
 
 
-def evaluated(folder: Path, **settings: Any) -> tuple[dict[str, str], Any]:
-    """The published tables, and what `runs` counts."""
+KILLED = """
+import os, signal
+from eval_pipeline.core.home import find_home
+from eval_pipeline.providers.immediate_calls import ImmediateCaller
+from eval_pipeline.providers.journal import Journal
+from eval_pipeline_tests.support import Lab
+
+append_many, left = Journal.append_many, {groups}
+
+async def until_killed(journal, rows):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await append_many(journal, rows)
+
+ImmediateCaller.together, Journal.append_many = 4, until_killed
+Lab(find_home()).evaluate(version="sim", publish=True)
+"""
+"""Evaluates until so many groups of four are recorded."""
+
+
+def prepared(folder: Path, **settings: Any) -> Lab:
     lab = Lab.at(folder)
     lab.suite(cases=LONG)
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": RATES}, **settings})
+    return lab
+
+
+def evaluated(folder: Path, **settings: Any) -> tuple[dict[str, str], Any]:
+    """The published tables, and what `runs` counts."""
+    lab = prepared(folder, **settings)
     lab.evaluate(version="sim", publish=True)
     counts = "calls, responses, journal_hits, call_errors, tokens_spent"
     return lab.store_contents(), lab.sql(f"SELECT {counts} FROM runs")
@@ -49,7 +77,21 @@ def test_with_limits_of_spending_calls_are_asked_one_by_one(tmp_path: Path, monk
         evaluated(tmp_path / "free again")
     limited = evaluated(tmp_path / "limited", max_tokens_total=10**9)
     assert limited[1] == free[1]
-    changed = {"model_versions", "run_totals"}
+    changed = {"model_versions"}
     assert {name: rows for name, rows in limited[0].items() if name not in changed} == {
         name: rows for name, rows in free[0].items() if name not in changed
     }
+
+
+# 9 groups of generations, then those of the recovery attempts.
+@pytest.mark.parametrize("groups", [0, 5, 10])
+def test_a_run_killed_between_groups_goes_on_to_the_same_store(tmp_path: Path, groups: int) -> None:
+    expected, ((calls, *_),) = evaluated(tmp_path / "undisturbed")
+    lab = prepared(tmp_path / "killed")
+    assert python(lab, "-c", KILLED.format(groups=groups)).returncode == -signal.SIGKILL
+    lab.evaluate(version="sim", publish=True, run_id="second")
+    assert lab.store_contents() == expected
+    made = lab.sql("SELECT calls, journal_hits FROM runs WHERE run_id = 'second'")
+    assert sum(made[0]) <= calls
+    assert made[0][0] >= calls - 4 * groups
+    assert (made[0][1] > 0) == (0 < groups < 9)

@@ -19,11 +19,10 @@ from eval_pipeline.providers.codec import encode_response
 from eval_pipeline.providers.immediate_calls import ImmediateCaller
 from eval_pipeline.providers.inprocess import Immediate
 from eval_pipeline.providers.journal import Journal
-from eval_pipeline.providers.retries import RetryPolicy
+from eval_pipeline.providers.journal_rows import Row
 from eval_pipeline_tests.fakes.scripted import make_call
 
 VERSION = ModelVersion(name="v", provider="prompt", model="m")
-QUICK = RetryPolicy(max_retries=3, first_pause_s=0.001, jitter=0.0)
 
 
 class Answering(Immediate):
@@ -137,32 +136,67 @@ def test_answers_that_another_process_recorded_first_are_the_ones_used(tmp_path:
     assert [answer.from_journal for answer in answers if isinstance(answer, Answered)] == [False, True, False]
 
 
-def test_what_may_succeed_later_is_asked_again(tmp_path: Path) -> None:
-    busy = CallError(CallErrorKind.OVERLOADED, "busy", retryable=True)
-    provider = Answering({1: [busy, busy]})
-    with Journal(tmp_path / "j.sqlite") as journal:
-        caller = ImmediateCaller(provider, journal, VERSION, retries=QUICK)
-        answers = ask(caller, [0, 1, 2])
-    assert all(isinstance(answer, Answered) for answer in answers)
-    assert provider.asked == [0, 1, 2, 1, 1]
-
-
 def test_a_failure_is_an_answer_and_is_not_journalled(tmp_path: Path) -> None:
-    provider = Answering({1: [CallError(CallErrorKind.NO_PREDICTION, "nothing there")]})
+    provider = Answering({1: [CallError(CallErrorKind.OVERLOADED, "nothing there", retryable=True)]})
     with Journal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(provider, journal, VERSION)
         answers = ask(caller, [0, 1])
         assert bodies(journal, caller, [0, 1])[1] is None
-    assert answers[1] == CallFailure(CallErrorKind.NO_PREDICTION, "nothing there")
+    assert answers[1] == CallFailure(CallErrorKind.OVERLOADED, "nothing there")
+    assert provider.asked == [0, 1]
     assert caller.counters.failures == 1
 
 
-def test_what_ends_the_run_comes_through(tmp_path: Path) -> None:
+def test_what_ends_the_run_comes_through_and_what_came_before_it_is_kept(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(Answering({2: [FatalCallError("no such suite")]}), journal, VERSION)
         with pytest.raises(FatalCallError, match="no such suite"):
-            ask(caller, [0, 1, 2])
-        assert len(ask(caller, [0, 1, 2])) == 3
+            ask(caller, [0, 1, 2, 3])
+        assert [body is not None for body in bodies(journal, caller, range(4))] == [True, True, False, False]
+        ask(caller, [0, 1, 2, 3])
+    assert caller.counters.journal_hits == 2
+
+
+def test_who_waits_for_another_group_hears_when_that_cannot_be_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(rows: Sequence[Row]) -> list[bool]:
+        await asyncio.sleep(0.01)
+        raise StoreError("full")
+
+    async def twice(caller: ImmediateCaller) -> list[object]:
+        groups = [caller.ask_many([make_call(turn) for turn in (0, 1)]) for _ in range(2)]
+        return await asyncio.wait_for(asyncio.gather(*groups, return_exceptions=True), 5)
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        monkeypatch.setattr(journal, "append_many", full)
+        told = asyncio.run(twice(ImmediateCaller(Answering(), journal, VERSION)))
+    assert [str(error) for error in told] == ["full", "full"]
+
+
+def test_who_waits_for_a_group_that_is_cancelled_asks_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = Answering()
+
+    async def cancel_the_first(caller: ImmediateCaller, journal: Journal) -> list[Answer]:
+        append_many, forever = journal.append_many, asyncio.Event()
+
+        async def stuck(rows: Sequence[Row]) -> list[bool]:
+            await forever.wait()
+            return await append_many(rows)
+
+        monkeypatch.setattr(journal, "append_many", stuck)
+        first = asyncio.create_task(caller.ask_many([make_call(turn) for turn in (0, 1)]))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(journal, "append_many", append_many)
+        second = asyncio.create_task(caller.ask_many([make_call(turn) for turn in (1, 2)]))
+        await asyncio.sleep(0.01)
+        assert not second.done()
+        first.cancel()
+        return await asyncio.wait_for(second, 5)
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        answers = asyncio.run(cancel_the_first(ImmediateCaller(provider, journal, VERSION), journal))
+    assert [answer.response.text for answer in answers if isinstance(answer, Answered)] == ["answer 1", "answer 2"]
 
 
 def test_an_unreadable_entry_is_told(tmp_path: Path) -> None:

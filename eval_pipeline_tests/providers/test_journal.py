@@ -73,6 +73,23 @@ def test_groups_of_rows_and_single_ones_each_hear_of_their_own(tmp_path: Path) -
     assert told == [[True] * 300, [False] * 200 + [True] * 100, [True] * 300, [False]]
 
 
+def test_a_commit_is_bounded_but_splits_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    commit = Journal._commit
+    monkeypatch.setattr("eval_pipeline.providers.journal._LARGEST_GROUP", 10)
+    monkeypatch.setattr(
+        Journal, "_commit", staticmethod(lambda of, group: sizes.append(len(group)) or commit(of, group))
+    )
+
+    async def work(journal: Journal) -> None:
+        groups = [[(f"{place}-{row}", b"x") for row in range(size)] for place, size in enumerate((4, 6, 1, 25, 5))]
+        await asyncio.gather(*(journal.append_many(group) for group in groups))
+
+    with Journal(tmp_path / "j.sqlite") as journal:
+        asyncio.run(work(journal))
+    assert sizes == [10, 1, 25, 5]
+
+
 def test_appends_of_one_turn_of_the_loop_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     commit = Journal._commit

@@ -2,12 +2,21 @@
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number
+from eval_pipeline.stages.attempts import SPENT, load_attempts
+from eval_pipeline.stages.generate import generate
+from eval_pipeline.stages.ingest import ingest_cases
+from eval_pipeline.stages.recover import recover
+from eval_pipeline.stages.runs import RunContext
+from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, number
 
 THREE = case("one", ("50", 50.0), ("add(50, 7)", 57.0), ("subtract(50, 1)", 49.0))
 
@@ -163,3 +172,22 @@ def test_a_run_that_cannot_succeed_ends_at_once_and_leaves_nothing_half_done(sma
     puppet.reset()
     small.evaluate()
     assert puppet.turns_asked() == ["beta#0"]
+
+
+def test_what_a_process_keeps_of_its_attempts_is_what_another_reads(lab: Lab, puppet: type[Puppet]) -> None:
+    """Scoring takes either: tables must not depend on whether the process was started anew in between."""
+    conversation(lab, price={"input": 1, "output": 2})
+    refused = CallError(CallErrorKind.REFUSED, "no")
+    said: dict[tuple[int, int], Any] = {(0, 0): BROKEN, (0, 1): number(50), (1, 0): refused, (2, 0): number(49)}
+    puppet.answer = staticmethod(lambda call: said[call.turn_index, call.number])
+    made, partition, run = lab.workspace(), Partition("small", "puppet", DAY), RunContext("run", "")
+    ingest_cases(made, "small")
+    generate(made, partition, run, Scope(), Silent())
+    recover(made, partition, run, Silent())
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        kept, read = load_attempts(made, partition, table), load_attempts(lab.workspace(), partition, table)
+        assert [dict(spent) for spent, _ in kept] == [dict(spent) for spent, _ in read]
+        assert kept and {tuple(spent) for spent, _ in kept} == {SPENT}
+        for (_, mine), (_, theirs) in zip(kept, read, strict=True):
+            same = ("turn_id", "sample", "number", "prompt_hash", "call_failure", "artefact", "outcome")
+            assert [getattr(mine, name) for name in same] == [getattr(theirs, name) for name in same]

@@ -3,6 +3,7 @@ import random
 import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -272,6 +273,26 @@ def test_what_needs_more_memory_gets_it(record: Record, out: Path, memory_given:
     updated = publish(record, out, TRACKS)
     assert (updated.full, updated.note) == (False, "")  # too little memory is no damage
     assert set(memory_given) >= {1}
+
+
+def test_a_commit_that_lacks_memory_gets_more(
+    record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As DuckDB told of 800 prompts of 500 KB in 256 MB; a few small rows cannot be made to fail so late."""
+    told = (
+        "TransactionContext Error: Failed to commit: failed to pin block of size 524.0 KiB (243.9 MiB/244.1 MiB used)"
+    )
+    apply = snapshot.Snapshot.apply
+
+    def commit(store: snapshot.Snapshot, *arguments: Any) -> int:
+        if memory_given[-1] == 64:
+            raise duckdb.TransactionException(told)
+        return apply(store, *arguments)
+
+    monkeypatch.setattr(snapshot.Snapshot, "apply", commit)
+    filled(record)
+    assert publish(record, out, TRACKS).full
+    assert set(memory_given) == {1, 64, None}
 
 
 def test_too_little_memory_is_told(
