@@ -8,6 +8,8 @@ stored. Ours is a whole evaluation, from cases to published store, with every me
 import argparse
 import statistics
 import subprocess
+import sys
+from pathlib import Path
 
 from benchmarks.pipeline import measure
 
@@ -36,7 +38,8 @@ print(time.process_time())
 
 def peer_cpu_s(samples: int) -> float:
     """CPU seconds of the peer over that many samples, its start included."""
-    command = ["uv", "run", "--quiet", "--no-project", "--with", PEER, "python", "-c", _SCRIPT, str(samples)]
+    uv = str(Path(sys.executable).with_name("uv"))  # where `make setup` puts it
+    command = [uv, "run", "--quiet", "--no-project", "--with", PEER, "python", "-c", _SCRIPT, str(samples)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(done.stdout.splitlines()[-1])
 
