@@ -2,7 +2,8 @@
 
 Runs `eval-pipeline run --no-report` in a process of its own, from cases to published store, with the journal on disk.
 Reported are CPU seconds (user + system, all threads and children) in all, CPU a turn between the two sizes, and the
-largest resident set. Start-up is what remains of the total at no turns.
+largest resident set. Start-up is what remains of the total at no turns. A shared machine's speed changes by the
+hour: the CPU seconds of a fixed loop, taken in between, say how fast it was.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,20 @@ def measure(turns: int, profile: str | None = None) -> Cost:
         return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
+def fixed_work_s() -> float:
+    """CPU seconds of a loop that never changes: how fast the machine is just now."""
+    started = time.process_time()
+    known: dict[str, int] = {}
+    for number in range(400_000):
+        known[str(number)] = number
+    total = 0
+    for number in range(1_500_000):
+        total += number & 3
+    for _ in range(20_000):
+        json.dumps({"a": [1, 2, 3], "b": "xyz" * 10})
+    return time.process_time() - started
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
@@ -59,7 +75,10 @@ def main() -> None:
     if arguments.profile:
         measure(large, arguments.profile)
         return
-    runs = [(measure(small), measure(large)) for _ in range(arguments.repeats)]
+    runs, speeds = [], []
+    for _ in range(arguments.repeats):
+        runs.append((measure(small), measure(large)))
+        speeds.append(fixed_work_s())
     for size, place in ((small, 0), (large, 1)):
         cpu = statistics.median(run[place].cpu_s for run in runs)
         peak = max(run[place].peak_mib for run in runs)
@@ -67,6 +86,7 @@ def main() -> None:
     slope = statistics.median((b.cpu_s - a.cpu_s) / (large - small) for a, b in runs)
     start = statistics.median(a.cpu_s - slope * small for a, _ in runs)
     print(f"between them: {slope * 1000:.3f} ms CPU a turn; start-up {start:.2f} CPU s")
+    print(f"fixed work on this machine meanwhile: {statistics.median(speeds):.2f} CPU s")
 
 
 if __name__ == "__main__":
