@@ -13,8 +13,7 @@ from eval_pipeline.providers.inprocess import Immediate
 
 
 class ImmediateCaller(Caller):
-    """Looks into the journal once and commits once for many calls; a future, a task and a lock each cost more than all
-    else that a call takes which nobody waits for.
+    """Asks many calls with one look into the journal and one commit.
 
     Only for a provider that is `Immediate` and a model version without limits of spending: which calls these let
     through is found by asking one after the other.

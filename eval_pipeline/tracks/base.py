@@ -110,13 +110,10 @@ class Figure:
 
 
 class Executor(Protocol):
-    """Runs artefacts; holds what that takes (a sandbox, a database) while it is open.
-
-    Attributes:
-        immediate: executing waits for nothing, so that nothing is gained by having several under way.
-    """
+    """Runs artefacts; holds what that takes (a sandbox, a database) while it is open."""
 
     immediate: ClassVar[bool]
+    """Executing waits for nothing, so that nothing is gained by having several under way."""
 
     async def execute(self, artefact: Any, case: Case) -> Outcome: ...
 
