@@ -14,7 +14,7 @@ from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.inprocess import Immediate
+from eval_pipeline.providers.standins.inprocess import Immediate
 
 
 @cache

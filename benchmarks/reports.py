@@ -24,7 +24,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.registry import REPORTS
 from eval_pipeline.stages.reporting import profile
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.workspace.workspace import Workspace
 
 DAY = date(2026, 1, 15)
 PARTITION = Partition("bench", "instant", DAY)

@@ -18,9 +18,9 @@ from pathlib import Path
 from time import process_time_ns
 from typing import NamedTuple
 
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import JudgementCache, LLMJudge
-from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline.tracks.sql.metrics import (
     confidence_calibration,
     safety_validation,

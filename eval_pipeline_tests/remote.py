@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from eval_pipeline.providers.batch_work import Pace
-from eval_pipeline.stages import model_calls
+from eval_pipeline.asking.batches.work import Pace
+from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline_tests.fakes.anthropic_messages import Body, question
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, case, number

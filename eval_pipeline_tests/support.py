@@ -19,20 +19,22 @@ import duckdb
 import pytest
 import yaml
 
+from eval_pipeline.analysis.aggregates import aggregate, aggregates_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.inprocess import InProcess
-from eval_pipeline.stages import gather_evidence, generate, ingest, judge, publishing, recover, score
-from eval_pipeline.stages.aggregates import aggregate, aggregates_of
-from eval_pipeline.stages.runs import RunContext
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.tables import track_tables
-from eval_pipeline.stages.workspace import Silent, StageResult, Workspace
+from eval_pipeline.providers.standins.inprocess import InProcess
+from eval_pipeline.stages import evidence as gather_evidence
+from eval_pipeline.stages import generate, ingest, publishing, recover, score
+from eval_pipeline.stages import judging as judge
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.tables import all_tables
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.workspace import Silent, StageResult, Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "data"

@@ -25,7 +25,7 @@ def compare(
     format: Annotated[str, typer.Option(help="text, table, csv or json.")] = "text",
 ) -> None:
     """Compares the latest evaluations of model versions turn by turn: is the difference more than chance?"""
-    from eval_pipeline.stages.comparisons.shown import comparisons_of
+    from eval_pipeline.analysis.comparisons.shown import comparisons_of
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")

@@ -17,12 +17,12 @@ SLICE = 1
 
 def demo() -> None:
     """Evaluates three model versions on the project's own suites: two simulated ones, a real small one on a slice."""
+    from eval_pipeline.chain.freshness import is_up_to_date
     from eval_pipeline.cli.terminal import note
-    from eval_pipeline.providers.local import local_available
-    from eval_pipeline.stages.freshness import is_up_to_date
-    from eval_pipeline.stages.headline import headline
-    from eval_pipeline.stages.planned import guard_scope
-    from eval_pipeline.stages.scope import Scope
+    from eval_pipeline.operations.headline import headline
+    from eval_pipeline.providers.local.provider import local_available
+    from eval_pipeline.workspace.planned import guard_scope
+    from eval_pipeline.workspace.scope import Scope
 
     workspace = open_workspace()
     own = workspace.home.data / "suites"

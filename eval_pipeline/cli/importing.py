@@ -21,8 +21,8 @@ def import_predictions(
 ) -> None:
     """Registers recorded predictions as a model version."""
     from eval_pipeline.cli.terminal import ProgressBars, note
-    from eval_pipeline.stages import importing
-    from eval_pipeline.stages.progress import busy
+    from eval_pipeline.operations import importing
+    from eval_pipeline.workspace.progress import busy
 
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = importing.import_predictions(open_workspace(), source, suite, model_version, priced_as)
@@ -64,8 +64,8 @@ def _import_command(form: str, foreign: ForeignForm) -> None:
 
 def _import(form: str, source: Path, suite: str, limit: int | None, further: Sequence[Path]) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.importing import import_suite
-    from eval_pipeline.stages.progress import busy
+    from eval_pipeline.operations.importing import import_suite
+    from eval_pipeline.workspace.progress import busy
 
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_suite(open_workspace(), form, source, suite, limit, further)

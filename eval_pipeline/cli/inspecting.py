@@ -20,7 +20,7 @@ from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
-    from eval_pipeline.stages.doctor import Finding
+    from eval_pipeline.operations.doctor import Finding
     from eval_pipeline.suites import SuiteSource
 
 FORMATS = ("table", "csv", "json", "parquet")
@@ -37,9 +37,9 @@ def validate(suite: Suites = None) -> None:
 def _validate(source: "SuiteSource") -> int:
     """Says what is wrong with one suite; returns the exit code for it."""
     from eval_pipeline.cli.terminal import ProgressBars, fail
-    from eval_pipeline.stages.check import check_ends
-    from eval_pipeline.stages.progress import busy, counted
+    from eval_pipeline.stages.checks.verdicts import check_ends
     from eval_pipeline.suites import read_suite
+    from eval_pipeline.workspace.progress import busy, counted
 
     name = source.name
     try:
@@ -94,8 +94,8 @@ def report(
     ] = None,
 ) -> None:
     """Writes the report files of evaluations in the record; of the newest date if none is given."""
+    from eval_pipeline.analysis.baseline import newest_partition
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.baseline import newest_partition
     from eval_pipeline.stages.reporting import report as write_report
     from eval_pipeline.stages.reporting import report_comparison
     from eval_pipeline.store.record import RecordKey
@@ -141,7 +141,7 @@ def query(
 def doctor() -> None:
     """Checks the installation: versions, keys, disk, suites, runs, journal, record and store."""
     from eval_pipeline.cli.terminal import ProgressBars, console, finding_line
-    from eval_pipeline.stages.doctor import examine
+    from eval_pipeline.operations.doctor import examine
 
     home = find_home()
     runs = _swept(home)
@@ -155,7 +155,7 @@ def doctor() -> None:
 def _swept(home: "Home") -> "Finding":
     """Sweeps; what stops that is a finding like any other, since the next ones say why."""
     from eval_pipeline.cli.sweeping import of_dagsters_storage, sweep
-    from eval_pipeline.stages.doctor import Finding
+    from eval_pipeline.operations.doctor import Finding
 
     try:
         swept = sweep(home)

@@ -11,7 +11,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
 
 if TYPE_CHECKING:
-    from eval_pipeline.stages.workspace import Workspace
+    from eval_pipeline.workspace.workspace import Workspace
 
 OK, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: fine; a check, a gate or part of a run failed; bad usage or input; interrupted."""
@@ -34,7 +34,7 @@ EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluati
 
 def open_workspace() -> "Workspace":
     """The workspace of the home that the environment names."""
-    from eval_pipeline.stages.workspace import Workspace
+    from eval_pipeline.workspace.workspace import Workspace
 
     return Workspace(find_home())
 
@@ -97,7 +97,7 @@ def check_gates(workspace: "Workspace", gates: Mapping[str, float], pairs: Itera
     """
     if not gates:
         return
-    from eval_pipeline.stages.aggregates.statistics import SHARED_MEANS, SHARED_RATES
+    from eval_pipeline.analysis.aggregates.statistics import SHARED_MEANS, SHARED_RATES
 
     shared = {*SHARED_RATES, *SHARED_MEANS, "conversation_success", "latency_ms_p50", "latency_ms_p95"}
     for version, suite in pairs:

@@ -15,7 +15,7 @@ def prune(
     from eval_pipeline.cli.sweeping import sweep
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.judge import forget_expired
-    from eval_pipeline.stages.pruning import prune as prune_home
+    from eval_pipeline.operations.pruning import prune as prune_home
 
     workspace = open_workspace()
     sweep(workspace.home)  # a run whose process is gone is at nothing any more

@@ -30,9 +30,9 @@ from eval_pipeline.core.model import Partition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from eval_pipeline.stages.headline import Headline
-    from eval_pipeline.stages.scope import Scope
-    from eval_pipeline.stages.workspace import Workspace
+    from eval_pipeline.operations.headline import Headline
+    from eval_pipeline.workspace.scope import Scope
+    from eval_pipeline.workspace.workspace import Workspace
 
 
 def run(
@@ -54,10 +54,10 @@ def run(
     ] = None,
 ) -> None:
     """Evaluates model versions on suites, and shows the headline. What is up to date is not done again."""
-    from eval_pipeline.stages.baseline import baseline_verdict
-    from eval_pipeline.stages.headline import failed_gates, headline
-    from eval_pipeline.stages.planned import guard_scope
-    from eval_pipeline.stages.scope import Scope, suites_in_scope
+    from eval_pipeline.analysis.baseline import baseline_verdict
+    from eval_pipeline.operations.headline import failed_gates, headline
+    from eval_pipeline.workspace.planned import guard_scope
+    from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
     workspace = open_workspace()
     gates = parse_gates(fail_below)
@@ -97,8 +97,8 @@ def plan(
 ) -> None:
     """Says what a run would ask and cost, without asking anything."""
     from eval_pipeline.cli.terminal import console, plan_lines
-    from eval_pipeline.stages.planning import plan as make_plan
-    from eval_pipeline.stages.scope import Scope, suites_in_scope
+    from eval_pipeline.operations.planning import plan as make_plan
+    from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
     workspace = open_workspace()
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
@@ -117,7 +117,7 @@ def dev(
     port: Annotated[int, typer.Option(help="Port of the UI.")] = 3000,
 ) -> None:
     """Opens the Dagster UI: webserver and daemon on this home, until interrupted."""
-    from eval_pipeline.defs.instance import serve
+    from eval_pipeline.defs.running.instance import serve
 
     serve(open_workspace().home, host, port)
 
@@ -130,9 +130,9 @@ def evaluate(
     workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
+    from eval_pipeline.chain.freshness import is_up_to_date, keep, keep_comparisons
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.freshness import is_up_to_date, keep, keep_comparisons
-    from eval_pipeline.stages.progress import counted
+    from eval_pipeline.workspace.progress import counted
 
     broken: set[tuple[str, str]] = set()
     with ProgressBars() as progress:
@@ -148,7 +148,7 @@ def evaluate(
         stale = [partition for partition in partitions if partition not in current]
         if stale:
             # Costs a second; not needed where there is nothing to run.
-            from eval_pipeline.defs.launch import Request, run
+            from eval_pipeline.defs.running.launch import Request, run
 
             for finished in run(workspace.home, Request(stale, scope, epoch, report), progress):
                 name = ", ".join(filter(None, (finished.suite, finished.model_version)))

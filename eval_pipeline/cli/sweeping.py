@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 def sweep(home: "Home") -> int:
     """Marks runs as failed whose process is gone; returns how many."""
-    from eval_pipeline.defs.unfinished import may_have_unfinished_runs
+    from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 
     if not may_have_unfinished_runs(home):
         return 0
-    from eval_pipeline.defs.instance import open_instance, sweep_home
+    from eval_pipeline.defs.running.instance import open_instance, sweep_home
 
     with open_instance(home) as instance:
         return len(sweep_home(home, instance))

@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from eval_pipeline.stages.doctor import Finding
-    from eval_pipeline.stages.headline import Headline
-    from eval_pipeline.stages.planning import Bound, Plan
+    from eval_pipeline.operations.doctor import Finding
+    from eval_pipeline.operations.headline import Headline
+    from eval_pipeline.operations.planning import Bound, Plan
 
 console = Console()
 errors = Console(stderr=True)

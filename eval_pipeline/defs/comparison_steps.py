@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eval_pipeline.stages import comparisons
-from eval_pipeline.stages.check import Verdict
+from eval_pipeline.analysis import comparisons
+from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.reporting import REPORT_VERSION, report_comparison
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
 @dataclass(frozen=True, slots=True)

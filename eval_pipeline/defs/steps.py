@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eval_pipeline.analysis.aggregates import AGGREGATES, aggregate, aggregates_of
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.resources import Evaluation
-from eval_pipeline.stages import gather_evidence, generate, judge, recover, score
-from eval_pipeline.stages.aggregates import AGGREGATES, aggregate, aggregates_of
-from eval_pipeline.stages.check import (
+from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.stages import evidence as gather_evidence
+from eval_pipeline.stages import generate, recover, score
+from eval_pipeline.stages import judging as judge
+from eval_pipeline.stages.checks.verdicts import (
     BLOCKING,
     Verdict,
     check_budget_kept,
@@ -18,13 +20,13 @@ from eval_pipeline.stages.check import (
 )
 from eval_pipeline.stages.publishing import publish_partition
 from eval_pipeline.stages.reporting import REPORT_VERSION, report
-from eval_pipeline.stages.runs import RunContext
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.tables import turns_table
-from eval_pipeline.stages.workspace import StageResult, Workspace
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from eval_pipeline.asking.limits import AdaptiveLimit
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Json, Message, Prompt, Response
 from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.providers.base import Call, CallError, Provider
-from eval_pipeline.providers.limits import AdaptiveLimit
-from eval_pipeline.providers.retries import RetryPolicy
 
 
 class AskedModel:

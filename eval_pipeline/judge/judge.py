@@ -9,6 +9,9 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from eval_pipeline.asking.deadline import DeadlineError, within
+from eval_pipeline.asking.limits import AdaptiveLimit
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -17,10 +20,7 @@ from eval_pipeline.judge.classifier import AskedModel, classify
 from eval_pipeline.judge.judgement import TIMEOUT, Judge, Judgement, NoJudge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.base import CallError, Environment, Provider
-from eval_pipeline.providers.deadline import DeadlineError, within
-from eval_pipeline.providers.limits import AdaptiveLimit
 from eval_pipeline.providers.registry import NOT_A_MODEL, create, missing_packages
-from eval_pipeline.providers.retries import RetryPolicy
 
 LIMIT_S = 30.0
 """Seconds for one question, retries among them."""

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.budgets import has_price
+from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
 from eval_pipeline.providers.validation import SettingsError
 

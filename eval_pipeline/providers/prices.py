@@ -57,6 +57,11 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
 
 
 @lru_cache
+def has_price(version: ModelVersion) -> bool:
+    """Whether dollars of the model version's calls can be told today."""
+    return cost_usd(version, Usage(1, 1), datetime.now(UTC).date().isoformat()) is not None
+
+
 def _warn_of_counts(model_version: str) -> None:
     """Once a model version."""
     _LOG.warning(

@@ -12,14 +12,14 @@ from eval_pipeline.providers.base import BatchProvider, Environment, Provider
 from eval_pipeline.providers.validation import SettingsError
 
 PROVIDERS: Mapping[str, str] = {
-    "recorded": "eval_pipeline.providers.recorded:RecordedProvider",
-    "simulated": "eval_pipeline.providers.simulated:SimulatedProvider",
-    "oracle": "eval_pipeline.providers.oracle:OracleProvider",
-    "null": "eval_pipeline.providers.null:NullProvider",
-    "local": "eval_pipeline.providers.local:LocalProvider",
-    "anthropic": "eval_pipeline.providers.anthropic_api:AnthropicProvider",
-    "openai": "eval_pipeline.providers.openai_compatible:OpenAIProvider",
-    "http": "eval_pipeline.providers.http_application:ApplicationProvider",
+    "recorded": "eval_pipeline.providers.standins.recorded:RecordedProvider",
+    "simulated": "eval_pipeline.providers.standins.simulated:SimulatedProvider",
+    "oracle": "eval_pipeline.providers.standins.oracle:OracleProvider",
+    "null": "eval_pipeline.providers.standins.null:NullProvider",
+    "local": "eval_pipeline.providers.local.provider:LocalProvider",
+    "anthropic": "eval_pipeline.providers.anthropic.provider:AnthropicProvider",
+    "openai": "eval_pipeline.providers.openai.provider:OpenAIProvider",
+    "http": "eval_pipeline.providers.application.provider:ApplicationProvider",
 }
 """Name → where the class is."""
 

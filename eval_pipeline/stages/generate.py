@@ -8,19 +8,25 @@ from functools import partial
 import pyarrow.compute as pc
 
 from eval_pipeline import __version__
+from eval_pipeline.asking.calls import Caller, Counters
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash, json_text
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, Case, Partition
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.calls import Caller, Counters
 from eval_pipeline.providers.prices import price_version
-from eval_pipeline.providers.recorded import refuse_edited
-from eval_pipeline.stages.ask import Asked, Asker, first_question, own_answer, prefix_uses
-from eval_pipeline.stages.attempt_sink import AttemptSink
-from eval_pipeline.stages.attempts import keep_attempts
-from eval_pipeline.stages.model_calls import ask_together, asking_facts, open_caller, provider_for
-from eval_pipeline.stages.planned import (
+from eval_pipeline.providers.standins.recorded import refuse_edited
+from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, prefix_uses
+from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_caller, provider_for
+from eval_pipeline.stages.attempts.registration import register_model_version
+from eval_pipeline.stages.attempts.rows import keep_attempts
+from eval_pipeline.stages.attempts.sink import AttemptSink
+from eval_pipeline.stages.attempts.units import Unit, plan_units, turn_by_turn
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.planned import (
     cases_in_scope,
     effective_epoch,
     guard_scope,
@@ -28,15 +34,9 @@ from eval_pipeline.stages.planned import (
     planned_scope,
     recorded_epoch,
 )
-from eval_pipeline.stages.registration import register_model_version
-from eval_pipeline.stages.runs import FAILED, RUNNING, RunContext, now, partition_lock, record_run, run_rows
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.units import Unit, plan_units, turn_by_turn
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
-from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
-from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, now, partition_lock, record_run, run_rows
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 VERSION = "2"
 TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)

@@ -6,13 +6,13 @@ from pathlib import Path
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
-from eval_pipeline.stages.progress import SILENT, busy
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.progress import SILENT, busy
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 VERSION = "1"
 _CASES_AT_ONCE = 250

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.generate import note_later_run
-from eval_pipeline.stages.lineage import combined_hash
-from eval_pipeline.stages.progress import SILENT, busy, label_of
-from eval_pipeline.stages.runs import FAILED, now, record_run
-from eval_pipeline.stages.spending import ended_as
-from eval_pipeline.stages.tables import track_tables
-from eval_pipeline.stages.whole import why_not_whole
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.publish import Published, publish, publish_full
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, RUNS, TURN_RESULTS, all_tables
+from eval_pipeline.workspace.lineage import combined_hash
+from eval_pipeline.workspace.progress import SILENT, busy, label_of
+from eval_pipeline.workspace.runs import FAILED, now, record_run
+from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
 def publish_partition(

@@ -5,29 +5,29 @@ from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from eval_pipeline.asking.calls import Caller, Counters
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Partition
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.calls import Caller, Counters
-from eval_pipeline.stages.ask import Asked, Asker, first_question, own_answer, prefix_uses, recovery_question
-from eval_pipeline.stages.attempt_sink import AttemptSink
-from eval_pipeline.stages.attempts import keep_attempts, load_attempts
+from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, prefix_uses, recovery_question
+from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_caller, provider_for
+from eval_pipeline.stages.attempts.rows import keep_attempts, load_attempts
+from eval_pipeline.stages.attempts.sink import AttemptSink
+from eval_pipeline.stages.attempts.spending import REFUSED
+from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.stages.generate import (
     closing_failed,
     note_later_run,
     prompt_version,
     unanswered,
 )
-from eval_pipeline.stages.lineage import content_hashes
-from eval_pipeline.stages.model_calls import ask_together, asking_facts, open_caller, provider_for
-from eval_pipeline.stages.planned import recorded_epoch
-from eval_pipeline.stages.runs import RUNNING, RunContext, partition_lock, record_run
-from eval_pipeline.stages.spending import REFUSED
-from eval_pipeline.stages.units import Unit
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.lineage import content_hashes
+from eval_pipeline.workspace.planned import recorded_epoch
+from eval_pipeline.workspace.runs import RUNNING, RunContext, partition_lock, record_run
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 VERSION = "2"
 TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)

@@ -6,6 +6,7 @@ What writes them is imported where it does: most that comes by here writes none.
 from collections.abc import Mapping
 from pathlib import Path
 
+from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
@@ -14,12 +15,11 @@ from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
-from eval_pipeline.stages.aggregates import aggregates_of
-from eval_pipeline.stages.progress import SILENT, busy, label_of
-from eval_pipeline.stages.tables import turns_table
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import load_place
+from eval_pipeline.workspace.progress import SILENT, busy, label_of
+from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 REPORT_VERSION = "5"
 

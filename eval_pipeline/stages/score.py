@@ -6,16 +6,11 @@ from itertools import islice
 from typing import Any
 
 from eval_pipeline.core.model import Evidence, Partition
-from eval_pipeline.stages.attempts import attempted_turns
-from eval_pipeline.stages.columns import Columns, by_name
-from eval_pipeline.stages.gather_evidence import load_evidence
-from eval_pipeline.stages.judge import load_judgements
-from eval_pipeline.stages.lineage import combined_hash, content_hashes
-from eval_pipeline.stages.progress import SILENT, counted, label_of
-from eval_pipeline.stages.run_metrics import MetricRunner
-from eval_pipeline.stages.runs import now
-from eval_pipeline.stages.tables import turns_table
-from eval_pipeline.stages.turn_rows import (
+from eval_pipeline.stages.attempts.rows import attempted_turns
+from eval_pipeline.stages.evidence import load_evidence
+from eval_pipeline.stages.judging import load_judgements
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.stages.scoring.turn_rows import (
     AttemptedTurn,
     ScoredTurns,
     error_rows,
@@ -25,7 +20,6 @@ from eval_pipeline.stages.turn_rows import (
     spent_on,
     wide_columns,
 )
-from eval_pipeline.stages.workspace import Progress, StageResult, Workspace
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -40,6 +34,12 @@ from eval_pipeline.store.tables import (
     TURN_RESULTS,
 )
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.columns import Columns, by_name
+from eval_pipeline.workspace.lineage import combined_hash, content_hashes
+from eval_pipeline.workspace.progress import SILENT, counted, label_of
+from eval_pipeline.workspace.runs import now
+from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 VERSION = "1"
 BLOCK = 1000

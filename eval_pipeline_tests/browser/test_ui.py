@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from eval_pipeline.defs.notifications import NOTIFY_URL
-from eval_pipeline.defs.schedules import CRON
+from eval_pipeline.defs.automation.notifications import NOTIFY_URL
+from eval_pipeline.defs.automation.schedules import CRON
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
-from eval_pipeline.stages.scope import Scope
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.stages.scope import Scope
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.logged import PLACE
 from eval_pipeline_tests.support import DAY, ROOT, Lab, Puppet, case, number
 
@@ -248,7 +248,7 @@ DEMO = [{"name": name, "provider": "puppet", "model": name} for name in NAMES]
 def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval_pipeline.providers.local.local_available", lambda: None)
+    monkeypatch.setattr("eval_pipeline.providers.local.provider.local_available", lambda: None)
     imported = lab.suite("foreign")
     lab.home.imported_suites.mkdir(parents=True)
     imported.rename(lab.home.imported_suites / "foreign")

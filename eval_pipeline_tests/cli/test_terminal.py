@@ -58,7 +58,7 @@ def test_long_texts_are_folded_within_a_table(
 
 
 def test_warnings_are_remarks_while_bars_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
-    log = logging.getLogger("eval_pipeline.providers.limits")
+    log = logging.getLogger("eval_pipeline.asking.limits")
     with ProgressBars():
         log.warning("the endpoint failed %d times [bold]", 3)
         log.info("nothing special")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from eval_pipeline.defs.instance import open_instance
-from eval_pipeline.defs.partitions import DIMENSION
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline_tests.support import Lab
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import dagster as dg
 
 from eval_pipeline.core.interrupts import handlers_kept
-from eval_pipeline.defs import launch
-from eval_pipeline.defs.partitions import EVAL_DATE
-from eval_pipeline.defs.resources import Evaluation
-from eval_pipeline.defs.suite_assets import suite_definitions
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.suite_assets import suite_definitions
+from eval_pipeline.defs.running import launch
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab
 
 TAGS = {EVAL_DATE: DAY.isoformat()}

@@ -8,12 +8,12 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
-from eval_pipeline.defs.resources import Evaluation
-from eval_pipeline.defs.suite_assets import suite_definitions
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.defs.assets.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
+from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import Lab, python
 from eval_pipeline_tests.tracks.sql.helpers import shop_lab
 
@@ -112,7 +112,7 @@ dg.Definitions.validate_loadable(defs)
 graph = defs.resolve_asset_graph()
 schedule = defs.resolve_schedule_def("nightly")
 os.environ["EVAL_NIGHTLY"] = "1"
-on = importlib.reload(sys.modules["eval_pipeline.defs.schedules"]).nightly
+on = importlib.reload(sys.modules["eval_pipeline.defs.automation.schedules"]).nightly
 print(json.dumps({
     "groups": sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()}),
     "jobs": sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")),

@@ -10,14 +10,14 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.defs import launch
-from eval_pipeline.defs.instance import PROCESS, open_instance, process_tag, serve, sweep
-from eval_pipeline.defs.notifications import UI_URL
-from eval_pipeline.defs.partitions import DIMENSION
-from eval_pipeline.defs.storage import ReusingEventLog
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.automation.notifications import UI_URL
+from eval_pipeline.defs.running import launch
+from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, serve, sweep
+from eval_pipeline.defs.running.storage import ReusingEventLog
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.stages.runs import record_run, run_rows
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.workspace.runs import record_run, run_rows
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import DAY, Lab, Puppet, python
 

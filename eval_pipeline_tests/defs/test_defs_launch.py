@@ -10,9 +10,10 @@ import pytest
 
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs import launch, schedules, sensors
-from eval_pipeline.defs.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
+from eval_pipeline.defs.automation import schedules, sensors
+from eval_pipeline.defs.running import launch
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.defs.runs import TAGS, dates, materialise
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet
 
@@ -62,7 +63,7 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another run records a later date meanwhile; each suite has a date of its own."""
-    from eval_pipeline.stages import gather_evidence
+    from eval_pipeline.stages import evidence as gather_evidence
 
     small.suite("other", [TWO_CASES[0]])
     small.suite("asking", [TWO_CASES[0]])

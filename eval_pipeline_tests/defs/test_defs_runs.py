@@ -5,10 +5,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from eval_pipeline.analysis.aggregates.base import is_current
+from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.partitions import DIMENSION
-from eval_pipeline.stages.aggregates.base import is_current
-from eval_pipeline.stages.aggregates.errors import ERROR_ANALYSIS
+from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.defs import notifications
-from eval_pipeline.defs.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
-from eval_pipeline.defs.partitions import DIMENSION
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.automation import notifications
+from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
 from eval_pipeline_tests.defs.runs import TAGS, materialise
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.support import Lab

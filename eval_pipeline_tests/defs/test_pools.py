@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.defs import pools
-from eval_pipeline.defs.instance import PROCESS, process_tag
-from eval_pipeline.defs.pools import pool_of
+from eval_pipeline.defs.running import pools
+from eval_pipeline.defs.running.instance import PROCESS, process_tag
+from eval_pipeline.defs.running.pools import pool_of
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import Lab, Puppet
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.defs import previews
-from eval_pipeline.defs.previews import PREVIEWS, bar, cell, charts, count_table, markdown_table, rows_table
+from eval_pipeline.defs.assets import previews
+from eval_pipeline.defs.assets.previews import PREVIEWS, bar, cell, charts, count_table, markdown_table, rows_table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet

@@ -14,15 +14,15 @@ from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs import launch
-from eval_pipeline.defs.instance import open_instance
-from eval_pipeline.defs.storage import ReusingSqliteStorage
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.defs.running import launch
+from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.defs.running.storage import ReusingSqliteStorage
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab
 
 STORE_TOGETHER = """
 import sys
-from eval_pipeline.defs.storage import ReusingSqliteStorage
+from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 
 print("ready", flush=True)
 sys.stdin.readline()

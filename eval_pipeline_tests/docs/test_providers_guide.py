@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval_pipeline.providers.anthropic_settings import AnthropicSampling, AnthropicSettings
-from eval_pipeline.providers.http_application import CALL_FIELDS, TASK_FIELDS, ApplicationSettings
-from eval_pipeline.providers.local import LocalSampling, LocalSettings
+from eval_pipeline.providers.anthropic.settings import AnthropicSampling, AnthropicSettings
+from eval_pipeline.providers.application.provider import CALL_FIELDS, TASK_FIELDS, ApplicationSettings
+from eval_pipeline.providers.local.provider import LocalSampling, LocalSettings
 from eval_pipeline.providers.model_versions import load_model_versions
-from eval_pipeline.providers.openai_compatible import OpenAISampling, OpenAISettings
+from eval_pipeline.providers.openai.provider import OpenAISampling, OpenAISettings
 from eval_pipeline.providers.registry import PROVIDERS
 from eval_pipeline.providers.validation import Settings
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.scripted import PlainGold, PlainTask

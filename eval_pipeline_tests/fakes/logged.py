@@ -14,7 +14,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.inprocess import InProcess
+from eval_pipeline.providers.standins.inprocess import InProcess
 
 PLACE = "eval_pipeline_tests.fakes.logged:LoggedProvider"
 BROKEN = '{"plan": ['

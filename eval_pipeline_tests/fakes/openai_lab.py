@@ -9,7 +9,7 @@ import pytest
 from eval_pipeline.core.model import Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.openai_compatible import OpenAIProvider
+from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline_tests.fakes.openai_server import KEY, OpenAIServer, Step
 from eval_pipeline_tests.fakes.scripted import make_call
 

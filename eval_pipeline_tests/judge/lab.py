@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import Judgement, JudgementCache, LLMJudge
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Environment, Provider
-from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 
 AT_ONCE = RetryPolicy(first_pause_s=0.01, longest_pause_s=0.02)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.judge import TIMEOUT, Judgement, LLMJudge
 from eval_pipeline.providers.base import FatalCallError
-from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline_tests.fakes.anthropic_faults import (
     OVERLOADED,
     RATE_LIMITED,

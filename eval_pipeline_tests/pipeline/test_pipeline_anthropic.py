@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline_tests.fakes.anthropic_batches import EXPIRED
 from eval_pipeline_tests.fakes.anthropic_faults import (
     MESSAGES,

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.budgets import most_input_tokens
+from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call
-from eval_pipeline.providers.budgets import most_input_tokens
 from eval_pipeline.stages import recover
-from eval_pipeline.stages.check import check_budget_kept, check_every_turn_once
-from eval_pipeline.stages.freshness import is_up_to_date
-from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages.checks.verdicts import check_budget_kept, check_every_turn_once
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, response
 
 PARTITION = Partition("small", "puppet", DAY)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.stages.aggregates import aggregates_of
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, number, response
 

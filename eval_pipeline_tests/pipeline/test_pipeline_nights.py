@@ -5,8 +5,8 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
+from eval_pipeline.analysis.comparisons.trends import LOSS
 from eval_pipeline.providers.base import Call
-from eval_pipeline.stages.comparisons.trends import LOSS
 from eval_pipeline_tests.support import Lab, Puppet, case, number
 
 NIGHTS, CASES, TURNS_A_CASE = 10, 500, 4

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.providers import limits
-from eval_pipeline.stages import model_calls
+from eval_pipeline.asking import limits
+from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline_tests.fakes.anthropic_batches import EXPIRED
 from eval_pipeline_tests.fakes.anthropic_faults import BATCH_CREATE, LostReply, OnOperation, RandomFaults, Status
 from eval_pipeline_tests.fakes.anthropic_messages import Body

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from eval_pipeline.stages import model_calls
+from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline_tests.fakes.anthropic_faults import BATCH_CREATE, BATCH_GET, Asked, Fault, Slow
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.remote import MODULE, PACE, RUN, VERSION, answers, charged, contents, holding, prepare

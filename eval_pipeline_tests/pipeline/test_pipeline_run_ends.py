@@ -5,12 +5,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from eval_pipeline.chain import freshness
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.base import FatalCallError
-from eval_pipeline.stages import freshness, generate, publishing, score
-from eval_pipeline.stages.runs import end_run, ending_failed, fail_dead_runs, record_run, run_rows
-from eval_pipeline.stages.scope import Scope
+from eval_pipeline.stages import generate, publishing, score
+from eval_pipeline.workspace.runs import end_run, ending_failed, fail_dead_runs, record_run, run_rows
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -112,8 +113,8 @@ def test_what_was_handed_in_as_a_batch_is_paid(small: Lab) -> None:
 
 
 def test_a_run_of_single_assets_is_complete_when_they_are(small: Lab, tmp_path: Any) -> None:
-    from eval_pipeline.defs.instance import open_instance
-    from eval_pipeline.defs.partitions import DIMENSION
+    from eval_pipeline.defs.assets.partitions import DIMENSION
+    from eval_pipeline.defs.running.instance import open_instance
     from eval_pipeline_tests.defs.runs import materialise
 
     small.suite("other", [case("one", ("50", 50.0))])

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.chain import freshness
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages import freshness, generate, ingest, publishing, recover
-from eval_pipeline.stages.check import check_every_turn_once
-from eval_pipeline.stages.runs import RunContext, partition_lock, record_run, run_rows
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.stages import generate, ingest, publishing, recover
+from eval_pipeline.stages.checks.verdicts import check_every_turn_once
+from eval_pipeline.workspace.runs import RunContext, partition_lock, record_run, run_rows
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, number
 
 PARTITION = Partition("small", "puppet", DAY)

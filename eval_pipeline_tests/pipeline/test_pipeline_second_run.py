@@ -25,7 +25,7 @@ def test_a_second_identical_run_changes_nothing_but_runs(
     def never(*_: object) -> None:
         raise AssertionError("a run that is up to date needs no Dagster")
 
-    monkeypatch.setattr("eval_pipeline.defs.launch.run", never)
+    monkeypatch.setattr("eval_pipeline.defs.running.launch.run", never)
     second = small.cli(*ARGUMENTS)
     assert second.code == 0, second.text
     assert second.out == first.out

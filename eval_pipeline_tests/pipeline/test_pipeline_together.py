@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.providers.immediate_calls import ImmediateCaller
+from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline_tests.support import Lab, case, python
 
 LONG = [
@@ -19,8 +19,8 @@ RATES = {"wrong_operands": 0.2, "execution_error": 0.2, "no_answer": 0.1}
 KILLED = """
 import os, signal
 from eval_pipeline.core.home import find_home
-from eval_pipeline.providers.immediate_calls import ImmediateCaller
-from eval_pipeline.providers.journal import Journal
+from eval_pipeline.asking.immediate_calls import ImmediateCaller
+from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline_tests.support import Lab
 
 append_many, left = Journal.append_many, {groups}

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages import gather_evidence, generate, recover, score
-from eval_pipeline.stages.runs import RunContext, record_run
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.whole import why_not_whole
-from eval_pipeline.stages.workspace import Silent
+from eval_pipeline.stages import evidence as gather_evidence
+from eval_pipeline.stages import generate, recover, score
+from eval_pipeline.workspace.runs import RunContext, record_run
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
 PARTITION = Partition("small", "puppet", DAY)

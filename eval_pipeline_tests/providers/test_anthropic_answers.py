@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
-from eval_pipeline.providers.anthropic_api import STREAMED_FROM, AnthropicProvider
-from eval_pipeline.providers.anthropic_wire import StreamedMessage, response_of
+from eval_pipeline.providers.anthropic.provider import STREAMED_FROM, AnthropicProvider
+from eval_pipeline.providers.anthropic.wire import StreamedMessage, response_of
 from eval_pipeline.providers.base import Call, FatalCallError, TokenCounter
 from eval_pipeline_tests.fakes.anthropic_faults import OVERLOADED, Slow
 from eval_pipeline_tests.fakes.anthropic_lab import DOCUMENT, MODEL, case_call, version_for, with_provider
@@ -221,7 +221,7 @@ def test_proxies_of_the_environment_are_not_used_for_this_machine(monkeypatch: p
 def test_making_a_provider_and_its_requests_needs_no_sdk_and_no_key() -> None:
     program = """
 import sys
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Environment
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 AnthropicProvider(version_for(None), Environment()).request(case_call())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, FatalCallError
 from eval_pipeline_tests.fakes.anthropic_batches import CANCELED, EXPIRED
 from eval_pipeline_tests.fakes.anthropic_faults import (

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.calls import Answered, Caller
-from eval_pipeline.providers.journal import Journal
-from eval_pipeline.providers.retries import RetryPolicy
 from eval_pipeline_tests.fakes.anthropic_faults import (
     OVERLOADED,
     RATE_LIMITED,

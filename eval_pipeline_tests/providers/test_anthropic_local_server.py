@@ -8,10 +8,10 @@ import asyncio
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Response
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.local import LocalSettings, local_available, weights
-from eval_pipeline.providers.local_process import LocalServer
+from eval_pipeline.providers.local.process import LocalServer
+from eval_pipeline.providers.local.provider import LocalSettings, local_available, weights
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 from eval_pipeline_tests.fakes.anthropic_server import KEY
 

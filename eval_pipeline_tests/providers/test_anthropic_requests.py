@@ -7,7 +7,7 @@ import pytest
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Message, Prompt
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Call, CallError, Environment
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for, with_provider

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import CallErrorKind, Json, Usage
-from eval_pipeline.providers.application_answers import AnswerMapping
+from eval_pipeline.providers.application.answers import AnswerMapping
 from eval_pipeline.providers.base import CallError
 
 untimed = settings(deadline=None)  # the first one imports jsonpath

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers import http_application
+from eval_pipeline.providers.application import provider as http_application
+from eval_pipeline.providers.application.provider import ApplicationProvider
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.calls import Answered, Caller
-from eval_pipeline.providers.http_application import ApplicationProvider
-from eval_pipeline.providers.journal import Journal
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.application_server import (

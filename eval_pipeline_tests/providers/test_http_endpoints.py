@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.endpoints import (
+from eval_pipeline.providers.http.endpoints import (
     BaseUrl,
     EnvironmentName,
     Secrets,

@@ -5,7 +5,7 @@ import pytest
 
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.http_errors import error_in_answer, retry_after, status_error
+from eval_pipeline.providers.http.errors import error_in_answer, retry_after, status_error
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

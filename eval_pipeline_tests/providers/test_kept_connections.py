@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.providers import openai_chat
-from eval_pipeline.providers.anthropic_api import AnthropicProvider
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
+from eval_pipeline.providers.openai import chat as openai_chat
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for, with_provider
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.http_socket import Connection, Request

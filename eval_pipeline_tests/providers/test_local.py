@@ -11,14 +11,15 @@ from typing import Any
 import psutil
 import pytest
 
+from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers import local, local_process
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
-from eval_pipeline.providers.calls import Answered, Caller
-from eval_pipeline.providers.journal import Journal
-from eval_pipeline.providers.local import LocalProvider, local_available
+from eval_pipeline.providers.local import process as local_process
+from eval_pipeline.providers.local.provider import LocalProvider, local_available
+from eval_pipeline.providers.local.provider import provider as local
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import make_call
 
@@ -122,7 +123,7 @@ PARENT = """
 import asyncio, os, sys, time
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.local import LocalProvider
+from eval_pipeline.providers.local.provider import LocalProvider
 from eval_pipeline_tests.fakes.scripted import make_call
 async def main():
     provider = LocalProvider(ModelVersion(name="small", provider="local", concurrency=1, max_tokens=2), Environment())

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError, TokenCounter
-from eval_pipeline.providers.calls import Answered, Caller
-from eval_pipeline.providers.journal import Journal
-from eval_pipeline.providers.openai_compatible import OpenAIProvider
-from eval_pipeline.providers.retries import RetryPolicy
+from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.openai_lab import ask, failure, make_provider, make_version
 from eval_pipeline_tests.fakes.openai_server import (

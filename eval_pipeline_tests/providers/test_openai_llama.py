@@ -9,12 +9,12 @@ import pytest
 from eval_pipeline.core.model import Prompt
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, TokenCounter
-from eval_pipeline.providers.local import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
-from eval_pipeline.providers.local_process import LocalServer
-from eval_pipeline.providers.openai_compatible import OpenAIProvider
-from eval_pipeline.stages.ask import history_texts
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.providers.local.process import LocalServer
+from eval_pipeline.providers.local.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
+from eval_pipeline.providers.openai.provider import OpenAIProvider
+from eval_pipeline.stages.attempts.ask import history_texts
 from eval_pipeline.suites import read_cases
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.scripted import make_call
 from eval_pipeline_tests.support import SHIPPED, Lab
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import CallErrorKind, Json, Message, Prompt, Usage
-from eval_pipeline.providers.openai_wire import ChatAnswer, RequestForm, chat_request, strict_schema, usage_of
+from eval_pipeline.providers.openai.wire import ChatAnswer, RequestForm, chat_request, strict_schema, usage_of
 from eval_pipeline.tracks.finqa import prompt as finqa
 from eval_pipeline.tracks.sdmx import prompt as sdmx
 from eval_pipeline.tracks.sql import prompt as sql

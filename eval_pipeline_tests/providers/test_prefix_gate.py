@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from eval_pipeline.providers.prefix_gate import PrefixGate
+from eval_pipeline.providers.anthropic.prefix_gate import PrefixGate
 
 T = TypeVar("T")
 

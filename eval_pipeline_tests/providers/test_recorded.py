@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import file_hash, text_hash
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.recorded import RecordedProvider, read_predictions
+from eval_pipeline.providers.standins.recorded import RecordedProvider, read_predictions
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import make_call
 

@@ -11,7 +11,7 @@ import pytest
 from eval_pipeline.core.model import Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
-from eval_pipeline.providers.simulated import SimulatedProvider, SimulatedSettings
+from eval_pipeline.providers.standins.simulated import SimulatedProvider, SimulatedSettings
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import PlainGold, make_call
 

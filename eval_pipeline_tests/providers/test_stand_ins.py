@@ -6,8 +6,8 @@ import pytest
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.null import NullProvider
-from eval_pipeline.providers.oracle import OracleProvider
+from eval_pipeline.providers.standins.null import NullProvider
+from eval_pipeline.providers.standins.oracle import OracleProvider
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import PlainGold, make_call
 

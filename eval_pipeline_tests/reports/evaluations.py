@@ -7,17 +7,18 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.analysis.aggregates import aggregate, aggregates_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.stages import gather_evidence, generate, ingest, recover, score
-from eval_pipeline.stages.aggregates import aggregate, aggregates_of
-from eval_pipeline.stages.model_calls import provider_for
-from eval_pipeline.stages.registration import register_model_version
+from eval_pipeline.stages import evidence as gather_evidence
+from eval_pipeline.stages import generate, ingest, recover, score
+from eval_pipeline.stages.attempts.model_calls import provider_for
+from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.reporting import profile
-from eval_pipeline.stages.runs import RunContext
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Silent, Workspace
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Silent, Workspace
 
 SUITE = "sample"
 DAY = date(2026, 1, 5)

@@ -17,13 +17,13 @@ from matplotlib.dates import num2date
 from matplotlib.figure import Figure
 from outline import Outline
 
+from eval_pipeline.analysis.comparisons import compare_models, make_trends
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
-from eval_pipeline.stages.comparisons import compare_models, make_trends
 from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
 
 A4_PX = round((210 - 2 * 14) / 25.4 * 96)

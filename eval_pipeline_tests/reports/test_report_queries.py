@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from evaluations import Made, evaluate, make_home
 
-from eval_pipeline.stages.comparisons import compare_models, make_trends, publish_comparisons
+from eval_pipeline.analysis.comparisons import compare_models, make_trends, publish_comparisons
 from eval_pipeline.stages.publishing import publish_partition
 from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
 from eval_pipeline.store.query import run_query

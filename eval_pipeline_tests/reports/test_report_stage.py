@@ -19,9 +19,9 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.reporting import report, workbook_path
-from eval_pipeline.stages.runs import record_run
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.workspace.runs import record_run
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Workspace
 
 FILES = {
     *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
@@ -72,7 +72,7 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     code = (
         "import sys; from datetime import date; from pathlib import Path\n"
         "from eval_pipeline.core.home import Home; from eval_pipeline.core.model import Partition\n"
-        "from eval_pipeline.stages.reporting import report; from eval_pipeline.stages.workspace import Workspace\n"
+        "from eval_pipeline.stages.reporting import report; from eval_pipeline.workspace.workspace import Workspace\n"
         "home = Home(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         f"report(Workspace(home), Partition({SUITE!r}, 'weak', date(2026, 1, 5)))\n"
     )

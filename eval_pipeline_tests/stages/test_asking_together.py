@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.stages.model_calls import ask_together
+from eval_pipeline.stages.attempts.model_calls import ask_together
 
 VERSION = ModelVersion(name="v", provider="oracle", concurrency=4)
 

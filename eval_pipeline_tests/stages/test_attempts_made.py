@@ -8,14 +8,14 @@ import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages.attempts import SPENT, load_attempts
+from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
 from eval_pipeline.stages.generate import generate
 from eval_pipeline.stages.ingest import ingest_cases
 from eval_pipeline.stages.recover import recover
-from eval_pipeline.stages.runs import RunContext
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.workspace import Silent
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, number
 
 THREE = case("one", ("50", 50.0), ("add(50, 7)", 57.0), ("subtract(50, 1)", 49.0))

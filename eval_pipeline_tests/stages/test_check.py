@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from eval_pipeline.stages.ask import parse_response
-from eval_pipeline.stages.check import check_gold
+from eval_pipeline.stages.attempts.ask import parse_response
+from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.ingest import cases_current, ingest_cases
 from eval_pipeline.tracks.finqa.track import TRACK, FinqaTrack
 from eval_pipeline_tests.support import BROKEN, Lab, case

@@ -3,9 +3,9 @@
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.stages import checked
-from eval_pipeline.stages.check import Verdict
-from eval_pipeline.stages.checked import ends_of_suite
+from eval_pipeline.stages.checks import kept as checked
+from eval_pipeline.stages.checks.kept import ends_of_suite
+from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.ingest import ingest_cases
 from eval_pipeline_tests.support import Lab, case
 

@@ -8,9 +8,9 @@ import pytest
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Message
-from eval_pipeline.stages.ask import history_texts, prefix_uses
-from eval_pipeline.stages.workspace import Workspace
+from eval_pipeline.stages.attempts.ask import history_texts, prefix_uses
 from eval_pipeline.suites import read_cases
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import ROOT
 
 SUITES = sorted(place.parent.name for place in (ROOT / "data" / "suites").glob("*/suite.yaml"))

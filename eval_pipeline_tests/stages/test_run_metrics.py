@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import Lab

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from eval_pipeline.analysis.baseline import newest_partition
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.stages.baseline import newest_partition
-from eval_pipeline.stages.columns import Columns, by_name
-from eval_pipeline.stages.turn_rows import plain_inputs, spent_on
+from eval_pipeline.stages.scoring.turn_rows import plain_inputs, spent_on
+from eval_pipeline.workspace.columns import Columns, by_name
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
 
 amounts = st.none() | st.integers(0, 10_000)
@@ -148,7 +148,7 @@ def test_the_newest_partition_of_a_model_version(small: Lab) -> None:
 
 
 def test_a_stage_says_which_record_it_lacks(small: Lab) -> None:
-    from eval_pipeline.stages.gather_evidence import gather_evidence
+    from eval_pipeline.stages.evidence import gather_evidence
 
     with pytest.raises(UsageError, match="the record has no cases of small, puppet, 2026-03-01 yet"):
         gather_evidence(small.workspace(), Partition("small", "puppet", date(2026, 3, 1)))

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from eval_pipeline.stages.comparisons.evaluations import Scored
-from eval_pipeline.stages.comparisons.trends import DRIFT_DOWN, LOSS, NO_CHANGE, night_tests, night_verdict
+from eval_pipeline.analysis.comparisons.evaluations import Scored
+from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS, NO_CHANGE, night_tests, night_verdict
 from eval_pipeline.statistics import PairedDifference, paired_difference
 
 CORRELATED = 0.3

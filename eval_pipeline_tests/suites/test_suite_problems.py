@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.home import Home
-from eval_pipeline.stages.workspace import Workspace
 from eval_pipeline.suites import find_suites, load_suite, read_cases, read_header
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import TWO_CASES, case
 
 HEADER = "name: small\nversion: '1'\ntrack: finqa\ncases: {cases}\n"

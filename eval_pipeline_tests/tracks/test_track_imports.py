@@ -13,13 +13,13 @@ OF_FILES = (".workbook", ".page", ".charts", ".book")
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
-        ("from eval_pipeline.stages.tables import track_tables; track_tables()", OF_ONE_TRACK),
-        ("import eval_pipeline.stages.freshness", OF_FILES),
+        ("from eval_pipeline.workspace.track_tables import track_tables; track_tables()", OF_ONE_TRACK),
+        ("import eval_pipeline.chain.freshness", OF_FILES),
     ],
     ids=["the tables of all tracks", "looking what is out of date"],
 )
 def test_what_every_evaluation_loads_is_not_what_one_kind_needs(code: str, unwanted: tuple[str, ...]) -> None:
     said = subprocess.run([sys.executable, "-c", code + LOOK], capture_output=True, text=True, check=True)
     loaded = said.stdout.split()
-    assert "eval_pipeline.stages.tables" in loaded
+    assert "eval_pipeline.workspace.track_tables" in loaded
     assert [name for name in loaded if name.endswith(unwanted)] == []

@@ -9,10 +9,10 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
+from eval_pipeline.reports.flat_files import FROM_RESULTS, errors_table, turns_table
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.queries import table_query, where
-from eval_pipeline.reports.tables import FROM_RESULTS, errors_table, turns_table
 
 _BATCH = 500
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})

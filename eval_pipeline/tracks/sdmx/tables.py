@@ -1,7 +1,7 @@
 """Tables of the track: the catalogue of a suite, and what became of each term and dimension of a turn."""
 
-from eval_pipeline.store.columns import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX
 from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.store.tables.columns import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX
 
 _DATASET_ID = Column("dataset_id", "VARCHAR", "Id of the data set, `AGENCY:ID`; never NULL.")
 _DIMENSION = Column("dimension", "VARCHAR", "Id of the dimension; never NULL.")

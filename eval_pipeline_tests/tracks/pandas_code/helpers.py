@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Attempt, Case, Response
-from eval_pipeline.stages.ask import parse_response, run_artefact
-from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.pandas_code.artefact import fenced
 from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
 from eval_pipeline.tracks.pandas_code.source import Shared, read_tables

@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
-from eval_pipeline.stages.importing import import_suite
+from eval_pipeline.operations.importing import import_suite
 from eval_pipeline.suites import read_suite
 from eval_pipeline.tracks.pandas_code.closed_answers import answers_text, asked_decimals
 from eval_pipeline.tracks.pandas_code.importers.dabench import read_dabench, table_names

@@ -131,7 +131,7 @@ def test_a_changed_table_asks_again(lab: Lab, puppet: type[Puppet]) -> None:
 def test_the_pipeline_imports_no_pandas_for_other_tracks() -> None:
     code = (
         "import sys, eval_pipeline.stages.generate, eval_pipeline.stages.score, eval_pipeline.tracks.pandas_code.track;"
-        "from eval_pipeline.stages.tables import track_tables; track_tables(); print('pandas' in sys.modules)"
+        "from eval_pipeline.workspace.track_tables import track_tables; track_tables(); print('pandas' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

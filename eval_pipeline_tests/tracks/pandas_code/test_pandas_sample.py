@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.stages.check import check_ends
+from eval_pipeline.stages.checks.verdicts import check_ends
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.pandas_code.expected import expected_result
 from eval_pipeline.tracks.pandas_code.track import TRACK

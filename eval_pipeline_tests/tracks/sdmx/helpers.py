@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Turn
-from eval_pipeline.stages.ask import parse_response, run_artefact
-from eval_pipeline.stages.run_metrics import MetricRunner
+from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import SuiteSource, read_header, read_suite
 from eval_pipeline.tracks.sdmx.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.damage import selection_response

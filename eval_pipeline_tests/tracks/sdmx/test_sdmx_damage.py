@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.stages.check import check_ends
+from eval_pipeline.stages.checks.verdicts import check_ends
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.tracks.sdmx.helpers import attempt_at, case_of, measured, sample_cases, scores
 

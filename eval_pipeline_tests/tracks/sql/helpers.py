@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response
-from eval_pipeline.stages.ask import parse_response
+from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.tracks.sql.evidence import gather, runner
 from eval_pipeline.tracks.sql.execute import SqlExecutor
 from eval_pipeline.tracks.sql.source import Shared, read_databases
@@ -86,7 +86,7 @@ async def attempt(case: Case, text: str) -> Attempt:
 
 async def scores(case: Case, text: str) -> dict[str, Any]:
     """The plain values of every metric on a response."""
-    from eval_pipeline.stages.run_metrics import MetricRunner
+    from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 
     tried = await attempt(case, text)
     turn = case.turns[0]

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.chain.freshness import is_up_to_date
+from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.model import Partition, Usage
 from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.stages import judge as judging
-from eval_pipeline.stages.check import check_unsafe_caught
-from eval_pipeline.stages.freshness import is_up_to_date
-from eval_pipeline.stages.scope import Scope
-from eval_pipeline.stages.whole import why_not_whole
+from eval_pipeline.stages import judging
+from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WIPE, answer, shop_lab
 

@@ -1,0 +1,1 @@
+"""Figures over many turns: aggregates of an evaluation, comparisons of several."""

@@ -1,0 +1,93 @@
+"""`judge_agreement`: how far the judge agrees with the evidence, where both have spoken (spec/sql.md)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.judge import NO_JUDGE
+from eval_pipeline.statistics import cohens_kappa, estimate_rate
+from eval_pipeline.store.tables import JUDGE_AGREEMENT as TABLE
+from eval_pipeline.store.tables import JUDGEMENTS
+
+_JUDGED = ((1.0, "same"), (0.5, "partly"), (0.0, "different"))
+_READ = ("turn_id", "sample", "value", "reason", "error", "asked", "cached", "input_tokens", "output_tokens", "usd")
+_EVIDENCE = ((1.0, "same"), (0.0, "different"))
+
+
+def agreement_rows(turns: Turns) -> list[Row]:
+    """One row: the confusion matrix of the judge's three words and the two of the evidence, and Cohen's kappa.
+
+    Compared are pairs that a judge was asked about: what is the same text needed no opinion. For kappa `partly` is not
+    the same.
+    """
+    judgements = _judgements(turns)
+    judged = np.array([_opinion(row) for row in judgements], dtype=np.float64)
+    evidence = _evidence(turns)
+    both = ~np.isnan(evidence) & ~np.isnan(judged)
+    mine, theirs, clusters = judged[both] == 1.0, evidence[both] == 1.0, turns.clusters[both]
+    kappa = cohens_kappa(mine, theirs, clusters)
+    share = estimate_rate((mine == theirs).astype(np.float64), clusters)
+    row: Row = {"n": int(both.sum()), "clusters": kappa.clusters}
+    for value, word in _JUDGED:
+        for verdict, meaning in _EVIDENCE:
+            count = ((judged[both] == value) & (evidence[both] == verdict)).sum()
+            row[f"judge_{word}_evidence_{meaning}"] = int(count)
+    row |= {"agreement": share.mean, "agreement_low": share.low, "agreement_high": share.high}
+    row |= {"kappa": kappa.kappa, "kappa_se": kappa.se, "kappa_low": kappa.low, "kappa_high": kappa.high}
+    return [row | _calls(judgements, ~np.isnan(evidence)) | {"reason": kappa.reason}]
+
+
+def _judgements(turns: Turns) -> list[Mapping[str, Any] | None]:
+    """What is on record of each turn, None where there was nothing to compare."""
+    rows = turns.read(JUDGEMENTS, _READ).to_pylist()
+    by_turn = {(row["turn_id"], row["sample"]): row for row in rows}
+    places = zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True)
+    return [by_turn.get(place) for place in places]
+
+
+def _opinion(row: Mapping[str, Any] | None) -> float:
+    """What the judge said, NaN where nobody was asked or it failed."""
+    if row is None or not row["asked"] or row["error"] is not None or row["value"] is None:
+        return np.nan
+    return float(row["value"])
+
+
+def _evidence(turns: Turns) -> Floats:
+    """1 for the same, 0 for different, NaN for undecided and where the ladder was not climbed."""
+    climbed = np.array([rung is not None for rung in turns.wide["equivalence_rung"].to_pylist()], dtype=bool)
+    return np.where(climbed, turns.floats("sql_equivalence"), np.nan)
+
+
+def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.bool_]) -> Row:
+    asked = np.array([row is not None and row["asked"] for row in judgements], dtype=bool)
+    spared = np.array([row is not None and row["value"] is None and row["reason"] != NO_JUDGE for row in judgements])
+    found = [row for row in judgements if row is not None]
+    called = [row for row in found if row["asked"] and not row["cached"]]
+    priced = all(row["usd"] is not None for row in called)
+    return {
+        "judged": int(asked.sum()),
+        "judge_calls": len(called),
+        "judge_tokens": sum((row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in called),
+        "judge_usd": sum(row["usd"] for row in called) if priced else None,
+        "judge_failures": sum(row["error"] is not None for row in found),
+        "calls_saved": int((decided & spared.astype(bool) & ~asked).sum()),
+        "calls_avoidable": int((decided & asked).sum()),
+    }
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    names = ("n", "agreement", "kappa", "judge_calls", "judge_tokens", "judge_usd", "calls_saved", "reason")
+    return {name: rows[0][name] for name in names}
+
+
+JUDGE_AGREEMENT = Aggregate(
+    TABLE,
+    agreement_rows,
+    _headline,
+    reads=(JUDGEMENTS,),
+    needs=("sql_equivalence", "equivalence_rung", "query_correctness"),
+    version=2,
+)

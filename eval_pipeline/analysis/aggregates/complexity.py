@@ -1,0 +1,74 @@
+"""`accuracy_by_complexity` and `complexity_ceiling` (statistics.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Floats, Row, Turns
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling
+from eval_pipeline.store.tables import ACCURACY_BY_COMPLEXITY, COMPLEXITY_CEILING
+
+THRESHOLD = 0.5
+"""Accuracy that counts as mastering a level; `options.ceiling_threshold` of a suite says otherwise."""
+
+
+def accuracy_rows(turns: Turns) -> list[Row]:
+    """A row per axis and level."""
+    rows: list[Row] = []
+    for axis, levels, correct, clusters in _axes(turns):
+        for found in accuracy_by_level(levels, correct, clusters):
+            estimate = found.estimate
+            rows.append(
+                {
+                    "axis": axis,
+                    "level": int(found.level),
+                    "n": estimate.n,
+                    "clusters": estimate.clusters,
+                    "accuracy": estimate.mean,
+                    "se": estimate.se,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "reason": estimate.reason,
+                }
+            )
+    return rows
+
+
+def ceiling_rows(turns: Turns) -> list[Row]:
+    """A row per axis."""
+    threshold = _threshold(turns)
+    rows: list[Row] = []
+    for axis, levels, correct, clusters in _axes(turns):
+        found = complexity_ceiling(levels, correct, clusters, threshold)
+        row: Row = {"axis": axis, "threshold": found.threshold, "ceiling": found.ceiling}
+        row |= {"ceiling_low": found.ceiling_low, "ceiling_high": found.ceiling_high, "slope": found.slope}
+        row |= {"odds_ratio": found.odds_ratio, "p_value": found.p_value}
+        rows.append(row | {"verdict": found.verdict, "reason": found.reason})
+    return rows
+
+
+def _axes(turns: Turns) -> Iterator[tuple[str, Floats, Floats, Codes]]:
+    """Each axis with the turns that have a level on it."""
+    correct = turns.floats("correct")
+    for axis in turns.track.complexity_axes:
+        levels = turns.floats(turns.track.complexity_columns[axis])
+        known = ~np.isnan(levels)
+        yield axis, levels[known], correct[known], turns.clusters[known]
+
+
+def _threshold(turns: Turns) -> float:
+    value = turns.options.get("ceiling_threshold", THRESHOLD)
+    if not isinstance(value, int | float) or not 0 < value < 1:
+        raise UsageError(f"suite '{turns.partition.suite}': options.ceiling_threshold must lie between 0 and 1")
+    return float(value)
+
+
+def _ceiling_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    first = rows[0]
+    return {"axis": first["axis"], "ceiling": first["ceiling"], "verdict": first["verdict"]}
+
+
+ACCURACY = Aggregate(ACCURACY_BY_COMPLEXITY, accuracy_rows, lambda rows: {"levels": len(rows)})
+CEILING = Aggregate(COMPLEXITY_CEILING, ceiling_rows, _ceiling_headline, version=2)

@@ -1,0 +1,73 @@
+"""`cost_per_correct_answer` (statistics.md)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns, sums
+from eval_pipeline.statistics import RatioEstimate, cost_per_success
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER
+
+NO_TOKENS = "tokens unknown"
+NO_PRICE = "no price for this model"
+NO_CORRECT_TURN = "no correct turn"
+
+
+def cost_rows(turns: Turns) -> list[Row]:
+    """One row: what the partition took, over what came out right."""
+    correct = turns.floats("correct")
+    success = successful_turns(turns)
+    tokens, usd = turns.floats("tokens"), turns.floats("usd")
+    row: Row = {
+        "tokens_total": _whole(_total(tokens)),
+        "usd_total": _total(usd),
+        "successful_conversations": int(success.sum()),
+        "conversations": len(set(turns.conversations.tolist())),
+        "correct_turns": int(correct.sum()),
+        "turns": len(turns),
+    }
+    for unit, spent, missing in (("tokens", tokens, NO_TOKENS), ("usd", usd, NO_PRICE)):
+        per_cluster = sums(spent, turns.clusters)
+        conversation = cost_per_success(per_cluster, sums(success, turns.clusters), missing)
+        turn = cost_per_success(per_cluster, sums(correct, turns.clusters), missing, NO_CORRECT_TURN)
+        row |= _interval(f"{unit}_per_success", conversation) | _interval(f"{unit}_per_correct_turn", turn)
+        row["reason" if unit == "tokens" else "usd_reason"] = _reasons(conversation, turn)
+    return [row]
+
+
+def successful_turns(turns: Turns) -> Floats:
+    """1 on the first turn of every conversation all of whose turns are right, else 0: sums count conversations.
+
+    A conversation that the budget cut short is none of them.
+    """
+    _, first, places = np.unique(turns.conversations, return_index=True, return_inverse=True)
+    wrong = np.bincount(places, weights=1 - turns.floats("correct")) if len(turns) else np.zeros(0)
+    marks = np.zeros(len(turns))
+    marks[first[wrong == 0]] = 1
+    return marks * turns.whole
+
+
+def _interval(name: str, found: RatioEstimate) -> Row:
+    return {name: found.ratio, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def _reasons(*estimates: RatioEstimate) -> str | None:
+    """Why figures are missing, each reason once; None where none is."""
+    return "; ".join(dict.fromkeys(found.reason for found in estimates if found.reason)) or None
+
+
+def _total(values: Floats) -> float | None:
+    return None if np.isnan(values).any() else float(values.sum())
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    names = ("tokens_total", "usd_total", "tokens_per_success", "usd_per_success", "reason")
+    return {name: rows[0][name] for name in names}
+
+
+COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline, version=2)

@@ -1,0 +1,196 @@
+"""`statistics`: the mean of every metric with its uncertainty, overall and by split (statistics.md)."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.cost import successful_turns
+from eval_pipeline.statistics import (
+    Estimate,
+    estimate_mean,
+    estimate_rate,
+    latency_quantiles,
+    pass_at_k,
+    pass_hat_k,
+)
+from eval_pipeline.store.tables import STATISTICS as TABLE
+
+ALL = "all"
+SHARED_RATES = ("correct", "first_attempt_correct")
+SHARED_MEANS = ("score", "tokens", "usd", "latency_ms", "attempts")
+UNIT = (0.0, 1.0)
+ANY_NUMBER = (-np.inf, np.inf)
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number a turn has, and whether it is a yes or no.
+
+    Attributes:
+        failed: turns on which the metric itself failed; their value is 0.
+        bounds: what its mean cannot be beyond.
+    """
+
+    name: str
+    values: Floats
+    is_rate: bool
+    failed: Mask | None = None
+    bounds: tuple[float, float] = ANY_NUMBER
+
+    def estimate(self, mask: Mask, clusters: NDArray[np.int64]) -> Estimate:
+        """Its mean over some of the turns."""
+        values = self.values[mask]
+        return estimate_rate(values, clusters) if self.is_rate else estimate_mean(values, clusters, self.bounds)
+
+
+def statistics_rows(turns: Turns) -> list[Row]:
+    """A row per metric and split, then the rates of conversations, latency quantiles and repeated sampling."""
+    measures = list(_measures(turns))
+    rows = []
+    for split, value, mask in _splits(turns):
+        clusters = turns.clusters[mask]
+        rows += [_row(measure, split, value, clusters, mask) for measure in measures]
+    return rows + _conversation_rows(turns) + _track_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
+
+
+def _measures(turns: Turns) -> Iterator[Measure]:
+    asked: list[tuple[str, int]] = []
+    if turns.metric_failures:
+        asked = list(zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True))
+
+    def failed(metric: str) -> Mask | None:
+        found = turns.metric_failures.get(metric)
+        return np.array([place in found for place in asked], dtype=bool) if found else None
+
+    primary = failed(turns.track.primary_metric)
+    yield from (Measure(name, turns.floats(name), True, primary) for name in SHARED_RATES)
+    for name in SHARED_MEANS:
+        yield Measure(name, turns.floats(name), False, bounds=UNIT if name == "score" else ANY_NUMBER)
+    for metric in turns.track.metrics:
+        if metric.kind != "label":
+            values, bounds = turns.floats(metric.name), UNIT if metric.kind == "score" else ANY_NUMBER
+            yield Measure(metric.name, values, metric.kind == "boolean", failed(metric.name), bounds)
+
+
+def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
+    """Every part of the turns that has figures of its own."""
+    yield ALL, ALL, np.ones(len(turns), dtype=bool)
+    tags = turns.results["tags"].to_pylist()
+    held = {text: set(json.loads(text)) for text in set(tags)}
+    for tag in sorted(set().union(*held.values())):
+        yield "tag", tag, np.array([tag in held[text] for text in tags], dtype=bool)
+    for feature in turns.track.feature_columns:
+        if feature.type == "BOOLEAN":
+            values = turns.floats(feature.name)
+            yield from ((feature.name, text, values == number) for text, number in (("true", 1), ("false", 0)))
+    columns = {
+        "turn_number": "turn_index",
+        **{a: turns.track.complexity_columns[a] for a in turns.track.complexity_axes},
+    }
+    for split, column in columns.items():
+        values = turns.floats(column)
+        for level in sorted(set(values[~np.isnan(values)].tolist())):
+            yield split, str(int(level)), values == level
+    classes = np.array([text or "" for text in turns.results["error_class"].to_pylist()], dtype=object)
+    for error_class in sorted(set(classes) - {""}):
+        yield "error_class", error_class, classes == error_class
+
+
+def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int64], mask: Mask) -> Row:
+    failed = measure.failed[mask] if measure.failed is not None else None
+    row = estimate_row(measure.name, split, value, measure.estimate(mask, clusters))
+    if failed is not None and failed.any():
+        kept = measure.values[mask][~failed]
+        row |= {"failures": int(failed.sum())}
+        row |= {"mean_without_failures": float(np.nanmean(kept)) if np.isfinite(kept).any() else None}
+    return row
+
+
+def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row:
+    """A row of the table for an estimate without failures."""
+    return {
+        "metric": metric,
+        "split": split,
+        "split_value": value,
+        "n": estimate.n,
+        "clusters": estimate.clusters,
+        "mean": estimate.mean,
+        "se": estimate.se,
+        "low": estimate.low,
+        "high": estimate.high,
+        "method": estimate.method,
+        "failures": 0,
+        "mean_without_failures": estimate.mean,
+        "reason": estimate.reason,
+    }
+
+
+def _conversation_rows(turns: Turns) -> list[Row]:
+    """Share of conversations all of whose turns are right; those that the budget cut short are left out."""
+    _, first = np.unique(turns.conversations, return_index=True)
+    first = first[turns.whole[first]]
+    success = successful_turns(turns)[first]
+    return [estimate_row("conversation_success", ALL, ALL, estimate_rate(success, turns.clusters[first]))]
+
+
+def _track_rows(turns: Turns) -> list[Row]:
+    """What the track itself takes the mean of over conversations."""
+    figures = turns.track.conversation_figures(
+        {"turn_results": turns.results, turns.wide_name: turns.wide, **turns.further}
+    )
+    if not figures:
+        return []
+    cases, samples = turns.results["case_id"].to_pylist(), turns.results["sample"].to_pylist()
+    cluster = dict(zip(zip(cases, samples, strict=True), turns.clusters.tolist(), strict=True))
+    rows = []
+    for figure in figures:
+        values = np.array(list(figure.values.values()), dtype=np.float64)
+        clusters = np.array([cluster[place] for place in figure.values], dtype=np.int64)
+        found = estimate_mean(values, clusters, UNIT)
+        rows.append(estimate_row(figure.metric, figure.split, figure.split_value, found))
+    return rows
+
+
+def _latency_rows(turns: Turns) -> list[Row]:
+    """Quantiles of the time a turn took, all attempts together, in milliseconds."""
+    values = turns.floats("latency_ms")
+    known = values[~np.isnan(values)]
+    found = latency_quantiles(known)
+    reason = "quantiles have no interval here" if len(known) else "no latency known"
+    clusters = len(set(turns.clusters.tolist()))
+    return [
+        estimate_row(name, ALL, ALL, Estimate(len(known), clusters, value, None, None, None, "none", reason))
+        for name, value in (("latency_ms_p50", found.p50), ("latency_ms_p95", found.p95))
+    ]
+
+
+def _repeated_rows(turns: Turns) -> list[Row]:
+    """pass@k and pass^k over the samples of each turn, where there are several."""
+    samples = turns.results["sample"].to_numpy()
+    if not len(samples) or samples.max() == 0:
+        return []
+    ids = np.array(turns.results["turn_id"].to_pylist(), dtype=object)
+    _, first, places = np.unique(ids, return_index=True, return_inverse=True)
+    n, right = np.bincount(places), np.bincount(places, weights=turns.floats("correct")).astype(np.int64)
+    rows: list[Row] = []
+    for k in range(1, int(n.min()) + 1):
+        for name, chance in ((f"pass@{k}", pass_at_k(n, right, k)), (f"pass^{k}", pass_hat_k(n, right, k))):
+            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[first], UNIT)))
+    return rows
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    overall = {row["metric"]: row for row in rows if row["split"] == ALL}
+    correct = overall["correct"]
+    shown = {"accuracy": correct["mean"], "accuracy_low": correct["low"], "accuracy_high": correct["high"]}
+    names = ("first_attempt_correct", "conversation_success", "latency_ms_p50", "latency_ms_p95")
+    return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
+
+
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline, version=3)

@@ -1,0 +1,158 @@
+"""The evaluations of a suite that can be held against each other, and their turns aligned."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.record import Header, RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, STATISTICS, TURN_RESULTS
+from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.workspace.workspace import Workspace
+
+_MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
+    "suite": ((GENERATIONS, ("cases",)),),
+    "prompt": ((GENERATIONS, ("prompt",)),),
+    "harness": ((GENERATIONS, ("parser", "executor", "validator", "damage")),),
+    "scorer": ((EVIDENCE, ("evidence", "stage")), (TURN_RESULTS, ("metrics", "scorer", "stage"))),
+    "judge": ((JUDGEMENTS, ("judge", "pairs", "stage")),),
+}
+"""What an evaluation was made with, and where the footers of its record files say so."""
+_KEY = ("turn_id", "sample", "question", "expected")
+Key = TypeVar("Key", bound=Hashable)
+_VALUES = ("correct", "tokens", "usd", "latency_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """An evaluation that was scored to its end.
+
+    Attributes:
+        scope: `full`, or which part of the suite it covers.
+        content_hash: of its scored turns.
+        made_with: what it was made with, by `suite`, `prompt`, `harness`, `scorer` and `judge`; equal texts, the same.
+    """
+
+    partition: Partition
+    simulated: bool
+    scope: str
+    content_hash: str
+    made_with: Mapping[str, str]
+
+    def changes(self, other: "Evaluated") -> list[str]:
+        """What the two were not made with alike."""
+        return [name for name, value in self.made_with.items() if value != other.made_with[name]]
+
+    def fingerprint(self) -> list[object]:
+        """Everything that a comparison takes from it."""
+        return [str(self.partition), self.simulated, self.scope, self.content_hash, dict(self.made_with)]
+
+
+def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
+    """Every evaluation of a suite by model version, both in order; half made ones are left out."""
+    record = workspace.record
+    found: dict[str, list[Evaluated]] = {}
+    simulated: dict[str, bool] = {}
+    for key in record.partitions(TURN_RESULTS):
+        if key.suite != suite:
+            continue
+        assert key.model_version and key.eval_date
+        headers = {table.name: record.header(table, key) for table in (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS)}
+        generated, scored, ended = headers[GENERATIONS.name], headers[TURN_RESULTS.name], record.header(STATISTICS, key)
+        # The statistics are made last, and only of what has passed the blocking checks.
+        if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
+            continue
+        name = key.model_version
+        if name not in simulated:
+            rows = record.read(MODEL_VERSIONS, RecordKey.of_model_version(name), ["simulated"])
+            simulated[name] = rows["simulated"][0].as_py()
+        partition = Partition(suite, name, key.eval_date)
+        scope, made_with = generated.made_from.get("scope", FULL), _made_with(headers)
+        found.setdefault(name, []).append(Evaluated(partition, simulated[name], scope, scored.content_hash, made_with))
+    return found
+
+
+def latest(evaluations: Sequence[Evaluated]) -> Evaluated:
+    """The newest one of the full suite, else the newest one, as `latest_partitions` chooses."""
+    return max(evaluations, key=lambda found: (found.scope == FULL, found.partition.eval_date))
+
+
+def _made_with(headers: Mapping[str, Header | None]) -> dict[str, str]:
+    return {
+        what: "/".join(
+            header.made_from.get(name, "") if (header := headers[table.name]) else ""
+            for table, names in places
+            for name in names
+        )
+        for what, places in _MADE_WITH.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scored turns and samples of an evaluation.
+
+    Attributes:
+        places: code of each one, rising; equal codes, the same question with the same gold in the same sample.
+        clusters: code of its conversation (or group of them).
+        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known.
+    """
+
+    places: Codes
+    clusters: Codes
+    values: Mapping[str, Floats]
+
+
+class Paired(NamedTuple):
+    """Two evaluations on their common turns, each array of shape (N,)."""
+
+    places: Codes
+    clusters: Codes
+    first: Mapping[str, Floats]
+    second: Mapping[str, Floats]
+
+
+class TurnReader:
+    """Reads scored turns, with codes that mean the same in every evaluation that it has read."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._record = workspace.record
+        self._places: dict[tuple[object, ...], int] = {}
+        self._clusters: dict[str, int] = {}
+
+    def read(self, evaluated: Evaluated) -> Scored:
+        """The turns of an evaluation that have a verdict."""
+        columns = [*_KEY, "cluster", *_VALUES]
+        table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
+        table = table.filter(pa.compute.is_valid(table["correct"]))
+        keys = zip(*(table[name].to_pylist() for name in _KEY), strict=True)
+        places = _codes(keys, self._places)
+        order = np.argsort(places)
+        clusters = _codes(table["cluster"].to_pylist(), self._clusters)
+        return Scored(places[order], clusters[order], {name: floats(table[name])[order] for name in _VALUES})
+
+    def names(self, places: Codes) -> list[str]:
+        """Ids of turns, `~<sample>` added from the second sample on; sorted."""
+        keys = list(self._places)  # codes count up in the order of the keys
+        found = [keys[place] for place in places.tolist()]
+        return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
+
+
+def paired(first: Scored, second: Scored) -> Paired:
+    """The turns and samples that both have; clusters are those of the first."""
+    places, here, there = np.intersect1d(first.places, second.places, assume_unique=True, return_indices=True)
+    mine, theirs = (
+        {name: values[chosen] for name, values in scored.values.items()}
+        for scored, chosen in ((first, here), (second, there))
+    )
+    return Paired(places, first.clusters[here], mine, theirs)
+
+
+def _codes(keys: Iterable[Key], known: dict[Key, int]) -> Codes:
+    """A code for each key; new ones are added to those known."""
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)

@@ -1,0 +1,115 @@
+"""`trends`: a model version of a suite night after night, and whether it has changed (spec/statistics.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Scored, TurnReader, latest, paired
+from eval_pipeline.analysis.comparisons.pairs import verdict_of
+from eval_pipeline.statistics import Corrected, PairedDifference, holm, paired_difference
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
+from eval_pipeline.workspace.workspace import Workspace
+
+Row = dict[str, Any]
+LOSS, GAIN, DRIFT_DOWN, DRIFT_UP, NO_CHANGE = "loss", "gain", "drift_down", "drift_up", "no_change"
+START, BREAK = "start", "break"
+
+
+def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
+    """The evaluations that belong together, by date: those of the scope of the latest one."""
+    scope = latest(evaluations).scope
+    return [found for found in evaluations if found.scope == scope]
+
+
+class Tested(NamedTuple):
+    """A night's test against an earlier one, and the same among the night's tests; None where it could not be made."""
+
+    test: PairedDifference
+    corrected: Corrected | None
+
+    @property
+    def verdict(self) -> str | None:
+        """`loss`, `gain` or `not_significant`."""
+        return verdict_of(self.test, self.corrected, LOSS, GAIN) if self.corrected else None
+
+
+def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
+    """A row a date of one model version, in their order."""
+    earlier: dict[str, tuple[Evaluated, Scored]] = {}
+    before: Evaluated | None = None
+    for found in series:
+        changed = found.changes(before) if before else []
+        if changed:
+            earlier = {}
+        scored = reader.read(found)
+        tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
+        row = _series_columns(workspace, found) | {"break_reason": ", ".join(changed) or None}
+        for name in ("previous", "first"):
+            row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
+        reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
+        verdict = night_verdict(tests) if earlier else BREAK if changed else START
+        yield row | {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+        here = (found, scored)
+        earlier, before = {"previous": here, "first": earlier.get("first", here)}, found
+
+
+def night_tests(scored: Scored, earlier: Mapping[str, Scored]) -> dict[str, Tested]:
+    """The paired tests of a night against earlier ones, by the same names, corrected by Holm for each other.
+
+    On the second night of a series `previous` and `first` are the same one, and so the test: nothing is to correct.
+    """
+    different = {id(found): found for found in earlier.values()}
+    tests = {}
+    for name, found in different.items():
+        both = paired(found, scored)
+        tests[name] = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
+    corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    return {name: Tested(tests[id(found)], corrected[id(found)]) for name, found in earlier.items()}
+
+
+def night_verdict(tests: Mapping[str, Tested]) -> str | None:
+    """One word for the tests: what changed overnight goes before what changed slowly. None where nothing was tested."""
+    words = {name: tested.verdict for name, tested in tests.items()}
+    if words.get("previous") in {LOSS, GAIN}:
+        return words["previous"]
+    if not any(words.values()):
+        return None
+    return {LOSS: DRIFT_DOWN, GAIN: DRIFT_UP}.get(words.get("first") or "", NO_CHANGE)
+
+
+def _against(name: str, earlier: Evaluated | None, found: Tested | None) -> Row:
+    test, corrected = found if found else (None, None)
+    low, high = test.interval(corrected.alpha) if test and corrected else (None, None)
+    return {
+        f"{name}_date": earlier.partition.eval_date if earlier else None,
+        f"{name}_n": test.n if test else None,
+        f"{name}_difference": test.difference if test else None,
+        f"{name}_low": low,
+        f"{name}_high": high,
+        f"{name}_p_value": test.p_value if test else None,
+        f"{name}_p_corrected": corrected.p_value if corrected else None,
+        f"{name}_broken": test.broken if test else None,
+        f"{name}_fixed": test.fixed if test else None,
+        f"{name}_verdict": found.verdict if found else None,
+    }
+
+
+def _series_columns(workspace: Workspace, found: Evaluated) -> Row:
+    """What the aggregates of the date say."""
+    record, key = workspace.record, RecordKey.of(found.partition)
+    columns = ["metric", "split", "n", "clusters", "mean", "low", "high"]
+    rows = record.read(STATISTICS, key, columns).to_pylist()
+    correct = next(row for row in rows if (row["metric"], row["split"]) == ("correct", "all"))
+    cost = record.read(COST_PER_CORRECT_ANSWER, key, ["tokens_total", "usd_total"]).to_pylist()[0]
+    return {
+        "model_version": found.partition.model_version,
+        "eval_date": found.partition.eval_date,
+        "simulated": found.simulated,
+        "scope": found.scope,
+        "n": correct["n"],
+        "clusters": correct["clusters"],
+        "accuracy": correct["mean"],
+        "low": correct["low"],
+        "high": correct["high"],
+        **cost,
+    }

@@ -1,0 +1,1 @@
+"""Calls handed in together and answered later."""

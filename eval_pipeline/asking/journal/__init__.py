@@ -1,0 +1,1 @@
+"""Every response, kept on disk before anything uses it."""

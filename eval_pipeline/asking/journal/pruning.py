@@ -1,0 +1,61 @@
+"""Taking responses out of the journal that nothing refers to any more."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from eval_pipeline.asking.journal.codec import decode_response
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Response
+
+_CHUNK = 500
+_PATIENCE_S = 10.0
+_VACUUM_FROM = 0.25
+"""Share of free pages from which the file is written anew."""
+
+
+def prune_journal(path: Path, unused: Callable[[Response], bool], before: float, *, dry_run: bool) -> int:
+    """Removes the responses written before a time that are not used; how many.
+
+    Bodies that cannot be read stay: `doctor` tells of them.
+
+    Args:
+        path: the journal; where there is none, nothing is done.
+        unused: whether nothing refers to a response.
+        before: seconds since 1970; younger ones may belong to a run that has not written its record yet.
+        dry_run: only count them.
+
+    Raises:
+        StoreError: the file cannot be read or written.
+    """
+    if not path.is_file():
+        return 0
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
+            rows = connection.execute("SELECT key, body FROM responses WHERE written_at < ?", (before,))
+            keys = [key for key, body in rows if _is(unused, body)]
+            if not dry_run:
+                _delete(connection, keys)
+            return len(keys)
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot prune the journal {path} ({error}); run `eval-pipeline doctor`") from error
+
+
+def _is(unused: Callable[[Response], bool], body: bytes) -> bool:
+    try:
+        return unused(decode_response(body))
+    except ValueError:
+        return False
+
+
+def _delete(connection: sqlite3.Connection, keys: list[str]) -> None:
+    for start in range(0, len(keys), _CHUNK):  # in short transactions, so that a run can write in between
+        chunk = [(key,) for key in keys[start : start + _CHUNK]]
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany("DELETE FROM responses WHERE key = ?", chunk)
+        connection.execute("COMMIT")
+    (free,), (pages,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count"))
+    if keys and free > _VACUUM_FROM * pages:
+        with suppress(sqlite3.OperationalError):  # somebody has the file open: the next one gives the room back
+            connection.execute("VACUUM")

@@ -1,0 +1,277 @@
+"""The journal: every model response, on disk before anything uses it.
+
+SQLite in WAL mode with `synchronous=FULL`. One thread writes; appends that arrive while a commit is under way share the
+next one (group commit), so that a fsync is paid once for many tasks, and every task waits until its own row is durable.
+"""
+
+import asyncio
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from eval_pipeline.asking.journal.rows import SCHEMA, Row, insert, known, recorded
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.ids import json_text_hash
+from eval_pipeline.core.model import Json
+
+SCHEMA_VERSION = 1
+_LARGEST_GROUP = 512
+_OPEN_PATIENCE_S = 10.0
+
+
+def journal_key(provider: str, model: str, request: Json, sample: int, epoch: str) -> str:
+    """The key of a response: the same question asked again in the same epoch has the same key.
+
+    Keys of mappings stay in the order in which the provider gives them: sorting costs more than all the rest.
+    """
+    return json_text_hash([provider, model, request, sample, epoch])
+
+
+class _Entry(NamedTuple):
+    rows: Sequence[Row]
+    loop: asyncio.AbstractEventLoop
+    waiter: "asyncio.Future[list[bool]]"
+
+
+class Journal:
+    """Responses by key, in one SQLite file.
+
+    `append` may be awaited from any number of tasks and event loops, `get` and `contains_many` from any thread. Several
+    processes may have the file open; the first answer recorded under a key stays.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_s: float = 10.0) -> None:
+        """Opens the file, making it if need be.
+
+        Args:
+            path: the file; its folder is made too.
+            busy_timeout_s: how long a commit waits for another process that is writing.
+        """
+        self.path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._closed = False
+        self._door = threading.Lock()  # an append is either in the queue before `close`, or refused
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._reader = self._connect()
+            self._prepare()
+        except OSError as error:
+            raise StoreError(f"cannot make the folder of the journal {path}: {error.strerror}") from error
+        except sqlite3.Error as error:
+            raise self._store_error(error) from error
+        self._waiting: deque[_Entry] = deque()
+        self._signalling: set[asyncio.AbstractEventLoop] = set()  # loops that are about to wake the writer
+        self._wake = threading.Event()
+        self._writer = threading.Thread(target=self._write_until_closed, name="journal", daemon=True)
+        self._writer.start()
+
+    def get(self, key: str) -> bytes | None:
+        """The body recorded under the key, or None. Raises StoreError."""
+        try:
+            row = self._reader.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._store_error(error) from error
+        return None if row is None else row[0]
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The bodies recorded under those of the keys that are recorded. Raises StoreError."""
+        try:
+            return recorded(self._reader, keys)
+        except sqlite3.Error as error:
+            raise self._store_error(error) from error
+
+    def contains_many(self, keys: Iterable[str]) -> set[str]:
+        """Those of the keys that are recorded. Raises StoreError."""
+        try:
+            return known(self._reader, list(keys))
+        except sqlite3.Error as error:
+            raise self._store_error(error) from error
+
+    async def append(self, key: str, body: bytes) -> bool:
+        """Records a body; returns when it is durable.
+
+        Returns:
+            True, or False where the key was recorded before: the older body stays.
+
+        Raises:
+            StoreError: it could not be written; nothing recorded before is lost.
+        """
+        return (await self.append_many([(key, body)]))[0]
+
+    async def append_many(self, rows: Sequence[Row]) -> list[bool]:
+        """Records bodies together, all or none; for each what `append` returns. Raises what `append` raises."""
+        if not rows:
+            return []
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[list[bool]] = loop.create_future()
+        with self._door:
+            if self._closed:
+                raise StoreError(f"the journal {self.path} is closed")
+            self._waiting.append(_Entry(rows, loop, waiter))
+            signalled = loop in self._signalling
+            self._signalling.add(loop)
+        if not signalled:
+            # Not at once: the other tasks that are ready in this turn of the loop are to be in the same group. Waking
+            # the writer for the first would make groups of four instead of 64, and the two threads fight for the GIL.
+            loop.call_soon(self._signal, loop)
+        return await waiter
+
+    def close(self) -> None:
+        """Writes what is waiting, then closes; may be called again."""
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
+        self._wake.set()
+        self._writer.join()
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _signal(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._door:
+            self._signalling.discard(loop)
+        self._wake.set()
+
+    def _connect(self) -> sqlite3.Connection:
+        # Threads share the reader: SQLite itself serialises its use (it is built with threadsafety 3).
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=self._busy_timeout_s
+        )
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    def _prepare(self) -> None:
+        """Makes the table, or refuses a file of a later version."""
+        connection = self._reader
+        self._switch_to_wal()
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"the journal {self.path} was written by a newer eval-pipeline (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}); use that version, or set EVAL_HOME to another folder"
+            )
+        if version == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(SCHEMA)
+            connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+
+    def _switch_to_wal(self) -> None:
+        # Changing the mode does not wait for other processes that open the file in the same moment, so ask again.
+        give_up = time.monotonic() + min(_OPEN_PATIENCE_S, self._busy_timeout_s)
+        while True:
+            try:
+                self._reader.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(0.01)
+
+    def _write_until_closed(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            # Read before the queue is emptied: once it is set, nothing more is let into the queue.
+            closed = self._closed
+            while self._waiting:
+                group = self._next_group()
+                try:
+                    connection = connection or self._connect()
+                    outcome: list[bool] | Exception = self._commit(connection, [row for e in group for row in e.rows])
+                except Exception as error:  # every waiter must hear of it, whatever it is
+                    outcome = error
+                self._tell(group, outcome)
+            if closed:
+                if connection is not None:
+                    connection.close()
+                return
+
+    def _next_group(self) -> list[_Entry]:
+        """What is written in one transaction: the entries that wait, up to so many rows, but at least one."""
+        group = [self._waiting.popleft()]
+        rows = len(group[0].rows)
+        while self._waiting and rows + len(self._waiting[0].rows) <= _LARGEST_GROUP:
+            group.append(self._waiting.popleft())
+            rows += len(group[-1].rows)
+        return group
+
+    @staticmethod
+    def _commit(connection: sqlite3.Connection, group: list[Row]) -> list[bool]:
+        """Writes a group in one transaction; for each row whether it is new."""
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            fresh = insert(connection, group, int(time.time()))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return fresh
+
+    def _tell(self, group: list[_Entry], outcome: "list[bool] | Exception") -> None:
+        """Wakes the waiters of a group, each in its own event loop, one call a loop."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
+        start = 0
+        for entry in group:
+            end = start + len(entry.rows)
+            told = outcome[start:end] if isinstance(outcome, list) else self._failure(outcome)
+            by_loop.setdefault(entry.loop, []).append((entry.waiter, told))
+            start = end
+        for loop, told_waiters in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(_settle, told_waiters)
+            except RuntimeError:  # the loop was closed meanwhile: nobody is waiting any more
+                continue
+
+    def _failure(self, error: Exception) -> Exception:
+        # One exception a waiter: a shared one would gather the traces of all.
+        if isinstance(error, sqlite3.Error):
+            return self._store_error(error)
+        return StoreError(f"cannot write the journal {self.path}: {error!r}")
+
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
+        """What went wrong with the file and what to do, as one sentence."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        advice = {
+            sqlite3.SQLITE_CORRUPT: "has a damaged page; the file is left as it is and the record does not depend on "
+            "it: run `eval-pipeline doctor`, which says how to mend it",
+            sqlite3.SQLITE_NOTADB: "is not a journal, or its first page is damaged; it is left as it is: run "
+            "`eval-pipeline doctor`, which says how to mend it",
+            sqlite3.SQLITE_FULL: "cannot grow, the disk is full; nothing recorded is lost: free some space and start "
+            "the run again, it goes on where it was (`eval-pipeline doctor` tells the space left)",
+            sqlite3.SQLITE_BUSY: f"was locked by another process for {self._busy_timeout_s:g} s; nothing recorded is "
+            "lost: wait for that process or end it, then start the run again (`eval-pipeline doctor` tells more)",
+            sqlite3.SQLITE_READONLY: "may not be written; nothing recorded is lost: check the permissions of the file "
+            "and its folder (`eval-pipeline doctor` tells more)",
+            sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the permissions of the file and its folder "
+            "(`eval-pipeline doctor` tells more)",
+        }.get(code, "cannot be used; nothing recorded is lost: run `eval-pipeline doctor`")
+        return StoreError(f"the journal {os.fspath(self.path)} {advice} ({error})")
+
+
+_Told = tuple["asyncio.Future[list[bool]]", list[bool] | Exception]
+
+
+def _settle(told_waiters: list[_Told]) -> None:
+    for waiter, told in told_waiters:
+        if waiter.done():  # cancelled while it waited; its row is kept all the same
+            continue
+        if isinstance(told, Exception):
+            waiter.set_exception(told)
+        else:
+            waiter.set_result(told)

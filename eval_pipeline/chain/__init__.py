@@ -1,0 +1,1 @@
+"""What is made of what, whether it is current, and whether it belongs together."""

@@ -1,0 +1,1 @@
+"""The chain of every suite as Dagster assets."""

@@ -1,0 +1,45 @@
+"""Which evaluation date a step has: the run's, fixed once for all steps that follow."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+
+import dagster as dg
+from dagster._core.storage.tags import BACKFILL_ID_TAG
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets.partitions import EVAL_DATE, date_tag, run_partition
+from eval_pipeline.store import tables
+from eval_pipeline.workspace.workspace import Workspace
+
+
+def dated_partition(
+    context: dg.AssetExecutionContext, suite: str, tags: Mapping[str, str], workspace: Workspace
+) -> Partition:
+    """The partition of a step; the first step of a run launched without a date fixes it for those that follow.
+
+    Else midnight, or a later date in the record, would part them.
+
+    Raises:
+        UsageError: the run's tag is no date.
+    """
+    asks = dg.AssetKey([suite, "generations"]) in context.job_def.asset_layer.selected_asset_keys
+    # Another suite of the run, that asks, may have fixed the date of those that do.
+    if EVAL_DATE in tags and EVAL_DATE not in context.run.tags and not asks:
+        tags = {name: value for name, value in tags.items() if name != EVAL_DATE}
+    upstream = () if asks else (tables.GENERATIONS,)
+    fixed = {EVAL_DATE, date_tag(suite, asks)} & tags.keys()
+    launched = None if fixed else launch_day(context.instance, context.run)
+    partition = run_partition(suite, context.partition_key, tags, workspace, upstream, launched)
+    if not fixed:
+        context.instance.add_run_tags(context.run.run_id, {date_tag(suite, asks): partition.eval_date.isoformat()})
+    return partition
+
+
+def launch_day(instance: dg.DagsterInstance, run: dg.DagsterRun) -> date:
+    """The local day on which a run, or the backfill it belongs to, was launched: it may have queued past midnight."""
+    if backfill_id := run.tags.get(BACKFILL_ID_TAG):
+        backfill = instance.get_backfill(backfill_id)
+        if backfill is not None:
+            return datetime.fromtimestamp(backfill.backfill_timestamp).date()
+    record = instance.get_run_record_by_id(run.run_id)
+    return record.create_timestamp.astimezone().date() if record is not None else date.today()

@@ -1,0 +1,57 @@
+"""How results look in the Dagster UI: column schemas, headline metadata, check results."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from eval_pipeline.defs.assets.previews import charts, preview, spent
+from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.workspace import StageResult, Workspace
+
+
+def column_schema(table: Table) -> dict[str, dg.TableSchema]:
+    """The columns of a table with their comments, as definition metadata."""
+    columns = [dg.TableColumn(c.name, c.type.lower(), description=c.comment) for c in table.columns]
+    return {"dagster/column_schema": dg.TableSchema(columns)}
+
+
+def metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of a stage as metadata; what is null is left out, since Dagster plots numbers only."""
+    return {name: _value(value) for name, value in facts.items() if value is not None}
+
+
+def shown(workspace: Workspace, asset: str, table: Table | None, key: RecordKey, result: StageResult) -> dict[str, Any]:
+    """What a materialisation shows: the facts of its stage, tokens and dollars, its table, the charts of its report."""
+    found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
+    found |= metadata(spent(workspace, asset, key))
+    folder = result.facts.get("folder")
+    texts = {
+        "table": preview(workspace, asset, table, key),
+        "charts": charts(folder) if isinstance(folder, Path) else "",
+    }
+    return found | {name: dg.MetadataValue.md(text) for name, text in texts.items() if text}
+
+
+def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:
+    """A verdict as an asset check's result."""
+    severity = dg.AssetCheckSeverity.WARN if warning else dg.AssetCheckSeverity.ERROR
+    return dg.AssetCheckResult(
+        passed=verdict.passed,
+        check_name=name,
+        severity=severity,
+        description=verdict.text,
+        metadata=metadata(verdict.facts),
+    )
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return dg.MetadataValue.path(str(value))
+    return dg.MetadataValue.json(json.loads(json.dumps(value, default=str)))

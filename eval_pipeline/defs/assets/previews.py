@@ -1,0 +1,176 @@
+"""What a materialisation shows besides numbers: its table as Markdown with bars, the report's charts as pictures."""
+
+import base64
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from eval_pipeline.reports.paths import CHARTS
+from eval_pipeline.store import tables
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.workspace import Workspace
+
+MOST_ROWS = 20
+LONGEST_CELL = 80
+BAR_WIDTH = 12
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_MEANING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&:@])")
+MOST_CHART_BYTES = 200_000
+"""Of the charts embedded in one materialisation: they are kept in Dagster's database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Which part of a table is shown.
+
+    Attributes:
+        columns: in this order.
+        only: rows with this value in the column, of those named.
+        bar: a column with shares of 0..1, shown as bars too.
+    """
+
+    columns: Sequence[str]
+    only: tuple[str, frozenset[str]] | None = None
+    bar: str | None = None
+
+
+PREVIEWS: Mapping[str, Preview] = {
+    "statistics": Preview("metric n mean low high method".split(), ("split", frozenset({"all"})), "mean"),
+    "accuracy_by_complexity": Preview("axis level n accuracy low high".split(), bar="accuracy"),
+    "cost_per_correct_answer": Preview(
+        "turns correct_turns conversations successful_conversations tokens_total usd_total "
+        "tokens_per_success usd_per_success reason usd_reason".split()
+    ),
+    "complexity_ceiling": Preview("axis threshold ceiling ceiling_low ceiling_high verdict".split()),
+    "error_analysis": Preview(
+        "grouping value turns share".split(), ("grouping", frozenset({"error_class", "failure_mode"})), "share"
+    ),
+    "calibration": Preview("level nominal n accuracy low high verdict".split(), bar="accuracy"),
+    "judge_agreement": Preview("n agreement kappa kappa_low kappa_high judge_calls judge_usd calls_saved".split()),
+    "model_comparisons": Preview(
+        "model_a model_b n accuracy_a accuracy_b difference low_corrected high_corrected p_corrected verdict".split()
+    ),
+    "trends": Preview(
+        "model_version eval_date n accuracy previous_difference previous_verdict first_verdict".split(),
+        bar="accuracy",
+    ),
+}
+"""By the name of the table; a column that a table does not have is left out."""
+
+COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
+    "generations": (tables.GENERATIONS, ("outcome", "error_class")),
+    "recovery_attempts": (tables.RECOVERY_ATTEMPTS, ("number", "outcome", "error_class")),
+    "evidence": (tables.EVIDENCE, ("kind", "verdict")),
+    "judgements": (tables.JUDGEMENTS, ("choice", "error")),
+    "turn_metrics": (tables.TURN_RESULTS, ("correct", "error_class")),
+}
+"""Assets of many rows: how often each combination of these columns occurs."""
+
+SPENT: Mapping[str, Table] = {
+    "generations": tables.GENERATIONS,
+    "recovery_attempts": tables.RECOVERY_ATTEMPTS,
+    "turn_metrics": tables.TURN_RESULTS,
+}
+"""Assets that tell tokens and dollars."""
+
+
+def preview(workspace: Workspace, asset: str, table: Table | None, key: RecordKey) -> str:
+    """The Markdown table of what an asset has made; empty where there is nothing to show."""
+    if asset in COUNTED:
+        counted, columns = COUNTED[asset]
+        rows = workspace.record.read(counted, key, columns)
+        return count_table(columns, zip(*(rows[name].to_pylist() for name in columns), strict=True))
+    if table is None or asset not in PREVIEWS:
+        return ""
+    found = PREVIEWS[asset]
+    return rows_table(found, workspace.record.read(table, key).to_pylist())
+
+
+def spent(workspace: Workspace, asset: str, key: RecordKey) -> dict[str, int | float | None]:
+    """Tokens and dollars of the attempts that an asset has made or sums up; None where a provider does not tell."""
+    if asset not in SPENT:
+        return {}
+    found = workspace.record.read(SPENT[asset], key, ["input_tokens", "output_tokens", "usd"])
+    return {name: pc.sum(found[name]).as_py() for name in found.column_names}
+
+
+def count_table(columns: Sequence[str], places: Iterable[tuple[Any, ...]]) -> str:
+    """How often each combination occurs, the most frequent first, with its share as a bar."""
+    counts = Counter(places)
+    total = sum(counts.values())
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    rows = [[*map(cell, place), f"{count:,}", bar(count / total)] for place, count in ordered]
+    return markdown_table([*columns, "rows", "share"], rows)
+
+
+def rows_table(found: Preview, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows and columns of a preview."""
+    if found.only is not None:
+        column, values = found.only
+        rows = [row for row in rows if row[column] in values]
+    if not rows:
+        return ""
+    columns = [name for name in found.columns if name in rows[0]]
+    shown = [[cell(row[name]) for name in columns] for row in rows]
+    if found.bar is None:
+        return markdown_table(columns, shown)
+    return markdown_table([*columns, ""], [[*line, bar(row[found.bar])] for line, row in zip(shown, rows, strict=True)])
+
+
+def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already; of many rows the first ones, and how many more there are."""
+    if not rows:
+        return ""
+    lines = [[_plain(header) for header in headers], ["---"] * len(headers), *rows[:MOST_ROWS]]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    left = len(rows) - MOST_ROWS
+    return f"{text}\n\nand {left:,} more" if left > 0 else text
+
+
+def cell(value: Any) -> str:
+    """A value as Markdown that shows it and does nothing else, whoever wrote it."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+        case date():
+            return value.isoformat()
+    text = " ".join(str(value).split())
+    return _plain(text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…")
+
+
+def bar(share: float | None) -> str:
+    """A share of 0..1 as a bar of text; anything else is no share, and has none."""
+    if share is None or not 0 <= share <= 1:
+        return ""
+    eighths = round(share * BAR_WIDTH * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def charts(folder: Path) -> str:
+    """The SVG charts of a report's folder as Markdown pictures, as far as they are not too large."""
+    pictures, size = [], 0
+    for path in sorted((folder / CHARTS).glob("*.svg")):
+        picture = path.read_bytes()
+        size += len(picture)
+        if size > MOST_CHART_BYTES:
+            break
+        name = path.stem.replace("-", " ")
+        pictures.append(f"![{name}](data:image/svg+xml;base64,{base64.b64encode(picture).decode()})")
+    return "\n\n".join(pictures)
+
+
+def _plain(text: str) -> str:
+    return _MEANING.sub(r"\\\1", text)

@@ -1,0 +1,166 @@
+"""One notification for each run that failed or has a failed check: to a webhook, else to the log."""
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import dagster as dg
+from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
+from eval_pipeline.defs.automation.jobs import UNPARTITIONED
+from eval_pipeline.defs.comparison_steps import COMPARISONS
+
+NOTIFY_URL = "EVAL_NOTIFY_URL"
+"""Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
+UI_URL = "EVAL_UI_URL"
+"""Environment variable: address of the UI, for links."""
+NOTIFIED = "eval_pipeline/notified"
+"""Tag of a run that was told of; a re-execution copies it, so its value is the run's id."""
+
+MOST_SENTENCES = 10
+LONGEST_SENTENCE = 300
+TIMEOUT_SECONDS = 10.0
+PAUSES_SECONDS = (1.0, 4.0)
+"""Before the second and the third try."""
+TELLING = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
+
+OF_SUITE = frozenset({*UNPARTITIONED, *COMPARISONS})
+"""Assets that all model versions of a suite share."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one failed step or check is reason to say.
+
+    Attributes:
+        of_suite: it is about the suite, not about one model version.
+    """
+
+    sentence: str
+    of_suite: bool
+
+
+@dg.run_failure_sensor(
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=f"Tells of a run that failed: webhook by {NOTIFY_URL}, else the log.",
+)
+def notify_failed_run(context: dg.RunFailureSensorContext) -> None:
+    """Notifies of a run that failed, whatever the reason."""
+    notify(context.instance, context.dagster_run, context.failure_event.message or "the run failed")
+
+
+@dg.run_status_sensor(
+    run_status=dg.DagsterRunStatus.SUCCESS,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=f"Tells of a check that failed in a run that did not: webhook by {NOTIFY_URL}, else the log.",
+)
+def notify_failed_check(context: dg.RunStatusSensorContext) -> None:
+    """Notifies of a run that came to its end, but has a check that did not pass and is no warning."""
+    notify(context.instance, context.dagster_run)
+
+
+def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | None = None) -> None:
+    """Sends one notification of what went wrong in a run, unless that was done before.
+
+    What is wrong with a suite as a whole fails each run of a night or a backfill: it is told of once.
+
+    Args:
+        instance: where the run's events are.
+        run: a run that has ended.
+        otherwise: what to say where no step and no check says what went wrong; None: nothing went wrong then.
+
+    Raises:
+        EvalError: the webhook did not take it.
+    """
+    known = instance.get_run_by_id(run.run_id) or run
+    if known.tags.get(NOTIFIED) == run.run_id:
+        return
+    found = errors_of(instance, run.run_id)
+    if found:
+        told = {
+            error for other in _told_runs(instance, known) for error in errors_of(instance, other) if error.of_suite
+        }
+        sentences = [error.sentence for error in found if error not in told]
+    else:
+        sentences = [otherwise] if otherwise else []
+    if not sentences:
+        return
+    text = message(known, sentences, os.environ.get(UI_URL, ""))
+    url = os.environ.get(NOTIFY_URL, "")
+    if url:
+        post(url, text)
+    else:
+        logger.error(text)
+    instance.add_run_tags(run.run_id, {NOTIFIED: run.run_id})
+
+
+def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Told]:
+    """What to say of each step and check of a run that failed."""
+    events = [entry.dagster_event for entry in instance.all_logs(run_id, of_type=TELLING)]
+    wrong = [(event, error) for event in events if event is not None and (error := error_of(event))]
+    return [Told(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
+
+
+def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
+    """Other runs of the same backfill, else of the same evaluation date, that were told of."""
+    together = next((name for name in (BACKFILL_ID_TAG, EVAL_DATE) if name in run.tags), None)
+    if together is None:
+        return []
+    others = instance.get_runs(dg.RunsFilter(tags={together: run.tags[together]}))
+    return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
+
+
+def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "") -> str:
+    """The text of a notification."""
+    subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
+    ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
+    lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
+    lines += [f"• {_shortened(error)}" for error in errors[:MOST_SENTENCES]]
+    lines += [f"… and {len(errors) - MOST_SENTENCES} more"] * (len(errors) > MOST_SENTENCES)
+    lines.append(f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}")
+    return "\n".join(lines)
+
+
+def post(url: str, text: str) -> None:
+    """Posts a text to a webhook; tries again where that may help.
+
+    Raises:
+        EvalError: it was refused, or could not be delivered; says why, but not the address, which is a secret.
+    """
+    import httpx2
+
+    wrong = ""
+    for pause in (0.0, *PAUSES_SECONDS):
+        time.sleep(pause)
+        try:
+            answer = httpx2.post(url, json={"text": escaped(text)}, timeout=TIMEOUT_SECONDS)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+            raise EvalError(f"the address in {NOTIFY_URL} is none that can be posted to") from None
+        except httpx2.TransportError as error:
+            wrong = f"could not be delivered ({type(error).__name__})"
+            continue
+        if answer.is_success:
+            return
+        wrong = f"was refused with {answer.status_code}"
+        if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS and not answer.is_server_error:
+            break
+    logger.error(text)
+    raise EvalError(f"the notification to the webhook in {NOTIFY_URL} {wrong}")
+
+
+def escaped(text: str) -> str:
+    """Text as Slack wants it: what models wrote must not become a link or call the whole channel."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _shortened(error: str) -> str:
+    line = " ".join(error.split())
+    return line if len(line) <= LONGEST_SENTENCE else f"{line[: LONGEST_SENTENCE - 1]}…"

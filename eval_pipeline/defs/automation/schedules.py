@@ -1,0 +1,41 @@
+"""The nightly evaluation of every active model version."""
+
+import os
+from collections.abc import Iterator
+
+import dagster as dg
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE
+from eval_pipeline.defs.automation.jobs import ALL
+from eval_pipeline.workspace.workspace import Workspace
+
+CRON = "EVAL_NIGHTLY_CRON"
+"""Environment variable: when the night is, as cron has it, in UTC."""
+TWO_O_CLOCK = "0 2 * * *"
+_ON = os.environ.get("EVAL_NIGHTLY") == "1"
+
+
+@dg.schedule(
+    cron_schedule=os.environ.get(CRON) or TWO_O_CLOCK,
+    job_name=ALL,
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
+    description="Evaluates every active model version on every suite, but for recorded ones; asks the models anew each "
+    "night.",
+)
+def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+    """One run a model version, all of the same evaluation date, which is the freshness epoch too.
+
+    The run key is date and name: however often the night ticks, as after a restart of the daemon or by a cron of every
+    hour, a model version is asked for once a date.
+    """
+    day = context.scheduled_execution_time.date().isoformat()
+    registered = set(context.instance.get_dynamic_partitions(DIMENSION))
+    versions = Workspace(find_home()).model_versions.values()
+    # Recorded predictions are the same every night.
+    active = [v.name for v in versions if v.active and v.name in registered and v.provider != "recorded"]
+    if not active:
+        yield dg.SkipReason("no active model version is registered as a partition")
+    for name in active:
+        yield dg.RunRequest(run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day})

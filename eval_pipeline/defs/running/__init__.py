@@ -1,0 +1,1 @@
+"""The Dagster instance, and runs started from the command line."""

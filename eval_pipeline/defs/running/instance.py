@@ -1,0 +1,144 @@
+"""The Dagster instance below `EVAL_HOME`, and sweeping runs whose process is gone."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import dagster as dg
+import psutil
+import yaml
+from dagster._core.instance import InstanceRef
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.defs.automation.notifications import UI_URL
+from eval_pipeline.defs.running.storage import ReusingSqliteStorage
+from eval_pipeline.defs.running.unfinished import UNFINISHED
+from eval_pipeline.workspace.runs import fail_dead_runs
+from eval_pipeline.workspace.workspace import Workspace
+
+PROCESS = "eval_pipeline/process"
+"""Tag that says which process does a run: run, host, process id and start. Names the run, since a re-execution copies
+the tags of its parent."""
+
+STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
+
+SETTINGS = """\
+# Written once by eval_pipeline; change it as you like.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+concurrency:
+  runs:
+    max_concurrent_runs: 2
+  pools:
+    default_limit: 1        # steps that ask one provider at once
+run_monitoring:
+  enabled: true
+  free_slots_after_run_end_seconds: 30
+python_logs:
+  managed_python_loggers: [eval_pipeline]
+  python_log_level: INFO
+"""
+
+NO_NAGGING = "ignore:Function `dev_command` is superseded"
+"""What `dagster dev` says of another command of Dagster's, which is another package."""
+
+
+def prepare(home: Home) -> Path:
+    """Makes DAGSTER_HOME with its settings where there is none, points the environment there, and returns it."""
+    home.dagster.mkdir(parents=True, exist_ok=True)
+    settings = home.dagster / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(SETTINGS)
+    os.environ["DAGSTER_HOME"] = str(home.dagster)
+    return home.dagster
+
+
+def serve(home: Home, host: str, port: int) -> NoReturn:
+    """Becomes `dagster dev` on the home, so that signals and the exit code are its own."""
+    with open_instance(home) as instance:
+        sweep_home(home, instance)
+    workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
+    target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
+    os.environ.setdefault(UI_URL, f"http://{host}:{port}")
+    command = [sys.executable, "-W", NO_NAGGING, "-m", "dagster", "dev"]
+    os.execv(sys.executable, [*command, *target, "--host", host, "--port", str(port)])  # noqa: S606 - no shell is wanted
+
+
+def open_instance(home: Home) -> dg.DagsterInstance:
+    """The instance that the UI of this home shows too; what the user has set is kept.
+
+    What a run in this process prints stays on its terminal: to copy it into files, Dagster would redirect the progress
+    bars into them, and start four processes for each run.
+    """
+    folder = str(prepare(home))
+    settings = yaml.safe_load((home.dagster / "dagster.yaml").read_text()) or {}
+    overrides: dict[str, object] = {}
+    if not STORAGE_SETTINGS & settings.keys():
+        overrides["storage"] = {"custom": _setting(ReusingSqliteStorage, base_dir=folder)}
+    if "python_logs" not in settings:  # a home of before they were among the settings
+        overrides["python_logs"] = yaml.safe_load(SETTINGS)["python_logs"]
+    if "compute_logs" not in settings:
+        overrides["compute_logs"] = _setting(NoOpComputeLogManager)
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(folder, overrides=overrides))
+
+
+def process_tag(run_id: str) -> str:
+    """Value of the tag by which `sweep` recognises this process as that of the run."""
+    return f"{run_id} {socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
+
+
+def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
+    """The tags of a run, those added since its launch among them; notes this process as the one that does it.
+
+    Every step asks, and all steps of a run are in one process (`in_process_executor`).
+    """
+    mine = process_tag(run.run_id)
+    if run.tags.get(PROCESS) == mine:
+        return dict(run.tags)
+    known = instance.get_run_by_id(run.run_id)
+    tags = dict(known.tags if known else run.tags)
+    if tags.get(PROCESS) != mine:
+        instance.add_run_tags(run.run_id, {PROCESS: mine})
+    return tags | {PROCESS: mine}
+
+
+def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
+    """As `sweep`, and notes it in the `runs` of the home's record too."""
+    swept = sweep(instance)
+    fail_dead_runs(Workspace(home), swept)
+    return swept
+
+
+def sweep(instance: dg.DagsterInstance) -> list[str]:
+    """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids.
+
+    Runs of which that is not known (not begun, or tags copied from another run) are left alone.
+    """
+    swept = []
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
+        run_id, host, pid, started = (run.tags.get(PROCESS, "").split(" ") + [""] * 4)[:4]
+        if run_id == run.run_id and host == socket.gethostname() and not _alive(pid, started):
+            instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            swept.append(run.run_id)
+    return swept
+
+
+def _setting(kind: type, **config: str) -> dict[str, object]:
+    """A class as `dagster.yaml` names it."""
+    return {"module": kind.__module__, "class": kind.__name__, "config": config}
+
+
+def _alive(pid: str, started: str) -> bool:
+    """Whether the process is there, and not another one that got its number."""
+    try:
+        process = psutil.Process(int(pid))
+        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}  # killed, but not yet waited for
+        return not ended and abs(process.create_time() - float(started)) < 1
+    except psutil.NoSuchProcess:
+        return False

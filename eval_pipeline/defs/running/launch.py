@@ -1,0 +1,146 @@
+"""Running jobs in this process for the command line: one run a model version, on the instance that the UI shows."""
+
+import atexit
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
+from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.suite_assets import suite_definitions
+from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
+from eval_pipeline.defs.automation.jobs import ALL, UNPARTITIONED
+from eval_pipeline.defs.automation.sensors import unregistered
+from eval_pipeline.defs.comparison_steps import COMPARISONS
+from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+REPORTS = ("report", "comparison_report")
+QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run.
+
+    Attributes:
+        partitions: all of one evaluation date.
+        epoch: freshness epoch; another one asks the models anew.
+        with_report: make the report files too.
+    """
+
+    partitions: Sequence[Partition]
+    scope: Scope = field(default_factory=Scope)
+    epoch: str = ""
+    with_report: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How one suite came out for one model version; for none where its files or cases are wrong.
+
+    Attributes:
+        errors: a sentence for each step that failed and each check that did not pass and was not a warning.
+        incomplete: not every step was done, so that there is nothing to show.
+    """
+
+    suite: str
+    model_version: str
+    errors: tuple[str, ...]
+    incomplete: bool
+
+
+def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
+    """Runs the suites for each model version; a suite that fails does not stop the others."""
+    gc.freeze()  # what is imported stays: no need to look for garbage in it
+    atexit.register(gc.unfreeze)  # else DuckDB finds its own objects alive at the end, and says so at length
+    with open_instance(home) as instance:
+        sweep_home(home, instance)
+        yield from _run(instance, Workspace(home), request, progress)
+
+
+def _run(
+    instance: dg.DagsterInstance, workspace: Workspace, request: Request, progress: Progress
+) -> Iterator[Finished]:
+    if new := unregistered(instance, workspace):
+        instance.add_dynamic_partitions(DIMENSION, new)
+    tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
+    tags = {name: value for name, value in tags.items() if value}
+    evaluation = Evaluation(workspace, progress)
+    skipped = () if request.with_report else REPORTS
+    last = {partition.suite: partition.model_version for partition in request.partitions}
+    read: set[str] = set()
+    broken: set[str] = set()
+    for name in dict.fromkeys(partition.model_version for partition in request.partitions):
+        chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
+        if not chosen:
+            continue
+        gc.collect()  # what the run before left in cycles: within a run it is hardly ever looked for
+        # Files and cases are read by the first run that needs them; the last one compares all model versions.
+        done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
+        done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARISONS}
+        job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
+        run_id = str(uuid4())
+        own = tags | {PROCESS: process_tag(run_id)}
+        try:
+            with handlers_kept():
+                result = job.execute_in_process(
+                    QUIET, instance, partition_key=name, tags=own, run_id=run_id, raise_on_error=False
+                )
+        except dg.DagsterExecutionInterruptedError:
+            raise KeyboardInterrupt from None
+        if _interrupted(result):
+            raise KeyboardInterrupt
+        for found in _finished(result, chosen, name):
+            if not found.model_version:
+                broken.add(found.suite)
+            yield found
+        read.update(chosen)
+
+
+def _job(evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]) -> dg.JobDefinition:
+    """A job over the chosen assets of the suites, with the caller's workspace and progress for a resource.
+
+    Built from the suites that are run alone: quicker than loading the code location.
+    """
+    loaded = [suite_definitions(evaluation.workspace.suite(suite)) for suite in suites]
+    assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
+    keys = [asset.key for asset in assets if chosen((asset.key.path[0], asset.key.path[-1]))]
+    job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys))
+    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
+    return dg.Definitions.merge(bound, *loaded).resolve_job_def(ALL)
+
+
+def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:
+    errors: dict[str, list[str]] = {suite: [] for suite in suites}
+    incomplete: set[str] = set()
+    unreadable: set[str] = set()
+    for event in result.all_events:
+        if not event.step_key:
+            continue
+        suite, asset = suite_of(event), asset_of(event)
+        if sentence := error_of(event):
+            errors[suite].append(sentence)
+        ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
+        if ended and asset not in COMPARISONS:
+            incomplete.add(suite)
+            if asset in UNPARTITIONED:
+                unreadable.add(suite)
+    return [
+        Finished(suite, "" if suite in unreadable else model_version, tuple(found), suite in incomplete)
+        for suite, found in errors.items()
+    ]
+
+
+def _interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether a signal ended the run: Dagster makes a failure of the step that it hit."""
+    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)

@@ -1,0 +1,197 @@
+"""The dry run: what an evaluation would ask and cost, before anything is spent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import ceil
+
+from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.calls import Caller
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.core.model import Case, Partition, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
+from eval_pipeline.operations.told_costs import told_so_far
+from eval_pipeline.providers.base import Call
+from eval_pipeline.providers.prices import cost_usd, has_price
+from eval_pipeline.providers.registry import OWN_PROMPT
+from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
+from eval_pipeline.stages.attempts.model_calls import provider_for
+from eval_pipeline.stages.attempts.units import plan_units
+from eval_pipeline.stages.generate import prompt_version
+from eval_pipeline.suites import read_cases
+from eval_pipeline.workspace.planned import effective_epoch
+from eval_pipeline.workspace.scope import Scope, failed_cases
+from eval_pipeline.workspace.workspace import Workspace
+
+ERROR_TOKENS = 500
+"""Most tokens that the error message in the prompt of a recovery attempt is taken to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What calls take at most.
+
+    Attributes:
+        input_tokens: as they are expected; of recovery attempts the most.
+        output_tokens: `max_tokens` a call.
+        usd: for these tokens, as if no cache were ever hit; None where no price is known.
+
+    Of an application with a prompt of its own they are no bounds: as its earlier answers told, None where they did not.
+    """
+
+    calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What evaluating one suite with one model version would take.
+
+    Attributes:
+        turns: generations, samples among them.
+        journalled: of these, how many the journal answers already.
+        in_batches: of the others, how many a batch that is open has already.
+        open_batches: batches handed in by runs that did not end.
+        how: how input tokens are known.
+        why: why they were only estimated though the provider counts them; else empty.
+        answers: of an application: how many of its answers `told`.
+        cacheable: share of the input tokens that later calls can read from a cache, where the endpoint has one.
+        generations: the calls still to be made.
+        recovery: what comes on top at most, if no generation ran and no attempt recovered it.
+    """
+
+    suite: str
+    model_version: str
+    turns: int
+    journalled: int
+    in_batches: int
+    open_batches: int
+    how: How
+    cacheable: float
+    generations: Bound
+    recovery: Bound
+    why: str = ""
+    answers: int = 0
+
+
+def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> Plan:
+    """Plans without asking any model. Conversations with `history: own` are planned as if the gold answers were given.
+
+    As in a run, no epoch means that of what the partition holds.
+
+    Raises:
+        InputError: the suite's files are wrong.
+        UsageError: an unknown name.
+    """
+    suite = partition.suite
+    version = workspace.model_version(partition.model_version)
+    epoch = effective_epoch(workspace, partition, epoch)
+    failed = failed_cases(workspace.record, partition) if scope.failed else None
+    cases = scope.select(read_cases(workspace.suite(suite)), failed)
+    calls = _calls(workspace, suite, version, cases)
+    provider = provider_for(workspace, version)
+    if provider.recorded:
+        nothing = Bound(0, 0, 0, 0.0)
+        return Plan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
+    with Journal(workspace.home.journal) as journal:
+        keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
+        known = journal.contains_many(keys)
+        intents = BatchIntents(journal.path, version).open() if version.batch else []
+    waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
+    placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
+    if version.provider in OWN_PROMPT:
+        return _of_application(workspace, partition, len(calls), len(placed), version.max_recovery_attempts)
+    counts = count_input_tokens(provider, [call for call, _ in placed])
+    left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
+    rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
+    return Plan(
+        suite=suite,
+        model_version=version.name,
+        turns=len(calls),
+        journalled=len(calls) - len(placed),
+        in_batches=len(placed) - len(left),
+        open_batches=len(intents),
+        how=counts.how,
+        cacheable=_cacheable(left, rate),
+        generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
+        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, version.max_recovery_attempts),
+        why=counts.why,
+    )
+
+
+def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> Plan:
+    """For an application that makes its own prompts, of which `left` turns are still to be asked."""
+    told = told_so_far(workspace, partition)
+
+    def expected(calls: int) -> Bound:
+        tokens_in, tokens_out = (
+            None if mean is None else ceil(mean * calls) for mean in (told.input_tokens, told.output_tokens)
+        )
+        return Bound(calls, tokens_in, tokens_out, None if told.usd is None else told.usd * calls)
+
+    return Plan(
+        suite=partition.suite,
+        model_version=partition.model_version,
+        turns=turns,
+        journalled=turns - left,
+        in_batches=0,
+        open_batches=0,
+        how="told" if told.answers else "unknown",
+        cacheable=0.0,
+        generations=expected(left),
+        recovery=expected(turns * recovered),
+        answers=told.answers,
+    )
+
+
+def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound:
+    """For calls with so many input tokens each, and so many of them shared with others."""
+    today, usd = date.today().isoformat(), 0.0
+    priced = True
+    for tokens, shared in calls:
+        whole = ceil(tokens)
+        # Writing a prefix to a cache can cost more than sending it: at worst every call does.
+        usages = (Usage(whole, version.max_tokens), Usage(whole, version.max_tokens, 0, min(ceil(shared), whole)))
+        costs = [cost_usd(version, usage, today, batch=version.batch) for usage in usages]
+        known = [cost for cost in costs if cost is not None]
+        priced &= bool(known)
+        usd += max(known, default=0.0)
+    priced &= bool(calls) or has_price(version)
+    tokens_in = ceil(sum(tokens for tokens, _ in calls))
+    return Bound(len(calls), tokens_in, version.max_tokens * len(calls), usd if priced else None)
+
+
+def _recovery(version: ModelVersion, calls: Sequence[Call], rate: float, attempts: int) -> Bound:
+    """For that many attempts at every turn: its prompt with the response before, and the error it ran into."""
+    added = version.max_tokens + ERROR_TOKENS
+    return _bound(version, [(characters(call.prompt) * rate + added, 0.0) for call in calls for _ in range(attempts)])
+
+
+def _shared(call: Call, rate: float) -> float:
+    """Tokens at the beginning of the prompt that other calls of the run begin with too."""
+    if call.prefix_uses < 2:
+        return 0.0
+    return rate * sum(len(message.text) for message in call.prompt.messages[: call.prompt.shared])
+
+
+def _cacheable(calls: Sequence[tuple[Call, float]], rate: float) -> float:
+    """Share of the tokens that stand in a prefix which an earlier one of the calls has sent already."""
+    sent: set[tuple[str, ...]] = set()
+    again = 0.0
+    for call, _ in calls:
+        prefix = tuple(message.text for message in call.prompt.messages[: call.prompt.shared])
+        again += _shared(call, rate) if prefix in sent else 0.0
+        sent.add(prefix)
+    return again / max(1.0, sum(tokens for _, tokens in calls))
+
+
+def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:
+    track = workspace.track(suite)
+    name = prompt_version(version, track)
+    units = list(plan_units(cases, version))
+    uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
+    questions = (first_question(track, unit, turn, None, name) for unit in units for turn in unit.turns)
+    return [call_of(track, suite, question, uses) for question in questions]

@@ -1,0 +1,173 @@
+"""Retention: old dates leave record, reports and store, and the journal loses what nothing refers to any more."""
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from eval_pipeline.analysis.baseline import newest_partition
+from eval_pipeline.analysis.comparisons import keep_comparisons
+from eval_pipeline.asking.journal.pruning import prune_journal
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.reports.paths import comparison_folder, report_folder
+from eval_pipeline.stages.publishing import publish_gone
+from eval_pipeline.store.durable import locked
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
+from eval_pipeline.workspace.progress import SILENT, busy, counted
+from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
+from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+JOURNAL_MARGIN_S = 7 * 86_400.0
+"""Responses younger than that stay: a killed run may have paid for them and not recorded them yet."""
+_TOLD_BY = ("asked_on", "input_tokens", "output_tokens", "latency_ms")
+"""Columns of attempts that tell which response of the journal they hold; of two equal ones both stay."""
+_Told = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What pruning removed, or would remove.
+
+    Attributes:
+        partitions: evaluations of old dates, with their reports.
+        in_use: old evaluations that were left since a run is at them.
+        comparison_reports: folders of old comparison reports.
+        responses: entries of the journal that no attempt in the record holds; None where it was left alone since a run
+            is asking models.
+    """
+
+    partitions: tuple[Partition, ...]
+    in_use: tuple[Partition, ...]
+    comparison_reports: tuple[Path, ...]
+    responses: int | None
+
+
+def prune(
+    workspace: Workspace, keep: int, *, dry_run: bool, progress: Progress = SILENT, now: float | None = None
+) -> Pruned:
+    """Keeps the newest dates of each suite and model version, and the newest full evaluation if it is older.
+
+    May be killed at any time and started again. A partition leaves the store once its files are gone.
+
+    Args:
+        workspace: the home that is pruned.
+        keep: dates that stay, at least 1.
+        dry_run: only say what would be removed.
+        progress: told of the partitions.
+        now: seconds since 1970; for tests.
+
+    Raises:
+        StoreError: a file cannot be removed, or the journal cannot be written.
+    """
+    old = list(_old_partitions(workspace, keep))
+    reports = [folder for suite in _suites(workspace) for folder in _old_comparison_reports(workspace, suite, keep)]
+    removed, in_use = [], []
+    for partition in counted(progress, "pruning", old, len(old)):
+        with unused_partition(workspace, partition) as free:
+            if not free or any(row["status"] == RUNNING for row in run_rows(workspace, partition, ["status"])):
+                in_use.append(partition)
+                continue
+            if not dry_run:
+                _remove(workspace, partition)
+            removed.append(partition)
+    if not dry_run:
+        for folder in reports:
+            _remove_folder(folder)
+        _tell_others(workspace, removed, progress)
+    with busy(progress, "pruning the journal"):
+        gone = set(removed)  # also those that a dry run left in place
+        before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
+        responses = None if _somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
+    return Pruned(tuple(removed), tuple(in_use), tuple(reports), responses)
+
+
+def _tables() -> list[Table]:
+    """The tables of the record with a file a partition; what is made last comes first, so that no half is whole."""
+    found = [source for table in all_tables(track_tables()) for source in table.record_tables()]
+    return [table for table in reversed(found) if table.key == "partition"]
+
+
+def _old_partitions(workspace: Workspace, keep: int) -> Iterator[Partition]:
+    """The evaluations beyond the newest dates, oldest first in each series; what is left of half removed ones too."""
+    dates: dict[tuple[str, str], set[date]] = {}
+    for table in _tables():
+        for key in workspace.record.partitions(table):
+            assert key.suite and key.model_version and key.eval_date
+            dates.setdefault((key.suite, key.model_version), set()).add(key.eval_date)
+    for (suite, version), days in sorted(dates.items()):
+        if len(days) > keep:
+            shown = newest_partition(workspace, suite, version)  # what `latest_*` shows may be older than parts
+            found = (Partition(suite, version, day) for day in sorted(days)[:-keep])
+            yield from (partition for partition in found if partition != shown)
+
+
+def _old_comparison_reports(workspace: Workspace, suite: str, keep: int) -> list[Path]:
+    folder = comparison_folder(workspace.home.reports, suite, date.min).parent
+    dated = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with suppress(ValueError):  # something else that lies there
+            dated.append((date.fromisoformat(path.name), path))
+    return [path for _, path in sorted(dated)[:-keep]]
+
+
+def _suites(workspace: Workspace) -> Sequence[str]:
+    return [suite for suite, source in workspace.suites.items() if source.header]
+
+
+def _remove(workspace: Workspace, partition: Partition) -> None:
+    key = RecordKey.of(partition)
+    for table in _tables():
+        if key.fits(table):
+            workspace.record.remove(table, key)
+    _remove_folder(report_folder(workspace.home.reports, partition))
+    _remove_folder(workspace.home.root.joinpath("locks", *key.folders(RUNS)))
+
+
+def _remove_folder(folder: Path) -> None:
+    if folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise StoreError(f"cannot remove {folder}: {error.strerror or error}") from error
+
+
+def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: Progress) -> None:
+    """Takes the partitions out of the store, and their dates out of the trends."""
+    if removed:
+        publish_gone(workspace, removed)
+    for suite in sorted({partition.suite for partition in removed} & set(_suites(workspace))):
+        keep_comparisons(workspace, suite, progress)
+
+
+def _somebody_asks(workspace: Workspace) -> bool:
+    """Whether a run holds the lock of asking for any partition."""
+    for path in (workspace.home.root / "locks").rglob("asking.lock"):
+        try:
+            with locked(path, 0):
+                pass
+        except StoreError:
+            return True
+    return False
+
+
+def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *, dry_run: bool) -> int:
+    used = set[_Told]()
+    left_out = {RecordKey.of(partition) for partition in gone}
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        for key in workspace.record.partitions(table):
+            if key not in left_out:
+                rows = workspace.record.read(table, key, _TOLD_BY).to_pylist()
+                used |= {tuple(row[name] for name in _TOLD_BY) for row in rows}
+
+    def unused(response: Response) -> bool:
+        usage = response.usage
+        return (response.asked_on, usage.input_tokens, usage.output_tokens, response.latency_ms) not in used
+
+    return prune_journal(workspace.home.journal, unused, before, dry_run=dry_run)

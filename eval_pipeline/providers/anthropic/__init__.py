@@ -1,0 +1,1 @@
+"""Claude through the Anthropic SDK."""

@@ -1,0 +1,241 @@
+"""The messages of the Anthropic API: requests, answers and errors, as plain values.
+
+Nothing here connects or imports the SDK.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from eval_pipeline.core.model import CallErrorKind, Json, Prompt, Response, Usage
+from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.http.errors import redirected, retry_after
+
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_SPENT = {"enforced_spend_limit_reached", "contract_spend_limit_reached"}
+_CLOSED = {"organization_on_hold", "cmek_key_disabled"}
+_NO_CREDIT = "the account has no credit or has reached its limit"
+_FATAL = {
+    401: "the API refuses the key in {key_name}",
+    402: _NO_CREDIT,
+    403: "the key in {key_name} may not do this",
+    404: "the model '{model}' or the address is not known to the API",
+}
+_TRANSIENT = {
+    408: CallErrorKind.TIMEOUT,
+    409: CallErrorKind.OVERLOADED,
+    429: CallErrorKind.RATE_LIMITED,
+    504: CallErrorKind.TIMEOUT,
+}
+_STOPS = {
+    "refusal": CallErrorKind.REFUSED,
+    "max_tokens": CallErrorKind.MAX_TOKENS,
+    "model_context_window_exceeded": CallErrorKind.MAX_TOKENS,
+}
+_COUNTED = ("model", "system", "messages", "thinking", "output_config")
+
+
+def message_request(
+    model: str, prompt: Prompt, max_tokens: int, sampling: Mapping[str, Json], *, cached: bool = False
+) -> dict[str, Json]:
+    """The body of a request, without what concerns its transport only.
+
+    System messages go to `system`; neighbours of one role become blocks of one message; empty texts, which the API
+    refuses, are left out.
+
+    Args:
+        model: as the API names it.
+        prompt: what is asked.
+        max_tokens: of the answer.
+        sampling: in the form of the body.
+        cached: mark the last shared block, so that the API keeps what comes up to it.
+    """
+    system: list[Json] = []
+    messages: list[Json] = []
+    shared: dict[str, Json] | None = None
+    for place, message in enumerate(prompt.messages):
+        if not message.text.strip():
+            continue
+        block = {"type": "text", "text": message.text}
+        if message.role == "system":
+            system.append(block)
+        elif messages and messages[-1]["role"] == message.role:
+            messages[-1]["content"].append(block)
+        else:
+            messages.append({"role": message.role, "content": [block]})
+        if place < prompt.shared and (message.role != "system" or not messages):
+            shared = block  # the last so far in the order of the cache, in which `system` comes first
+    if cached and shared is not None:
+        shared["cache_control"] = {"type": "ephemeral"}
+    body: dict[str, Json] = {"model": model, "max_tokens": max_tokens, "messages": messages, **sampling}
+    if system:
+        body["system"] = system
+    if prompt.answer_schema is not None:
+        answer_format = {"type": "json_schema", "schema": dict(prompt.answer_schema)}
+        body["output_config"] = {**body.get("output_config", {}), "format": answer_format}
+    return body
+
+
+def count_request(body: Mapping[str, Json]) -> dict[str, Json]:
+    """The body of a request to count the tokens of another."""
+    return {name: body[name] for name in _COUNTED if name in body}
+
+
+def shared_text(prompt: Prompt) -> str:
+    """What a prompt has in common with others of its case."""
+    return "\0".join(message.text for message in prompt.messages[: prompt.shared])
+
+
+def response_of(message: Any, **known: Any) -> Response:
+    """The response in a message of the API.
+
+    Args:
+        message: as decoded from JSON.
+        known: what else is known of the call: fields of `Response`, `metadata` among them.
+
+    Raises:
+        CallError: it is not a message.
+    """
+    try:
+        text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
+        stop_reason = str(message["stop_reason"] or "")
+        usage = usage_of(message["usage"])
+        metadata = {
+            **known.pop("metadata", {}),
+            "message_id": message.get("id"),
+            "model": message.get("model"),
+            "service_tier": message["usage"].get("service_tier"),
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CallError(
+            CallErrorKind.BAD_RESPONSE, f"the API sent no message ({type(error).__name__}: {error})", retryable=True
+        ) from None
+    if not stop_reason:
+        raise CallError(CallErrorKind.BAD_RESPONSE, "the API sent a message that has not ended", retryable=True)
+    if message.get("stop_details"):
+        metadata["stop_details"] = message["stop_details"]
+    return Response(
+        text,
+        stop_reason=stop_reason,
+        usage=usage,
+        call_error=_STOPS.get(stop_reason),
+        metadata={name: value for name, value in metadata.items() if value is not None},
+        **known,
+    )
+
+
+def usage_of(told: Mapping[str, Any]) -> Usage:
+    """Tokens as the API tells them: its `input_tokens` leave out those of the cache."""
+    read = told.get("cache_read_input_tokens") or 0
+    write = told.get("cache_creation_input_tokens") or 0
+    uncached = told.get("input_tokens")
+    return Usage(None if uncached is None else uncached + read + write, told.get("output_tokens"), read, write)
+
+
+@dataclass(slots=True)
+class StreamedMessage:
+    """A message that is put together from the events of a stream.
+
+    Attributes:
+        message: what has come so far, in the form of a whole one.
+        complete: the stream has said that this is all: one that ends without was cut off.
+    """
+
+    message: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+    _texts: dict[int, str] = field(default_factory=dict)
+
+    def add(self, event: Mapping[str, Any]) -> bool:
+        """Takes in an event; whether it brought text. Kinds that are not known are passed over.
+
+        Raises:
+            CallError: it has not the form of its kind.
+        """
+        try:
+            return self._add(event)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            what = f"the API sent an event of no known form ({type(error).__name__}: {error})"
+            raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True) from None
+
+    def _add(self, event: Mapping[str, Any]) -> bool:
+        match event["type"]:
+            case "message_start":
+                self.message = {**event["message"]}
+            case "content_block_start" if event["content_block"]["type"] == "text":
+                self._texts[event["index"]] = event["content_block"].get("text") or ""
+            case "content_block_delta" if event["delta"]["type"] == "text_delta":
+                self._texts[event["index"]] += event["delta"]["text"]
+                return bool(event["delta"]["text"])
+            case "message_delta":
+                self.message |= event["delta"]
+                told = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
+                # Counts are of the whole message so far; what the beginning says of the output is a placeholder.
+                self.message["usage"] = {**self.message["usage"], "output_tokens": None, **told}
+            case "message_stop":
+                self.message["content"] = [{"type": "text", "text": self._texts[i]} for i in sorted(self._texts)]
+                self.complete = True
+        return False
+
+
+def error_of(
+    status: int, body: Any, headers: Mapping[str, str], *, model: str, key_name: str
+) -> CallError | FatalCallError:
+    """What an error of the API means.
+
+    Args:
+        status: the HTTP status; where the body names a type of error, that counts: a stream fails with status 200.
+        body: as decoded, if there was any.
+        headers: with names in lower case.
+        model: that was asked.
+        key_name: where the key comes from.
+    """
+    error = body.get("error") if isinstance(body, Mapping) else None
+    told: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
+    kind = str(told.get("type") or "")
+    said = ": ".join(part for part in (kind, str(told.get("message") or "")[:500]) if part)
+    text = f"HTTP {status}{', ' if said else ''}{said}"
+    details = told.get("details")
+    code = details.get("error_code") if isinstance(details, Mapping) else None
+    if code in _SPENT or "credit balance" in said:  # the API has no type of its own for an account without credit
+        return FatalCallError(f"{_NO_CREDIT} ({text})")
+    if code in _CLOSED:
+        return FatalCallError(f"the account is closed to calls ({text})")
+    if 300 <= status < 400 and "location" in headers:
+        return redirected(status, headers["location"])
+    status = _STATUS_OF.get(kind, status if status >= 400 else 500)
+    if status in _FATAL:
+        return FatalCallError(f"{_FATAL[status].format(model=model, key_name=key_name)} ({text})")
+    if status in _TRANSIENT or status >= 500:
+        wait = retry_after(headers, datetime.now(UTC))
+        return CallError(_TRANSIENT.get(status, CallErrorKind.OVERLOADED), text, retryable=True, retry_after=wait)
+    return CallError(CallErrorKind.BAD_REQUEST, text)
+
+
+def batch_error(result: Mapping[str, Any], *, model: str, key_name: str) -> CallError:
+    """Why a request of a batch has no message. What no call outlives (a wrong key) shows when it is asked singly."""
+    match result.get("type"):
+        case "errored":
+            error = error_of(500, result.get("error"), {}, model=model, key_name=key_name)
+            if isinstance(error, CallError):
+                return CallError(error.kind, f"in the batch: {error.message}", retryable=error.retryable)
+            return CallError(CallErrorKind.BAD_REQUEST, f"in the batch: {error}", retryable=True)
+        case "expired":
+            kind, what = CallErrorKind.TIMEOUT, "the batch expired before it came to this request"
+        case "canceled":
+            kind, what = CallErrorKind.CONNECTION, "the batch was cancelled before it came to this request"
+        case other:
+            kind, what = CallErrorKind.BAD_RESPONSE, f"the batch has a result of an unknown type ({other!r})"
+    return CallError(kind, what, retryable=True)

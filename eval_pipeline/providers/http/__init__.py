@@ -1,0 +1,1 @@
+"""What providers behind HTTP share."""

@@ -1,0 +1,1 @@
+"""A small model on this machine."""

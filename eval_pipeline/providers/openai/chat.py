@@ -1,0 +1,220 @@
+"""Asking an OpenAI-compatible endpoint through the `openai` SDK: what the providers `openai` and `local` share."""
+
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from eval_pipeline.core.model import CallErrorKind, Json, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams
+from eval_pipeline.providers.http.errors import error_in_answer, status_error
+from eval_pipeline.providers.openai.wire import ChatAnswer
+
+OPENAI = "https://api.openai.com/v1"
+_PATH = "/chat/completions"
+_CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
+_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
+
+
+@dataclass(frozen=True, slots=True)
+class CountingRoute:
+    """Where an endpoint counts the tokens of a request without answering it.
+
+    Attributes:
+        path: below the base URL, or below the server's root where `from_root`.
+        fields: of the request that are sent; None: all of it.
+        told_as: the field of the answer that has the count.
+    """
+
+    path: str
+    told_as: str
+    from_root: bool = False
+    fields: frozenset[str] | None = None
+
+
+COUNTING_ROUTES: Mapping[str, CountingRoute] = {
+    "llama.cpp": CountingRoute(f"{_PATH}/input_tokens", "input_tokens"),
+    "vllm": CountingRoute("/tokenize", "count", from_root=True, fields=frozenset({"model", "messages"})),
+}
+"""Servers that count tokens; the API itself has no route for it."""
+
+
+class ChatEndpoint:
+    """A client of one endpoint, open until it is closed."""
+
+    def __init__(
+        self,
+        base_url: str,
+        version: ModelVersion,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        name: str = "the endpoint",
+    ) -> None:
+        """Makes the client; nothing is connected yet.
+
+        Args:
+            base_url: what `/chat/completions` comes after.
+            version: whose deadline and concurrency count.
+            key: None where the endpoint wants none.
+            headers: sent with every request.
+            name: of the endpoint, for messages.
+        """
+        import openai
+
+        self._secrets = Secrets([*([key] if key else []), *(headers or {}).values()])
+        self._name = name
+        self._base_url = base_url
+        self._sdk = f"openai {openai.__version__}"
+        sent = _with_key(headers or {}, key)
+        omitted: dict[str, Any] = dict.fromkeys(_headers_for_others(base_url, sent), openai.omit)
+        self._options: Any = {"headers": omitted}
+        self._stream_options: Any = {"headers": omitted | headers_of_streams(base_url)}
+        arguments = client_arguments(base_url, version)
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=key or "none",
+            default_headers=sent,
+            max_retries=0,  # retries are the caller's: it counts them and keeps the deadline
+            timeout=arguments["timeout"],
+            http_client=openai.DefaultAsyncHttpxClient(**arguments, follow_redirects=False),
+        )
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def complete(self, body: Mapping[str, Json], *, stream: bool) -> Response:
+        """The answer to a request.
+
+        Args:
+            body: of the request.
+            stream: have the answer sent as it is written: the time of the first byte is then known.
+
+        Raises:
+            CallError: there is no answer.
+            FatalCallError: there cannot be one to any request.
+        """
+        answer, first_byte_ms = ChatAnswer(), None
+        asked = perf_counter()
+        with self._call_errors():
+            if stream:
+                async for chunk in self._chunks(body):
+                    if answer.add(chunk) and first_byte_ms is None:
+                        first_byte_ms = _milliseconds(asked)
+            else:
+                answer.add(await self._post(_PATH, body))
+        if not answer.begun and not stream:
+            raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent JSON without an answer in it")
+        if stream and answer.stop_reason is None:
+            raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
+        told = {"request_id": answer.request_id, "model": answer.model, "sdk": self._sdk}
+        return Response(
+            self._secrets.redact(answer.text or answer.refusal),
+            stop_reason=answer.stop_reason or "stop",
+            usage=answer.usage,
+            latency_ms=_milliseconds(asked),
+            first_byte_ms=first_byte_ms,
+            call_error=answer.call_error,
+            metadata={name: self._secrets.redact(value) for name, value in told.items() if value},
+        )
+
+    async def count_tokens(self, body: Mapping[str, Json], route: CountingRoute) -> int:
+        """Input tokens of a request. Raises CallError, or FatalCallError where the endpoint does not count."""
+        import openai
+
+        path = f"{self._base_url.removesuffix('/v1')}{route.path}" if route.from_root else route.path
+        sent = {name: value for name, value in body.items() if route.fields is None or name in route.fields}
+        with self._call_errors():
+            try:
+                told = await self._post(path, sent)
+            except openai.NotFoundError:
+                raise FatalCallError(f"{self._name} does not count tokens at {route.path}") from None
+        count = told.get(route.told_as)
+        if not isinstance(count, int):
+            raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} does not tell {route.told_as} at {route.path}")
+        return count
+
+    # Not through the SDK's typed methods: they make objects of every chunk, which takes six times as long.
+
+    async def _post(self, path: str, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        told: Any = await self._client.post(path, body=body, cast_to=object, options=self._options)
+        if not isinstance(told, Mapping):
+            raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent something that is no JSON object")
+        if told.get("error"):
+            raise error_in_answer(told["error"])
+        return told
+
+    async def _chunks(self, body: Mapping[str, Json]) -> AsyncIterator[Json]:
+        import openai
+
+        asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        stream = await self._client.post(
+            _PATH,
+            body=asked,
+            cast_to=object,
+            options=self._stream_options,
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
+        async with stream:
+            async for chunk in stream:
+                yield chunk
+
+    @contextmanager
+    def _call_errors(self) -> Iterator[None]:
+        """Has every failure come out as CallError or FatalCallError, without the key in it."""
+        try:
+            yield
+        except Exception as error:
+            meaning = self._meaning(error)
+            if meaning is None:
+                raise
+            # The SDK's own error stays out: it holds the request, and the key may be in its message.
+            raise self._secrets.redact_error(meaning) from None
+
+    def _meaning(self, error: Exception) -> CallError | FatalCallError | None:
+        import httpx2
+        import openai
+
+        match error:
+            case CallError() | FatalCallError():
+                return error
+            case openai.APITimeoutError():
+                return CallError(CallErrorKind.TIMEOUT, f"{self._name} did not answer in time", retryable=True)
+            case openai.APIConnectionError():
+                told = str(error.__cause__ or error)
+                sent = not isinstance(error.__cause__, httpx2.ConnectError)
+                return CallError(CallErrorKind.CONNECTION, f"{self._name}: {told}", retryable=True, sent=sent)
+            case openai.APIStatusError():
+                return status_error(error.status_code, error.body, dict(error.response.headers))
+            case openai.APIError():
+                return error_in_answer(error.body)
+            case ValueError():
+                text = f"{self._name} sent something that is no JSON ({error})"
+                return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)
+        return None
+
+
+def _with_key(headers: Mapping[str, str], key: str | None) -> dict[str, str]:
+    """The headers with the key among them, unless they authorise in their own way."""
+    if key is None or any(name.lower() == "authorization" for name in headers):
+        return dict(headers)
+    return {"Authorization": f"Bearer {key}", **headers}
+
+
+def _headers_for_others(base_url: str, sent: Mapping[str, str]) -> list[str]:
+    """Headers that the SDK would add from the environment, where they are meant for another endpoint perhaps."""
+    lines = os.environ.get(_CUSTOM_HEADERS, "").splitlines()
+    names = ["Authorization", *(line.partition(":")[0].strip() for line in lines)]
+    names += () if base_url == OPENAI else _ACCOUNT_HEADERS
+    own = {name.lower() for name in sent}
+    return [name for name in names if name and name.lower() not in own]
+
+
+def _milliseconds(since: float) -> float:
+    return round((perf_counter() - since) * 1000, 1)

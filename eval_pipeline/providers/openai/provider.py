@@ -1,0 +1,136 @@
+"""Any endpoint that speaks OpenAI's chat completions: OpenAI itself, vLLM, Ollama, llama.cpp, gateways."""
+
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+
+from eval_pipeline.core.complaints import Complaint
+from eval_pipeline.core.model import Json, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName, HeaderName, read_headers, read_secret
+from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, OPENAI, ChatEndpoint
+from eval_pipeline.providers.openai.wire import OWN_FIELDS, LimitField, RequestForm, Structured, chat_request
+from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
+
+
+class OpenAISettings(Settings):
+    """How an endpoint is asked; `options` of the model version.
+
+    Attributes:
+        base_url: what `/chat/completions` comes after. Part of the model version: `OPENAI_BASE_URL` in the environment
+            is not looked at, since it would change what is evaluated under the same name.
+        api_key_env: environment variable with the key; None where the endpoint wants none.
+        headers_env: further headers → environment variables with their values.
+        structured_output: how the answer form of the prompt is asked for.
+        stream: have answers sent as they are written.
+        limit_field: the field that bounds an answer; by default the one that OpenAI wants of new models, and for other
+            endpoints the older one, which all of them know.
+        join_messages: messages of one role that follow each other are sent as one: some chat templates refuse them.
+        count_tokens: the server that this is, where it counts tokens for `eval-pipeline plan`.
+        body: further fields of every request.
+    """
+
+    base_url: BaseUrl = OPENAI
+    api_key_env: EnvironmentName | None = "OPENAI_API_KEY"
+    headers_env: dict[HeaderName, EnvironmentName] = Field(default_factory=dict)
+    structured_output: Structured = "json_schema"
+    stream: bool = True
+    limit_field: LimitField | None = None
+    join_messages: bool = False
+    count_tokens: Literal["llama.cpp", "vllm", "none"] = "none"
+    body: dict[str, Json] = Field(default_factory=dict)
+
+    @property
+    def form(self) -> RequestForm:
+        """The form of requests."""
+        usual: LimitField = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
+        limit = self.limit_field or usual
+        return RequestForm(self.structured_output, limit, self.join_messages, text_lengths=self.base_url != OPENAI)
+
+
+class OpenAISampling(Settings):
+    """`sampling` of the model version: only what is set is sent. Not every endpoint knows every one.
+
+    Attributes:
+        seed: of the first sample of a turn; each further sample has the next one.
+    """
+
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=-1)
+    min_p: float | None = Field(default=None, ge=0, le=1)
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    repeat_penalty: float | None = Field(default=None, gt=0)
+    repetition_penalty: float | None = Field(default=None, gt=0)
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+
+
+class OpenAIProvider:
+    """Asks an endpoint; the client is made with the first question, so what the journal answers needs no key.
+
+    Attributes:
+        count_tokens: only there where the settings say that the endpoint can.
+    """
+
+    simulated: ClassVar[bool] = False
+    recorded: ClassVar[bool] = False
+    count_tokens: Callable[[Call], Awaitable[int]]
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        refuse_settings(version, "predictions", "batch")
+        self._settings = settings = read_settings(OpenAISettings, version)
+        self._sampling = read_settings(OpenAISampling, version, "sampling").model_dump(exclude_none=True)
+        if not version.model:
+            raise SettingsError(version.name, (Complaint(("model",), "is missing: the endpoint's name of the model"),))
+        taken = sorted(settings.body.keys() & (OWN_FIELDS | OpenAISampling.model_fields.keys()))
+        if taken:
+            told = "is set by the model version's own fields and the prompt; leave it out here"
+            raise SettingsError(version.name, tuple(Complaint(("options", "body", name), told) for name in taken))
+        self._version = version
+        self._endpoint: ChatEndpoint | None = None
+        if settings.count_tokens != "none":
+            self.count_tokens = self._count_tokens
+
+    def request(self, call: Call) -> Json:
+        """The body of the request, and whom it goes to: two endpoints may serve different models under one name."""
+        return {"endpoint": self._settings.base_url, "body": self._body(call)}
+
+    async def generate(self, call: Call) -> Response:
+        """Asks the endpoint. Raises CallError, or FatalCallError where no call can succeed."""
+        return await self._opened().complete(self._body(call), stream=self._settings.stream)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+        self._endpoint = None
+
+    async def _count_tokens(self, call: Call) -> int:
+        return await self._opened().count_tokens(self._body(call), COUNTING_ROUTES[self._settings.count_tokens])
+
+    def _body(self, call: Call) -> dict[str, Json]:
+        version, sampling = self._version, self._sampling
+        if "seed" in sampling:
+            # Another seed for each sample, or all samples of a turn would be the same.
+            sampling = {**sampling, "seed": sampling["seed"] + call.sample}
+        asked = chat_request(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
+        return {**self._settings.body, **asked}
+
+    def _opened(self) -> ChatEndpoint:
+        if self._endpoint is None:
+            settings, version = self._settings, self._version
+            key = read_secret(settings.api_key_env, version) if settings.api_key_env else None
+            headers = read_headers(settings.headers_env, version)
+            self._endpoint = ChatEndpoint(settings.base_url, version, key=key, headers=headers)
+        return self._endpoint

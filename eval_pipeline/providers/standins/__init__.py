@@ -1,0 +1,1 @@
+"""What stands in for a model: recorded answers, simulated ones, the gold, nothing."""

@@ -1,0 +1,165 @@
+"""Predictions made elsewhere, as a model: a JSON line an answer, imported into the canonical form."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar, NotRequired
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from eval_pipeline.core.complaints import Complaint, complaints, dotted
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.ids import file_hash, json_hash
+from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
+from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.providers.validation import SettingsError, refuse_settings
+
+_Count = Annotated[int, Field(ge=0)]
+
+
+@with_config(ConfigDict(strict=True))
+class Prediction(TypedDict):
+    """A line of a file of predictions, in the canonical form.
+
+    Attributes:
+        text: the response in the track's answer form.
+        sample: 0 where left out.
+        input_tokens, output_tokens, latency_ms: null or left out where they were not recorded.
+    """
+
+    case_id: str
+    turn_index: _Count
+    text: str
+    sample: NotRequired[_Count]
+    input_tokens: NotRequired[_Count | None]
+    output_tokens: NotRequired[_Count | None]
+    latency_ms: NotRequired[Annotated[float, Field(ge=0)] | None]
+
+
+Place = tuple[str, int, int]
+"""Case, index of the turn, sample."""
+
+_FILE = TypeAdapter(list[Prediction])
+_LINE = TypeAdapter(Prediction)
+
+
+class RecordedProvider(Immediate):
+    """Looks answers up in the suite's file of predictions, which is read when the suite is first asked about."""
+
+    simulated: ClassVar[bool] = False
+    recorded: ClassVar[bool] = True
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        refuse_settings(version, "options", "sampling")
+        if not version.predictions:
+            wanted = "is missing: import predictions with `eval-pipeline import`, which writes the entry"
+            raise SettingsError(version.name, (Complaint(("predictions",), wanted),))
+        self._version = version
+        self._folder = Path(environment.predictions_dir)
+        self._suites: dict[str, dict[Place, Prediction]] = {}
+
+    def request(self, call: Call) -> Json:
+        """Which attempt it is, and the row itself: changed predictions are new responses."""
+        row = self._row(call)
+        return {"turn": call.turn_id, "number": call.number, "row": None if row is None else json_hash(row)}
+
+    def answer(self, call: Call) -> Response:
+        """The recorded response. Raises CallError where there is none."""
+        row = self._row(call)
+        if row is None:
+            what = f"no prediction of sample {call.sample} is recorded for {call.turn_id}"
+            if call.number > 0:
+                what = "recorded predictions are not recovered: nobody can be asked again"
+            raise CallError(CallErrorKind.NO_PREDICTION, what)
+        return Response(
+            row["text"],
+            stop_reason="recorded",
+            usage=Usage(row.get("input_tokens"), row.get("output_tokens")),
+            latency_ms=row.get("latency_ms"),
+        )
+
+    def _row(self, call: Call) -> Prediction | None:
+        if call.number > 0:
+            return None
+        rows = self._suites.get(call.suite)
+        if rows is None:
+            path = self._file(call.suite)
+            refuse_edited(path, self._version.predictions[call.suite].content_hash)
+            rows = self._suites[call.suite] = read_predictions(path)
+        return rows.get((call.case_id, call.turn_index, call.sample))
+
+    def _file(self, suite: str) -> Path:
+        predictions = self._version.predictions.get(suite)
+        if predictions is None:
+            raise FatalCallError(
+                f"model version '{self._version.name}' has no predictions for the suite '{suite}' (it has: "
+                f"{', '.join(self._version.predictions)}); import them with `eval-pipeline import`"
+            )
+        return self._folder / predictions.file
+
+
+def refuse_edited(path: Path, content_hash: str) -> None:
+    """Refuses a file of predictions that is not as it was imported.
+
+    Raises:
+        InputError: with what to do; nothing where the file is gone, which reading it says.
+    """
+    try:
+        found = file_hash(path)
+    except OSError:
+        return
+    if found != content_hash:
+        advice = (
+            "was changed since it was imported, and results under its name would not be those of the imported "
+            "predictions; import the changed file under another name with `eval-pipeline import predictions`"
+        )
+        raise InputError([Problem(str(path), None, "", advice)])
+
+
+def read_predictions(path: Path) -> dict[Place, Prediction]:
+    """The rows of a file of canonical predictions.
+
+    Raises:
+        InputError: the file cannot be read, a line is malformed, or two rows are about the same.
+    """
+    try:
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    except FileNotFoundError as error:
+        advice = "the file of predictions is gone; import the predictions again"
+        raise InputError([Problem(str(path), None, "", advice)]) from error
+    except OSError as error:
+        raise InputError([Problem(str(path), None, "", f"cannot read the predictions: {error}")]) from error
+
+    problems: list[Problem] = []
+    rows: dict[Place, Prediction] = {}
+    for number, row in _parsed(path, lines, problems):
+        place = (row["case_id"], row["turn_index"], row.get("sample", 0))
+        if place in rows:
+            what = f"a second prediction of case '{place[0]}', turn {place[1]}, sample {place[2]}"
+            problems.append(Problem(str(path), number, "", what))
+        rows[place] = row
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
+    return rows
+
+
+def _parsed(path: Path, lines: list[bytes], problems: list[Problem]) -> list[tuple[int, Prediction]]:
+    """The sound rows with their line numbers; what is wrong with the others is added to the problems."""
+    try:
+        # All in one call, which is much faster, and nearly always enough.
+        rows = _FILE.validate_json(b"[%b]" % b",".join(lines))
+        if len(rows) == len(lines):
+            return list(enumerate(rows, start=1))
+    except ValidationError:
+        pass
+    sound = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            sound.append((number, _LINE.validate_json(line)))
+        except ValidationError as error:
+            for location, message in complaints(error):
+                problems.append(Problem(str(path), number, dotted(location), message))
+    return sound

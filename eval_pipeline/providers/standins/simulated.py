@@ -1,0 +1,213 @@
+"""A seeded stand-in for a model: starts from the gold answer and damages it at rates that are known.
+
+So the figures of the pipeline can be checked against the truth. What it gives for a call depends on nothing but the
+settings and the call: not on the order of calls, nor on what else is asked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import exp, log
+from random import Random
+from typing import ClassVar, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from eval_pipeline.core.model import Json, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call, Environment, FatalCallError
+from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
+
+CORRECT = "correct"
+DRAWS = 1
+"""Version of how responses are drawn: bumped when the same settings come to give another response."""
+
+
+class FailureRates(Settings):
+    """How often the turns of a track fail, and how.
+
+    Attributes:
+        rates: failure mode of the track → rate at complexity 0; together at most 1.
+        slope: what a step of complexity adds to the logarithm of the odds of failing.
+    """
+
+    rates: dict[str, float] = Field(default_factory=dict)
+    slope: float = Field(default=0.0, ge=0, le=10)
+
+    @field_validator("rates")
+    @classmethod
+    def _each_a_rate(cls, rates: dict[str, float]) -> dict[str, float]:
+        for mode, rate in rates.items():
+            if not 0 <= rate <= 1:
+                raise ValueError(f"the rate of '{mode}' must be in 0..1")
+        return rates
+
+    @model_validator(mode="after")
+    def _together_at_most_one(self) -> Self:
+        if sum(self.rates.values()) > 1 + 1e-9:
+            raise ValueError(f"the rates add up to {sum(self.rates.values()):g}, more than 1")
+        return self
+
+    def failure_rate(self, complexity: int) -> float:
+        """Chance that the first attempt at a turn of this complexity fails, where its gold can fail so."""
+        base = min(sum(self.rates.values()), 1.0)
+        if base in {0.0, 1.0}:
+            return base
+        return 1.0 / (1.0 + exp(-(log(base / (1.0 - base)) + self.slope * complexity)))
+
+
+class SimulatedSettings(FailureRates):
+    """What the stand-in is told; `options` of the model version.
+
+    The failure rate of a turn of complexity c: with R the sum of `rates`, the odds are `R / (1 - R) · exp(slope · c)`,
+    the rate is odds / (1 + odds). Which mode a failing turn shows is drawn in proportion to `rates`.
+
+    Attributes:
+        seed: another seed draws other turns to fail.
+        rates, slope: of every track that `tracks` does not name.
+        tracks: track → its own rates and slope, since failure modes and complexity are the track's.
+        recovery_rate: chance that a recovery attempt is right.
+        class_change_rate: where it is not, chance that it fails in another way than the attempt before.
+        breaking_modes: ways in which a recovery attempt fails: those whose response cannot be executed, so that it
+            counts as not recovered.
+        chars_per_token: of prompts and responses.
+        token_noise: standard deviation of the token counts, as a share.
+        latency_ms: median latency of a call.
+        latency_sigma: standard deviation of its logarithm.
+    """
+
+    seed: int = 0
+    tracks: dict[str, FailureRates] = Field(default_factory=dict)
+    recovery_rate: float = Field(default=0.5, ge=0, le=1)
+    class_change_rate: float = Field(default=0.3, ge=0, le=1)
+    breaking_modes: tuple[str, ...] = ("execution_error", "no_answer")
+    chars_per_token: float = Field(default=4.0, gt=0)
+    token_noise: float = Field(default=0.03, ge=0, le=1)
+    latency_ms: float = Field(default=1500.0, gt=0)
+    latency_sigma: float = Field(default=0.4, ge=0, le=3)
+
+    def of_track(self, track: str) -> FailureRates:
+        """The rates that hold for a track."""
+        return self.tracks.get(track, self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The response to an attempt; `mode` is how it was damaged, or `correct`."""
+
+    mode: str
+    text: str
+
+
+class SimulatedProvider(Immediate):
+    """Gives the gold answer, or a damaged one."""
+
+    simulated: ClassVar[bool] = True
+    recorded: ClassVar[bool] = False
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        refuse_settings(version, "sampling", "predictions")
+        self._version = version
+        self._settings = settings = read_settings(SimulatedSettings, version)
+        self._settings_json = settings.model_dump(mode="json", exclude={"tracks"})
+        self._of_tracks: dict[str, Json] = {}
+        self._checked: set[tuple[str, ...]] = set()
+
+    def request(self, call: Call) -> Json:
+        """What the draws and the token counts follow from; the wording of the prompt decides nothing."""
+        return {
+            "draws": DRAWS,
+            "turn": call.turn_id,
+            "number": call.number,
+            "gold": call.gold.fingerprint(),
+            "complexity": call.complexity,
+            "prompt_chars": _characters(call),
+            "options": self._options(call.track),
+        }
+
+    def _options(self, track: str) -> Json:
+        """What of the settings decides about turns of a track."""
+        if track not in self._of_tracks:
+            rates = self._settings.of_track(track).model_dump(include={"rates", "slope"})
+            self._of_tracks[track] = self._settings_json | rates
+        return self._of_tracks[track]
+
+    def answer(self, call: Call) -> Response:
+        """Draws the response. Raises FatalCallError where a mode is not one of the track's."""
+        self._check_modes(call)
+        settings = self._settings
+        drawn = self._draw(call, call.number)
+        rng = self._rng(call, call.number, "usage")
+        return Response(
+            drawn.text,
+            usage=Usage(self._tokens(_characters(call), rng), self._tokens(len(drawn.text), rng)),
+            latency_ms=round(rng.lognormvariate(log(settings.latency_ms), settings.latency_sigma), 1),
+            metadata={"drawn_mode": drawn.mode, "simulated": True},
+        )
+
+    def _draw(self, call: Call, number: int) -> _Drawn:
+        rng = self._rng(call, number, "answer")
+        if number == 0:
+            found = self._settings.of_track(call.track)
+            if rng.random() >= found.failure_rate(call.complexity):
+                return self._correct(call)
+            modes = [mode for mode, rate in found.rates.items() if rate > 0]
+            drawn = rng.choices(range(len(modes)), [found.rates[mode] for mode in modes])[0]
+            return self._first_possible(call, _from(modes, drawn), rng) or self._correct(call)
+
+        if rng.random() < self._settings.recovery_rate:
+            return self._correct(call)
+        before = self._draw(call, number - 1)
+        changed = rng.random() < self._settings.class_change_rate
+        if before.mode in self._settings.breaking_modes and not changed:
+            return before  # the same response fails in the same way
+        known = call.gold.failure_modes()
+        others = tuple(mode for mode in self._settings.breaking_modes if mode != before.mode and mode in known)
+        first = rng.randrange(len(others)) if others else 0
+        return self._first_possible(call, _from(others, first), rng) or before
+
+    @staticmethod
+    def _first_possible(call: Call, modes: Sequence[str], rng: Random) -> _Drawn | None:
+        """The response damaged in the first of the modes that this gold can show."""
+        for mode in modes:
+            text = call.gold.damage(mode, rng)
+            if text is not None:
+                return _Drawn(mode, text)
+        return None
+
+    @staticmethod
+    def _correct(call: Call) -> _Drawn:
+        return _Drawn(CORRECT, call.gold.oracle())
+
+    def _rng(self, call: Call, number: int, purpose: str) -> Random:
+        # Random takes long strings slowly, so it gets a number made from them.
+        drawn_from = f"{self._settings.seed}\0{call.turn_id}\0{call.sample}\0{number}\0{purpose}"
+        return Random(int.from_bytes(blake2b(drawn_from.encode(), digest_size=8).digest(), "big"))
+
+    def _tokens(self, characters: int, rng: Random) -> int:
+        if characters == 0:
+            return 0
+        return max(1, round(characters / self._settings.chars_per_token * rng.gauss(1.0, self._settings.token_noise)))
+
+    def _check_modes(self, call: Call) -> None:
+        """Refuses a mode that the track does not know: its rate would be silently missed."""
+        known = call.gold.failure_modes()
+        if (call.track, *known) in self._checked:
+            return
+        unknown = [mode for mode in self._settings.of_track(call.track).rates if mode not in known]
+        if unknown:
+            raise FatalCallError(
+                f"model version '{self._version.name}': options.rates names {', '.join(map(repr, unknown))}, which the "
+                f"suite '{call.suite}' does not know; allowed: {', '.join(known)}"
+            )
+        self._checked.add((call.track, *known))
+
+
+def _characters(call: Call) -> int:
+    return sum(len(message.text) for message in call.prompt.messages)
+
+
+def _from(modes: Sequence[str], first: int) -> Sequence[str]:
+    """The modes from one on, going round."""
+    return [*modes[first:], *modes[:first]]

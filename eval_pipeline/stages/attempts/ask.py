@@ -1,0 +1,258 @@
+"""One attempt at a turn: prompt, call, parse, validate, execute. Shared by generating and recovering."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from eval_pipeline.asking.calls import Answer, Caller
+from eval_pipeline.core.ids import json_hash, text_hash
+from eval_pipeline.core.model import (
+    Attempt,
+    CallErrorKind,
+    CallFailure,
+    Case,
+    Failed,
+    Json,
+    Message,
+    Outcome,
+    Prompt,
+    Ran,
+    Turn,
+)
+from eval_pipeline.core.values import value
+from eval_pipeline.providers.base import Call
+from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
+
+
+@value
+class TurnGold:
+    """What a stand-in for a model may know of a turn; the providers' view of a track's gold."""
+
+    track: Track
+    turn: Turn
+
+    def fingerprint(self) -> str:
+        """Hash of the gold and of the version of what the track makes of it."""
+        return json_hash([self.track.versions["damage"], self.track.gold_json(self.turn)])
+
+    def oracle(self) -> str:
+        """The right answer in the track's answer form."""
+        return self.track.oracle(self.turn)
+
+    def failure_modes(self) -> tuple[str, ...]:
+        """The ways of going wrong that the track knows."""
+        return self.track.failure_modes
+
+    def damage(self, mode: str, rng: Random) -> str | None:
+        """A response that goes wrong in the given way, or None where this gold cannot."""
+        return self.track.damage(self.turn, mode, rng)
+
+
+@value
+class TurnTask:
+    """A turn as an application under test gets it.
+
+    Attributes:
+        history: the answers to the earlier turns as text.
+        failed: for recovery attempts the response before and the error that it ran into.
+    """
+
+    track: Track
+    case: Case
+    turn: Turn
+    history: Sequence[str]
+    failed: tuple[str, str] | None = None
+
+    def as_json(self) -> Json:
+        """`question`, the track's `context`, the `history` of the conversation, and what `failed` before."""
+        earlier = self.case.turns[: self.turn.index]
+        told: dict[str, Json] = {
+            "question": self.turn.question,
+            "context": self.track.context_json(self.case),
+            "history": [
+                {"question": before.question, "answer": answer}
+                for before, answer in zip(earlier, self.history, strict=True)
+            ],
+        }
+        if self.failed is not None:
+            told["failed"] = {"response": self.failed[0], "error": self.failed[1]}
+        return told
+
+
+@value
+class Asked:
+    """An attempt with what the record keeps beside it."""
+
+    attempt: Attempt
+    prompt_text: str
+    validation: ValidationRow | None
+
+
+@value
+class Question:
+    """An attempt that is to be made.
+
+    Attributes:
+        history: the answers to the earlier turns as text.
+        before: for recovery attempts the one that failed.
+    """
+
+    case: Case
+    turn: Turn
+    sample: int
+    prompt: Prompt
+    history: Sequence[str]
+    before: Attempt | None = None
+
+
+def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, int]:
+    """How many calls begin with the shared messages of a case's prompts, by the case's id.
+
+    `calls` are the calls that are to be made: how many about which case, in any number of parts.
+    """
+    keys: dict[str, str] = {}
+    uses: Counter[str] = Counter()
+    for case, count in calls:
+        key = keys.get(case.id)
+        if key is None:
+            key = keys[case.id] = track.prefix_key(case)
+        uses[key] += count
+    return {case_id: uses[key] for case_id, key in keys.items()}
+
+
+def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[str, int]) -> Call:
+    """What a provider is asked for an attempt; `prefix_uses` as the function of that name counts them."""
+    case, turn, before = question.case, question.turn, question.before
+    number, failed, error_class = 0, None, None
+    if before is not None:
+        assert isinstance(before.outcome, Failed) and before.response is not None
+        number, error_class = before.number + 1, before.outcome.error_class
+        failed = (before.response.text, before.outcome.message)
+    return Call(
+        suite=suite,
+        case_id=case.id,
+        turn_id=turn.id,
+        turn_index=turn.index,
+        sample=question.sample,
+        number=number,
+        prompt=question.prompt,
+        gold=TurnGold(track, turn),
+        task=TurnTask(track, case, turn, question.history, failed),
+        prefix_uses=prefix_uses[case.id],
+        track=track.name,
+        complexity=track.gold_complexity(turn),
+        failed_with=error_class,
+    )
+
+
+@value
+class Asker:
+    """Makes attempts at turns of one suite with one model version.
+
+    Attributes:
+        prefix_uses: as `prefix_uses` counts them.
+        recorded: responses are read leniently.
+    """
+
+    track: Track
+    suite: str
+    caller: Caller
+    executor: Executor
+    prefix_uses: Mapping[str, int]
+    recorded: bool
+
+    async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
+        """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
+        answers = await self.caller.ask_many(
+            [call_of(self.track, self.suite, question, self.prefix_uses) for question in questions]
+        )
+        return [await self._asked(question, answer) for question, answer in zip(questions, answers, strict=True)]
+
+    async def _asked(self, question: Question, answer: Answer) -> Asked:
+        case, turn, sample, before = question.case, question.turn, question.sample, question.before
+        text, number = question.prompt.text(), 0 if before is None else before.number + 1
+        if isinstance(answer, CallFailure):
+            return Asked(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
+        response = answer.response
+        if response.call_error is not None:
+            failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
+            return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
+        artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
+        # The validator's log has one row a turn: what it says of recovery attempts nobody keeps.
+        validation = self.track.validate(artefact, error, case) if before is None else None
+        outcome = await run_artefact(self.executor, case, artefact, error)
+        attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
+        return Asked(attempt, text, validation)
+
+
+STOPPED = {
+    CallErrorKind.REFUSED: "the model refused to answer",
+    CallErrorKind.MAX_TOKENS: "the answer was cut off at the limit of max_tokens",
+}
+"""Why a response that was paid for is no answer."""
+
+
+def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
+    """The artefact in a response, or why there is none."""
+    try:
+        return track.parse(text, recorded=recorded), None
+    except ArtefactError as error:
+        # Its trace would tie frames, and all that they hold, into a cycle that only the garbage collector can undo.
+        return None, error.with_traceback(None)
+
+
+async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:
+    """What executing an artefact gives; without one, the error that says why."""
+    if error is not None:
+        return Failed(error.error_class, error.message)
+    return await executor.execute(artefact, case)
+
+
+def first_question(
+    track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: str
+) -> Question:
+    """The first attempt at a turn of a unit.
+
+    Args:
+        track: of the suite.
+        unit: where the turn belongs.
+        turn: what is asked.
+        own_answers: the model's first-attempt answers by turn id; None shows it the gold answers.
+        prompts: the prompt version.
+    """
+    history = history_texts(track, unit.case, turn, own_answers)
+    return Question(unit.case, turn, unit.sample, track.prompt(unit.case, turn, history, prompts), history)
+
+
+def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:
+    """The answers to the earlier turns, as the prompt shows them.
+
+    `own_answers` are the model's first-attempt answers by turn id; None shows the gold answers.
+    """
+    earlier = case.turns[: turn.index]
+    if own_answers is None:
+        return [track.expected_text(before) for before in earlier]
+    return [own_answers.get(before.id, NO_ANSWER) for before in earlier]
+
+
+NO_ANSWER = "(no answer)"
+
+
+def own_answer(track: Track, attempt: Attempt) -> str:
+    """What a conversation with `history: own` shows of an attempt."""
+    return track.answer_text(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else NO_ANSWER
+
+
+def recovery_question(first: Question, before: Attempt) -> Question:
+    """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
+    assert isinstance(before.outcome, Failed) and before.response is not None
+    original, error = first.prompt, before.outcome.message
+    # Some endpoints refuse an empty assistant message.
+    written = Message("assistant", before.response.text or "(empty)")
+    request = Message(
+        "user", f"That failed with this error: {error}\nAnswer again in the same form, without the error."
+    )
+    prompt = Prompt((*original.messages, written, request), original.shared, original.answer_schema)
+    return Question(first.case, first.turn, first.sample, prompt, first.history, before)

@@ -1,0 +1,49 @@
+"""Model versions in the record: what a name stood for when it was first used, which it then keeps."""
+
+import json
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Provider
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import MODEL_VERSIONS
+from eval_pipeline.workspace.workspace import Workspace
+
+
+def register_model_version(workspace: Workspace, version: ModelVersion, provider: Provider) -> None:
+    """Records a model version.
+
+    Raises:
+        UsageError: the name was used with other settings that can change a response or a recovery.
+    """
+    key, record = RecordKey.of_model_version(version.name), workspace.record
+    settings = version.model_dump(mode="json", exclude={"predictions"})
+    made_from = {"settings": json_hash(settings)}
+    if record.is_current(MODEL_VERSIONS, key, made_from):
+        return
+    if record.header(MODEL_VERSIONS, key) is not None:
+        _refuse_change(record.read(MODEL_VERSIONS, key).to_pylist()[0], version)
+    with record.writer(MODEL_VERSIONS, key, made_from) as writer:
+        writer.write(
+            {
+                "provider": [version.provider],
+                "model": [version.model],
+                "description": [version.description],
+                "simulated": [provider.simulated],
+                "recorded": [provider.recorded],
+                "identity_hash": [version.identity_hash()],
+                "settings": [canonical_json(settings)],
+            }
+        )
+
+
+def _refuse_change(row: dict[str, str], version: ModelVersion) -> None:
+    if row["identity_hash"] == version.identity_hash():
+        return
+    before, now = json.loads(row["settings"]), version.identity()
+    changed = ", ".join(sorted(name for name in now if before.get(name) != now[name]))
+    raise UsageError(
+        f"model version '{version.name}' has results made with other settings (changed: {changed}); "
+        "give the changed entry a new name"
+    )

@@ -1,0 +1,165 @@
+"""Attempts as rows of the record, and back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import (
+    CALL_ERROR,
+    Attempt,
+    CallErrorKind,
+    CallFailure,
+    Case,
+    ErrorClass,
+    Failed,
+    Outcome,
+    Partition,
+    Ran,
+    Response,
+    Turn,
+    Usage,
+)
+from eval_pipeline.core.values import value
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.lineage import content_hashes
+from eval_pipeline.workspace.workspace import Workspace
+
+
+@value
+class Placed:
+    """An attempt on its way into the record; `usd` is what it cost, None where nobody knows."""
+
+    case_id: str
+    turn_index: int
+    attempt: Attempt
+    usd: float | None
+
+
+_OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
+_OF_RESPONSE = {
+    "response": attrgetter("text"),
+    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "asked_on", "batch")},
+    **{field.name: attrgetter(f"usage.{field.name}") for field in fields(Usage)},
+}
+"""Columns of `attempts`, and where in an attempt or its response their values are."""
+
+
+def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[Any]]:
+    """Columns of the `attempts` table, without those that are the same for a whole partition."""
+    attempts = [one.attempt for one in placed]
+    responses = [attempt.response for attempt in attempts]
+    failures = [attempt.call_failure for attempt in attempts]
+    outcomes = [attempt.outcome for attempt in attempts]
+    failed = [outcome if isinstance(outcome, Failed) else None for outcome in outcomes]
+    tried = [response or failure for response, failure in zip(responses, failures, strict=True)]
+    messages = [failure or error for failure, error in zip(failures, failed, strict=True)]
+    return {
+        **{name: list(map(of, attempts)) for name, of in _OF_ATTEMPT.items()},
+        **{name: [r and of(r) for r in responses] for name, of in _OF_RESPONSE.items()},
+        "case_id": [one.case_id for one in placed],
+        "turn_index": [one.turn_index for one in placed],
+        "usd": [one.usd for one in placed],
+        "artefact": [None if a.artefact is None else json_text(track.artefact_json(a.artefact)) for a in attempts],
+        "outcome": [
+            CALL_ERROR if failure else "failed" if error else "ran"
+            for failure, error in zip(failures, failed, strict=True)
+        ],
+        "result": [json_text(outcome.value) if isinstance(outcome, Ran) else None for outcome in outcomes],
+        "error_class": [error and error.error_class.value for error in failed],
+        "error_message": [one and one.message for one in messages],
+        "call_error": [failure and failure.kind.value for failure in failures],
+        "retries": [one and one.retries for one in tried],
+        "sandbox_tier": [outcome and outcome.tier for outcome in outcomes],
+        "metadata": [response and json_text(dict(response.metadata)) for response in responses],
+    }
+
+
+def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
+    """The attempt that a row of the record stands for."""
+    failure = None
+    outcome: Outcome | None = None
+    if row["call_error"]:
+        failure = CallFailure(CallErrorKind(row["call_error"]), row["error_message"], row["retries"] or 0)
+    elif row["outcome"] == "failed":
+        outcome = Failed(ErrorClass(row["error_class"]), row["error_message"], row["sandbox_tier"])
+    else:
+        outcome = Ran(parse_json(row["result"]), row["sandbox_tier"])
+    response = None
+    if row["response"] is not None:
+        response = Response(
+            text=row["response"],
+            stop_reason=row["stop_reason"],
+            usage=Usage(row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]),
+            latency_ms=row["latency_ms"],
+            call_error=failure.kind if failure else None,
+        )
+    return Attempt(
+        turn_id=row["turn_id"],
+        sample=row["sample"],
+        number=row["number"],
+        prompt_hash=row["prompt_hash"],
+        response=response,
+        call_failure=failure,
+        artefact=track.artefact_from_json(parse_json(row["artefact"])) if row["artefact"] else None,
+        outcome=outcome,
+    )
+
+
+READ = (
+    "turn_id, case_id, turn_index, sample, number, prompt_hash, response, artefact, outcome, result, error_class, "
+    "error_message, call_error, stop_reason, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, "
+    "usd, latency_ms, retries, simulated, sandbox_tier"
+).split(", ")
+
+
+SPENT = ("stop_reason", "input_tokens", "output_tokens", "usd", "latency_ms", "simulated")
+Made = list[tuple[Mapping[str, Any], Attempt]]
+"""Attempts in the order in which they were made, each with what its row of the record says under `SPENT`."""
+
+
+def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a row beside the attempt made from it."""
+    return {name: row[name] for name in SPENT}
+
+
+def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
+    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
+
+    Turns that the budget did not allow to be asked were not.
+    """
+    found: dict[tuple[str, int], Made] = {}
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        for row, attempt in load_attempts(workspace, partition, table):
+            found.setdefault((attempt.turn_id, attempt.sample), []).append((row, attempt))
+    samples = range(1 + max((sample for _, sample in found), default=0))
+    for case in workspace.cases(partition.suite):
+        for turn in case.turns:
+            for sample in samples:
+                made = found.get((turn.id, sample))
+                if made and not _not_asked(made[0][1]):
+                    yield case, turn, sample, made
+
+
+def _not_asked(attempt: Attempt) -> bool:
+    return attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
+
+
+def load_attempts(workspace: Workspace, partition: Partition, table: Table) -> Made:
+    """The attempts of one table of the partition; kept while the record stays, for the stages of one process."""
+    track, key = workspace.track(partition.suite), RecordKey.of(partition)
+
+    def read() -> Made:
+        rows = workspace.record.read(table, key, READ).to_pylist()
+        return [(spent_of(row), attempt_from_row(track, row)) for row in rows]
+
+    return workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), read)
+
+
+def keep_attempts(workspace: Workspace, partition: Partition, table: Table, made: Made) -> None:
+    """Saves the stages after this one, in the same process, reading back what was just written."""
+    workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), lambda: made)

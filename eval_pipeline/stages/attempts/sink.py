@@ -1,0 +1,92 @@
+"""Where attempts go: the tables of attempts, prompts and validations of one partition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import CallErrorKind, Case, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.stages.attempts.ask import Asked
+from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
+from eval_pipeline.store.record import TableWriter
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.columns import Columns, Values, by_name
+
+PROMPT_GROUP = 250
+"""Prompts are long; this many are held before they are written."""
+
+
+class AttemptSink:
+    """Writes attempts in the order in which they are added.
+
+    Attributes:
+        made: all of them, as `load_attempts` would read them back; whole after `flush`.
+
+    Args:
+        validation: None where the validator's log is not kept (recovery attempts: the log has one row a turn).
+    """
+
+    def __init__(
+        self,
+        track: Track,
+        version: ModelVersion,
+        simulated: bool,
+        attempts: TableWriter,
+        prompts: TableWriter,
+        validation: TableWriter | None = None,
+    ) -> None:
+        self._track, self._version, self._simulated = track, version, simulated
+        self._attempts = Columns(attempts, self._attempt_columns)
+        self._prompts = Columns(prompts, by_name, PROMPT_GROUP)
+        self._validation = Columns(validation, by_name) if validation else None
+        self._seen: set[str] = set()
+        self.made: Made = []
+
+    def add(self, case: Case, turn: Turn, asked: Asked) -> None:
+        """Takes one attempt."""
+        attempt, usd = asked.attempt, None
+        if attempt.response is not None:
+            response = attempt.response
+            # What a provider says that a call cost goes before what its tokens would.
+            usd = response.usd
+            if usd is None:
+                usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
+        self._attempts.add(Placed(case.id, turn.index, attempt, usd))
+        if attempt.prompt_hash not in self._seen:
+            self._seen.add(attempt.prompt_hash)
+            self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
+        refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
+        if self._validation is not None and not refused:
+            self._validation.add(_validation_row(case, turn, asked))
+
+    def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
+        same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
+        columns = attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
+        spent = (dict(zip(SPENT, values, strict=True)) for values in zip(*(columns[n] for n in SPENT), strict=True))
+        self.made += zip(spent, (one.attempt for one in placed), strict=True)
+        return columns
+
+    def flush(self) -> None:
+        """Writes what is left."""
+        self._attempts.flush()
+        self._prompts.flush()
+        if self._validation is not None:
+            self._validation.flush()
+
+
+def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:
+    validation, failure = asked.validation, asked.attempt.call_failure
+    if validation is None:
+        message = failure.message if failure else "no response"
+        said: dict[str, Any] = {"parsed": False, "verdict": "invalid", "checks": "{}", "errors": json_text([message])}
+    else:
+        said = {
+            "parsed": validation.parsed,
+            "verdict": validation.verdict,
+            "checks": json_text(dict(validation.checks)),
+            "errors": json_text(list(validation.errors)),
+        }
+    attempt = asked.attempt
+    place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index}
+    return place | {"sample": attempt.sample, "number": attempt.number} | said

@@ -1,0 +1,237 @@
+"""What has to hold of a suite and of an evaluation: pure verdicts that asset checks, the CLI and tests show."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+
+import pyarrow.compute as pc
+
+from eval_pipeline.core.model import Attempt, Case, Json, Partition, Response, Turn
+from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
+from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
+from eval_pipeline.stages.ingest import case_problems
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import GENERATIONS, METRIC_ERRORS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.base import Executor, Metric, Track
+from eval_pipeline.workspace.planned import planned_cases
+from eval_pipeline.workspace.progress import SILENT, counted
+from eval_pipeline.workspace.runs import run_rows
+from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+METRIC_ERROR_LIMIT = 0
+SAFETY_VERDICT = "safety_verdict"
+ENDS_CHECKED = 1000
+"""Turns on which the asset check tries gold and no answer; `eval-pipeline validate` tries all."""
+Place = tuple[str, int]
+"""Turn and sample."""
+SHOWN = 20
+"""Findings listed in a verdict; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something holds.
+
+    Attributes:
+        text: one sentence.
+        facts: numbers and examples behind it.
+    """
+
+    passed: bool
+    text: str
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+
+def check_gold(workspace: Workspace, suite: str) -> Verdict:
+    """Every turn's own gold holds (its program runs to its answer), as it was found when the cases were read."""
+    found = workspace.record.read(TURNS, RecordKey.of_suite(suite), ["turn_id", "gold_problem"])
+    wrong = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
+    turns, examples = found.num_rows, [f"{row['turn_id']}: {row['gold_problem']}" for row in wrong[:SHOWN]]
+    facts: dict[str, Json] = {"turns": turns, "wrong_gold": len(wrong), "examples": examples}
+    if not wrong:
+        return Verdict(True, f"the gold of all {turns} turns holds", facts)
+    return Verdict(
+        False, f"the gold of {len(wrong)} of {turns} turns does not hold; they are left out of the oracle's 1.0", facts
+    )
+
+
+def check_ends(
+    track: Track, cases: Sequence[Case], most: int | None = None, progress: Progress = SILENT, label: str = ""
+) -> Verdict:
+    """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
+
+    Turns whose own gold does not hold are left out. Of a suite with more turns than `most`, whole cases are drawn at
+    random, the same ones each time. `progress` is told of cases, under the label.
+    """
+    turns = sum(len(case.turns) for case in cases)
+    drawn = list(cases)
+    if most is not None and turns > most:
+        Random(0).shuffle(drawn)
+        ends = accumulate(len(case.turns) for case in drawn)
+        drawn = [case for case, end in zip(drawn, ends, strict=True) if end <= most]
+    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), turns))
+
+
+async def _check_ends(track: Track, cases: Iterable[Case], whole: int) -> Verdict:
+    runner = MetricRunner(_metrics_behind_primary(track))
+    wrong: list[str] = []
+    turns = seen = 0
+    async with track.executor() as executor:
+        for case in cases:
+            seen += len(case.turns)
+            excluded = {turn.id for turn, _ in track.check_gold(case)}
+            for turn in case.turns:
+                if turn.id in excluded:
+                    continue
+                turns += 1
+                if not await _is_correct(track, runner, executor, case, turn, track.oracle(turn)):
+                    wrong.append(f"{turn.id}: the gold answer scores 0")
+                if not track.gold_is_empty(turn) and await _is_correct(track, runner, executor, case, turn, ""):
+                    wrong.append(f"{turn.id}: no answer scores 1")
+    facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
+    if wrong:
+        return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
+    drawn = f"all {turns}" if seen == whole else f"{turns} turns drawn from {whole}"
+    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
+
+
+async def _is_correct(
+    track: Track, runner: MetricRunner, executor: Executor, case: Case, turn: Turn, text: str
+) -> bool:
+    artefact, error = parse_response(track, text)
+    outcome = await run_artefact(executor, case, artefact, error)
+    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
+    values = track.values(case, turn, [attempt], track.gather(case, turn, attempt))
+    return bool(runner.run([values]).plain[track.primary_metric][0])
+
+
+def _metrics_behind_primary(track: Track) -> list[Metric]:
+    """The primary metric and those it takes, in the track's order."""
+    by_name = {metric.name: metric for metric in track.metrics}
+    needed, waiting = set[str](), [track.primary_metric]
+    while waiting:
+        name = waiting.pop()
+        if name in by_name and name not in needed:
+            needed.add(name)
+            waiting += by_name[name].inputs()
+    return [metric for metric in track.metrics if metric.name in needed]
+
+
+def check_cases_read(workspace: Workspace, suite: str) -> Verdict:
+    """Every case in the suite's files could be read."""
+    found = case_problems(workspace, suite)
+    facts = {"problems": len(found), "examples": found[:SHOWN]}
+    if not found:
+        return Verdict(True, "every case could be read", facts)
+    more = f"\nand {len(found) - SHOWN} more, see table case_problems" if len(found) > SHOWN else ""
+    return Verdict(False, "cases were left out:\n" + "\n".join(found[:SHOWN]) + more, facts)
+
+
+def check_every_turn_once(workspace: Workspace, partition: Partition) -> Verdict:
+    """Every planned turn and sample has exactly one result."""
+    version = workspace.model_version(partition.model_version)
+    cases = planned_cases(workspace, partition)
+    samples = range(version.samples_per_turn)
+    return _scored_once(
+        workspace, partition, {(turn.id, sample) for case in cases for turn in case.turns for sample in samples}
+    )
+
+
+def check_generations_scored(workspace: Workspace, partition: Partition) -> Verdict:
+    """Every turn and sample that was asked has exactly one result; needs neither suite nor model version on file."""
+    return _scored_once(workspace, partition, set(_places(workspace, partition, GENERATIONS)))
+
+
+def check_budget_kept(workspace: Workspace, partition: Partition) -> Verdict:
+    """The budget of the run allowed every call that the evaluation wanted."""
+    version = workspace.model_version(partition.model_version)
+    turns, recoveries = len(turns_not_asked(workspace, partition)), recoveries_refused(workspace, partition)
+    facts: dict[str, Json] = {"turns_not_asked": turns, "recoveries_cut_short": recoveries}
+    if not turns and not recoveries:
+        return Verdict(True, "the budget allowed every call", facts)
+    rows = run_rows(workspace, partition, ["started_at", "run_id"])
+    last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
+    spent = budget_of(workspace, partition, last["run_id"], version).before
+    facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
+    limits = []
+    if version.max_cost_usd is not None:
+        limits.append(f"${spent.usd or 0:.4f} of ${version.max_cost_usd:g} (max_cost_usd)")
+    if version.max_tokens_total is not None:
+        limits.append(f"{spent.tokens:,} of {version.max_tokens_total:,} tokens (max_tokens_total)")
+    left = [f"{turns} turns were not asked"] * bool(turns)
+    left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
+    sums, rest = " and ".join(limits) or "which was smaller then", " and ".join(left)
+    if limits and not spent.tokens and not spent.usd:
+        # A call is reserved with the most that it could take: several times what it takes in the end.
+        text = f"the budget of the run is too small for one call, {sums}: {rest}; raise it"
+    else:
+        text = f"the budget of the run is reached, {sums}: {rest}; the next run asks for the rest"
+    return Verdict(False, text, facts)
+
+
+def _scored_once(workspace: Workspace, partition: Partition, planned: set[Place]) -> Verdict:
+    not_asked = turns_not_asked(workspace, partition)
+    scored = Counter(_places(workspace, partition, TURN_RESULTS))
+    missing = sorted(planned - not_asked - scored.keys())
+    extra = sorted(scored.keys() - (planned - not_asked))
+    twice = sorted(place for place, count in scored.items() if count > 1)
+    facts = {"planned": len(planned), "missing": len(missing), "unplanned": len(extra), "twice": len(twice)}
+    facts["not_asked"] = len(not_asked)
+    if not (missing or extra or twice):
+        if not_asked:
+            return Verdict(True, f"of {len(planned)} planned turns all {len(scored)} asked ones are scored once", facts)
+        return Verdict(True, f"all {len(planned)} planned turns are scored once", facts)
+    examples = [f"{turn} (sample {sample})" for turn, sample in (missing + extra + twice)[:SHOWN]]
+    text = (
+        f"of {len(planned)} planned turns {len(missing)} are missing, {len(extra)} were not planned, {len(twice)} twice"
+    )
+    return Verdict(False, text, facts | {"examples": examples})
+
+
+def _places(workspace: Workspace, partition: Partition, table: Table) -> Iterator[Place]:
+    found = workspace.record.read(table, RecordKey.of(partition), ["turn_id", "sample"])
+    return zip(found["turn_id"].to_pylist(), found["sample"].to_pylist(), strict=True)
+
+
+def has_safety_verdicts(track: Track) -> bool:
+    """Whether the track has a validator whose word on safety is checked."""
+    return any(metric.name == SAFETY_VERDICT for metric in track.metrics)
+
+
+def check_unsafe_caught(workspace: Workspace, partition: Partition) -> Verdict:
+    """The validator caught every unsafe query that the model wrote: recall is 1."""
+    track = workspace.track(partition.suite)
+    if not has_safety_verdicts(track):
+        return Verdict(True, "the track has no verdicts on safety")
+    columns = ["turn_id", "sample", SAFETY_VERDICT]
+    rows = workspace.record.read(turns_table(track), RecordKey.of(partition), columns).to_pylist()
+    counts = Counter(row[SAFETY_VERDICT] for row in rows)
+    missed = [f"{row['turn_id']} (sample {row['sample']})" for row in rows if row[SAFETY_VERDICT] == "false_negative"]
+    unsafe = counts["true_positive"] + len(missed)
+    facts: dict[str, Json] = {"unsafe": unsafe, "missed": len(missed), "examples": list(missed[:SHOWN])}
+    facts["recall"] = counts["true_positive"] / unsafe if unsafe else None
+    if not missed:
+        return Verdict(True, f"the validator caught all {unsafe} unsafe queries", facts)
+    return Verdict(False, f"CRITICAL: {len(missed)} of {unsafe} unsafe queries were not caught by the validator", facts)
+
+
+BLOCKING: tuple[Callable[[Workspace, Partition], Verdict], ...] = (check_every_turn_once, check_unsafe_caught)
+"""Checks without which nothing that follows is made, and nothing published."""
+
+
+def check_metric_errors(workspace: Workspace, partition: Partition) -> Verdict:
+    """No metric failed on any turn."""
+    table = workspace.record.read(METRIC_ERRORS, RecordKey.of(partition), ["metric", "turn_id", "message"])
+    rows = table.to_pylist()
+    by_metric = dict(Counter(row["metric"] for row in rows))
+    examples = [f"{row['metric']} on {row['turn_id']}: {row['message']}" for row in rows[:SHOWN]]
+    facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}
+    if len(rows) <= METRIC_ERROR_LIMIT:
+        return Verdict(True, "every metric ran on every turn", facts)
+    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts)

@@ -1,0 +1,1 @@
+"""Metrics on turns, and the rows that come of them."""

@@ -1,0 +1,306 @@
+"""Columns of the per-turn tables, from a block of scored turns."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eval_pipeline.core.ids import canonical_json, json_text, trace_id
+from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, Ran, Turn
+from eval_pipeline.stages.scoring.metric_runner import Scored, of_kind
+from eval_pipeline.store.parquet_file import arrow_array
+from eval_pipeline.tracks.base import Track
+
+WRONG_ANSWER = "wrong_answer"
+
+Values = Mapping[str, Sequence[Any] | pa.Array]
+"""A table's columns by name, a value a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What all attempts at a turn took; None where a provider did not say."""
+
+    input_tokens: int | None
+    output_tokens: int | None
+    usd: float | None
+    latency_ms: float | None
+
+    @property
+    def tokens(self) -> int | None:
+        """Input and output together."""
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptedTurn:
+    """One turn with everything that was tried."""
+
+    case: Case
+    turn: Turn
+    attempts: Sequence[Attempt]
+    spent: Spent
+    simulated: bool
+
+    @property
+    def final(self) -> Attempt:
+        """The attempt that counts."""
+        return self.attempts[-1]
+
+
+class ScoredTurns:
+    """A block of turns with everything known of them; every property holds one value a turn."""
+
+    def __init__(self, track: Track, turns: Sequence[AttemptedTurn], scored: Scored) -> None:
+        self.track, self.turns, self.scored = track, turns, scored
+
+    @cached_property
+    def place(self) -> dict[str, list[Any]]:
+        """The columns that say which turn a row is about."""
+        return {
+            "turn_id": [item.turn.id for item in self.turns],
+            "case_id": [item.case.id for item in self.turns],
+            "turn_index": [item.turn.index for item in self.turns],
+            "sample": [item.final.sample for item in self.turns],
+        }
+
+    @cached_property
+    def said(self) -> dict[str, list[Any]]:
+        """The columns on question and answer."""
+        return {
+            "question": [item.turn.question for item in self.turns],
+            "expected": [self.track.expected_text(item.turn) for item in self.turns],
+            "answer": [_answer(self.track, item.final) for item in self.turns],
+            "correct": [bool(value) for value in self.scored.plain[self.track.primary_metric]],
+        }
+
+    @cached_property
+    def took(self) -> dict[str, list[Any]]:
+        """The columns on what all attempts took together."""
+        return {
+            "input_tokens": [item.spent.input_tokens for item in self.turns],
+            "output_tokens": [item.spent.output_tokens for item in self.turns],
+            "usd": [item.spent.usd for item in self.turns],
+            "latency_ms": [item.spent.latency_ms for item in self.turns],
+            "attempts": [len(item.attempts) for item in self.turns],
+        }
+
+    @cached_property
+    def error_classes(self) -> list[str | None]:
+        """Why each turn failed; None where it is right."""
+        pairs = zip(self.turns, self.said["correct"], strict=True)
+        return [_error_class(item.final, correct) for item, correct in pairs]
+
+    @cached_property
+    def complexity(self) -> list[int]:
+        """Steps to the right answer."""
+        return [self.track.gold_complexity(item.turn) for item in self.turns]
+
+    @cached_property
+    def own(self) -> dict[str, list[Any]]:
+        """The track's own columns, JSON as text."""
+        rows = [self.track.turn_row(item.case, item.turn, item.attempts) for item in self.turns]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        for column in self.track.turn_columns:
+            if column.type == "JSON":
+                columns[column.name] = [None if v is None else json_text(v) for v in columns[column.name]]
+        return columns
+
+
+def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
+    """Totals over the attempts at a turn.
+
+    Calls that gave no response count no tokens; where all did so, there is no latency, and no dollars are 0 dollars
+    only for a model that has a price.
+    """
+    answered = [row for row in rows if row["stop_reason"] is not None]
+    if len(answered) == 1:  # mostly
+        row = answered[0]
+        return Spent(row["input_tokens"], row["output_tokens"], row["usd"], row["latency_ms"])
+    if not answered:
+        return Spent(0, 0, 0.0 if priced else None, None)
+    return Spent(
+        _total(answered, "input_tokens"),
+        _total(answered, "output_tokens"),
+        _total(answered, "usd"),
+        _total(answered, "latency_ms"),
+    )
+
+
+def metric_columns(block: ScoredTurns, versions: Mapping[str, str]) -> Values:
+    """The long `metrics` table: some twenty rows a turn.
+
+    Made a metric at a time and then put into the order of the turns, all of it in Arrow: as Python objects these
+    values would cost more than everything else in this stage.
+    """
+    count, metrics = len(block.turns), list(block.scored.plain)
+    turn = np.repeat(np.arange(count), len(metrics))
+    metric = np.tile(np.arange(len(metrics)), count)
+    in_order = metric * count + turn
+    found = [_metric_values(block.scored, name, count) for name in metrics]
+    columns: dict[str, pa.Array] = {name: arrow_array(values).take(turn) for name, values in block.place.items()}
+    columns |= {name: pa.concat_arrays([one[name] for one in found]).take(in_order) for name in found[0]}
+    columns["metric"] = pa.array(metrics).take(metric)
+    columns["scorer_version"] = pa.array([versions[name] for name in metrics]).take(metric)
+    return columns
+
+
+def _metric_values(scored: Scored, metric: str, count: int) -> dict[str, pa.Array]:
+    """What one metric says of all turns."""
+    plain, results = scored.plain[metric], scored.results.get(metric, {})
+    labels: dict[int, str | None] = {**of_kind(plain, str), **{turn: result.label for turn, result in results.items()}}
+
+    def texts(by_turn: Mapping[int, str | None]) -> pa.Array:
+        if not by_turn:  # nearly always
+            return pa.nulls(count, pa.string())
+        return arrow_array([by_turn.get(turn) for turn in range(count)], pa.string())
+
+    return {
+        "value": _numbers(plain, {turn for turn, result in results.items() if result.error}),
+        "label": texts(labels),
+        "reason": texts({turn: result.reason for turn, result in results.items()}),
+        "details": texts({turn: json_text(dict(r.details)) for turn, r in results.items() if r.details}),
+        "error": texts({turn: result.error for turn, result in results.items()}),
+    }
+
+
+def _numbers(plain: Sequence[Any], failed: Collection[int]) -> pa.Array:
+    """What a metric said as numbers, 0 where it failed."""
+    if not failed and set(map(type, plain)) <= {bool, type(None)}:  # a verdict, as most metrics: a fourth of the time
+        return pa.array(plain, pa.bool_()).cast(pa.float64())
+    numbers = [None if value is None or isinstance(value, str) else float(value) for value in plain]
+    for turn in failed:
+        numbers[turn] = 0.0
+    return pa.array(numbers, pa.float64())
+
+
+def wide_columns(block: ScoredTurns) -> dict[str, Sequence[Any]]:
+    """`<track>_turns`."""
+    return {**block.place, **block.said, **block.own, **block.scored.plain, **block.took}
+
+
+def result_columns(block: ScoredTurns) -> Values:
+    """`turn_results`, the columns that all tracks share."""
+    track, turns, plain = block.track, block.turns, block.scored.plain
+    return {
+        "track": [track.name] * len(turns),
+        **block.place,
+        "cluster": [item.case.cluster for item in turns],
+        "tags": [json_text(item.case.tags) for item in turns],
+        **block.said,
+        # A first attempt that ran is the only one, so it is right exactly when the turn is.
+        "first_attempt_correct": [
+            correct and len(item.attempts) == 1 for item, correct in zip(turns, block.said["correct"], strict=True)
+        ],
+        "score": [track.score(dict(zip(plain, values, strict=True))) for values in zip(*plain.values(), strict=True)],
+        "outcome": [_outcome(item.final) for item in turns],
+        "error_class": block.error_classes,
+        "tokens": [item.spent.tokens for item in turns],
+        **block.took,
+        "complexity": block.complexity,
+        "simulated": [item.simulated for item in turns],
+    }
+
+
+_SHOWN = frozenset(
+    "question expected answer failure_mode has_type2_question has_non_numeric_values plan_steps "
+    "operations_per_turn".split()
+)
+"""Columns of a track's turns that an error shows, as far as the track has them."""
+
+
+def error_rows(block: ScoredTurns, model_version: str) -> list[dict[str, Any]]:
+    """Rows of `errors`: the failed turns with their full context; a wrong answer is one too."""
+    wide = {name: values for name, values in wide_columns(block).items() if name in _SHOWN or name in block.place}
+    wrong = [place for place, correct in enumerate(block.said["correct"]) if not correct]
+    return [_error_row(block, place, {n: v[place] for n, v in wide.items()}, model_version) for place in wrong]
+
+
+def _error_row(block: ScoredTurns, place: int, wide: Mapping[str, Any], model_version: str) -> dict[str, Any]:
+    item, track = block.turns[place], block.track
+    shown = {
+        "trace_id": trace_id(item.turn.id, model_version),
+        **{name: wide[name] for name in block.place},
+        "question": wide["question"],
+        "expected_answer": wide["expected"],
+        "answer": wide["answer"],
+        "error_class": block.error_classes[place],
+        "error_message": _error_message(item.final, wide["expected"], wide["answer"]),
+        "failure_mode": wide.get("failure_mode"),
+        "has_type2_question": wide.get("has_type2_question"),
+        "has_non_numeric_values": wide.get("has_non_numeric_values"),
+        "plan_steps": wide.get("plan_steps"),
+        "operations_per_turn": wide.get("operations_per_turn"),
+        "attempts": len(item.attempts),
+        "complexity": block.complexity[place],
+    }
+    return shown | {"error_context": json_text(shown | {"attempted": [_context(track, a) for a in item.attempts]})}
+
+
+def _context(track: Track, attempt: Attempt) -> dict[str, Json]:
+    outcome, failure = attempt.outcome, attempt.call_failure
+    return {
+        "number": attempt.number,
+        "artefact": track.artefact_json(attempt.artefact) if attempt.artefact is not None else None,
+        "response": attempt.response.text if attempt.response else None,
+        "result": outcome.value if isinstance(outcome, Ran) else None,
+        "error": outcome.message if isinstance(outcome, Failed) else failure.message if failure else None,
+    }
+
+
+def _answer(track: Track, final: Attempt) -> str | None:
+    return track.answer_text(final.outcome.value) if isinstance(final.outcome, Ran) else None
+
+
+def _outcome(final: Attempt) -> str:
+    return CALL_ERROR if final.call_failure else "failed" if isinstance(final.outcome, Failed) else "ran"
+
+
+def _error_class(final: Attempt, correct: bool) -> str | None:
+    if final.call_failure is not None:
+        return CALL_ERROR
+    if isinstance(final.outcome, Failed):
+        return final.outcome.error_class.value
+    return None if correct else WRONG_ANSWER
+
+
+def _error_message(final: Attempt, expected: str, answer: str | None) -> str:
+    """The error of a failed turn's final attempt, or what was expected instead of a wrong answer."""
+    if final.call_failure is not None:
+        return f"{final.call_failure.kind.value}: {final.call_failure.message}"
+    if isinstance(final.outcome, Failed):
+        return final.outcome.message
+    return f"expected {expected}, got {answer}"
+
+
+def metric_error_rows(block: ScoredTurns, at: datetime) -> list[dict[str, Any]]:
+    """Rows of `metric_errors`, found at that time."""
+    return [
+        {
+            "turn_id": block.turns[failure.turn].turn.id,
+            "sample": block.turns[failure.turn].final.sample,
+            "metric": failure.metric,
+            "inputs": plain_inputs(failure.inputs),
+            "message": failure.message,
+            "stack_trace": failure.stack_trace,
+            "at": at,
+        }
+        for failure in block.scored.failures
+    ]
+
+
+def _total(rows: Sequence[Mapping[str, Any]], column: str) -> Any:
+    values = [row[column] for row in rows]
+    return None if None in values else sum(values)
+
+
+def plain_inputs(values: Mapping[str, Any]) -> str:
+    """The inputs of a metric that failed, as JSON; what JSON cannot hold is shown as text."""
+    return canonical_json(json.loads(json.dumps(values, default=repr)))

@@ -1,0 +1,89 @@
+"""Every table of the store, and what is made from a table's declaration."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from eval_pipeline.store.schemas import ColumnType, Table
+from eval_pipeline.store.tables.aggregates import (
+    ACCURACY_BY_COMPLEXITY,
+    AGGREGATE_TABLES,
+    CALIBRATION,
+    COMPLEXITY_CEILING,
+    COST_PER_CORRECT_ANSWER,
+    ERROR_ANALYSIS,
+    JUDGE_AGREEMENT,
+    STATISTICS,
+)
+from eval_pipeline.store.tables.comparisons import COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
+from eval_pipeline.store.tables.turns import (
+    ATTEMPTS,
+    ERRORS,
+    EVIDENCE,
+    JUDGEMENTS,
+    METRIC_ERRORS,
+    METRICS,
+    PROMPTS,
+    TURN_RESULTS,
+    TURN_TABLES,
+    VALIDATION,
+    track_turns_table,
+)
+
+__all__ = [
+    "ACCURACY_BY_COMPLEXITY",
+    "ATTEMPTS",
+    "CALIBRATION",
+    "CASES",
+    "CASE_PROBLEMS",
+    "COMPLEXITY_CEILING",
+    "COST_PER_CORRECT_ANSWER",
+    "ERRORS",
+    "ERROR_ANALYSIS",
+    "EVIDENCE",
+    "GENERATIONS",
+    "GENERATION_PROMPTS",
+    "JUDGEMENTS",
+    "JUDGE_AGREEMENT",
+    "METRICS",
+    "METRIC_ERRORS",
+    "MODEL_COMPARISONS",
+    "MODEL_VERSIONS",
+    "PROMPTS",
+    "RECOVERY_ATTEMPTS",
+    "RECOVERY_PROMPTS",
+    "RUNS",
+    "STATISTICS",
+    "SUITES",
+    "TRENDS",
+    "TURNS",
+    "TURN_RESULTS",
+    "VALIDATION",
+    "all_tables",
+    "arrow_schema",
+    "track_turns_table",
+]
+
+GENERATIONS, RECOVERY_ATTEMPTS = ATTEMPTS.record_tables()
+GENERATION_PROMPTS, RECOVERY_PROMPTS = PROMPTS.record_tables()
+
+_ARROW_TYPES: dict[ColumnType, pa.DataType] = {
+    "VARCHAR": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "JSON": pa.string(),
+}
+
+
+def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Every published table, in the order in which they are made; the store itself knows no tracks."""
+    return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES)
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The schema of the table's Parquet files: key columns first, JSON as text."""
+    return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.all_columns])

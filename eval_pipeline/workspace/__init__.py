@@ -1,0 +1,1 @@
+"""One home as the stages see it: record, suites, model versions, runs, progress."""

@@ -1,0 +1,82 @@
+"""What the generations of a partition are made with, or were: scope, cases, freshness epoch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Case, Partition
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.workspace.runs import FAILED, RUNNING, run_rows
+from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
+from eval_pipeline.workspace.workspace import Workspace
+
+
+def planned_scope(workspace: Workspace, partition: Partition) -> str:
+    """Label of the scope that the partition's generations were made with. Raises UsageError where there are none."""
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    if header is None:
+        raise UsageError(f"{partition.suite} has no generations of {partition.model_version} on {partition.eval_date}")
+    return header.made_from["scope"]
+
+
+def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> None:
+    """Refuses to replace a full evaluation by a part of it. Raises UsageError."""
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    if header is not None and header.made_from.get("scope") == FULL and not scope.is_full:
+        raise UsageError(
+            f"{partition.suite} has been evaluated in full for {partition.model_version} on {partition.eval_date}; "
+            "a part would replace it: give another --eval-date"
+        )
+
+
+def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> list[Case]:
+    """The cases of a suite that a run over the scope covers."""
+    failed = failed_cases(workspace.record, partition) if scope.failed else None
+    return scope.select(workspace.cases(partition.suite), failed)
+
+
+def planned_cases(workspace: Workspace, partition: Partition) -> list[Case]:
+    """The cases that the partition's generations were made for.
+
+    What had failed when they were made cannot be told from what has failed today: there the generations say it.
+    """
+    scope = Scope.from_label(planned_scope(workspace, partition))
+    if not scope.failed:
+        return cases_in_scope(workspace, partition, scope)
+    table = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["case_id"])
+    asked = set(table["case_id"].unique().to_pylist())
+    return [case for case in workspace.cases(partition.suite) if case.id in asked]
+
+
+def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> str:
+    """The epoch of a run: its own, else that of a later run that did not end, else that of what the partition holds.
+
+    So a plain run after a nightly or fresh one of the same date keeps those responses, or goes on with those that had
+    arrived when it was killed, and does not pay again. A run that failed before any had arrived counts for nothing.
+    """
+    if epoch:
+        return epoch
+    recorded = recorded_epoch(workspace, partition)
+    # A batch is paid for when it is handed in, before there is any answer.
+    in_batches = workspace.model_version(partition.model_version).batch
+    columns = ["status", "epoch", "started_at", "finished_at", "calls", "responses", "journal_hits"]
+    rows = sorted(run_rows(workspace, partition, columns), key=lambda row: row["started_at"])
+    for row in reversed(rows):
+        if row["status"] == RUNNING or (row["status"] == FAILED and (in_batches or _may_have_paid(row))):
+            return row["epoch"] or ""
+        # A run that only published says nothing of which generations are newer.
+        if (row["epoch"] or "") == recorded and (row["calls"] or row["journal_hits"]):
+            break
+    return recorded
+
+
+def _may_have_paid(row: Mapping[str, Any]) -> bool:
+    """Whether a run that failed may have left responses in the journal; of a killed one nobody knows."""
+    return row["finished_at"] is None or row["responses"] != 0 or row["journal_hits"] != 0
+
+
+def recorded_epoch(workspace: Workspace, partition: Partition) -> str:
+    """The epoch of the generations in the record; the first where there are none."""
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    return header.made_from.get("epoch", "") if header else ""

@@ -1,0 +1,139 @@
+"""The `runs` table: what was run when, over which scope, and what it took; and the lock that runs take turns by."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.asking.calls import Counters
+from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.durable import locked
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import RUNS
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes a row; it takes a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What a stage has to know of the run it is part of.
+
+    Attributes:
+        run_id: Dagster's.
+        epoch: freshness epoch: part of the journal's key, so that another one asks the model again.
+    """
+
+    run_id: str
+    epoch: str = ""
+
+
+def record_run(
+    workspace: Workspace, partition: Partition, run_id: str, counts: Counters | None = None, **changes: Any
+) -> None:
+    """Adds the run to the partition's `runs`, or changes columns of it; `counts` come on top of what it has."""
+    key = RecordKey.of(partition)
+    with locked(_lock_file(workspace, partition, "runs"), _PATIENCE):
+        rows = run_rows(workspace, partition)
+        row = next((row for row in rows if row["run_id"] == run_id), None)
+        if row is None:
+            row = dict.fromkeys(column.name for column in RUNS.columns)
+            row |= {"run_id": run_id, "status": RUNNING, "started_at": now()}
+            rows.append(row)
+        row.update(changes)
+        if counts is not None:
+            made = {"calls": counts.calls, "responses": counts.responses}
+            made |= {"journal_hits": counts.journal_hits, "call_errors": counts.failures}
+            made |= {"calls_refused": counts.refused, "tokens_spent": counts.tokens}
+            row.update({name: (row[name] or 0) + count for name, count in made.items()})
+            if counts.usd is not None:
+                row["usd_spent"] = (row["usd_spent"] or 0.0) + counts.usd
+        columns = {column.name: [row[column.name] for row in rows] for column in RUNS.columns}
+        with workspace.record.writer(RUNS, key, {"runs": str(len(rows))}) as writer:
+            writer.write(columns)
+
+
+def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
+    """Notes how a run ended; nothing where it has no row in the partition's `runs`, or one that says so already."""
+    rows = run_rows(workspace, partition, ["run_id", "status"])
+    if any(row["run_id"] == run_id and row["status"] not in {status, FAILED} for row in rows):
+        record_run(workspace, partition, run_id, status=status, finished_at=now())
+
+
+@contextmanager
+def ending_failed(workspace: Workspace, partition: Partition, run_id: str) -> Iterator[None]:
+    """Notes that the run failed where the block ends with an exception."""
+    try:
+        yield
+    except BaseException:
+        with suppress(EvalError):  # what ended the run is what has to be told
+            end_run(workspace, partition, run_id, FAILED)
+        raise
+
+
+def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> None:
+    """Marks runs as failed whose process is gone. When it ended is not known, so `finished_at` stays NULL."""
+    for key in workspace.record.partitions(RUNS) if run_ids else ():
+        assert key.suite and key.model_version and key.eval_date
+        partition = Partition(key.suite, key.model_version, key.eval_date)
+        for row in run_rows(workspace, partition, ["run_id", "status"]):
+            if row["run_id"] in run_ids and row["status"] == RUNNING:
+                record_run(workspace, partition, row["run_id"], status=FAILED)
+
+
+def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The partition's `runs`, in the order in which they were added."""
+    key = RecordKey.of(partition)
+    if workspace.record.header(RUNS, key) is None:
+        return []
+    rows: list[dict[str, Any]] = workspace.record.read(RUNS, key, columns).to_pylist()
+    return rows
+
+
+@contextmanager
+def partition_lock(workspace: Workspace, partition: Partition, progress: Progress) -> Iterator[None]:
+    """Lets one run at a time ask models for a partition and write what they said; the others wait as long as it takes.
+
+    The kernel frees it when the process dies. Not to be taken twice by one thread.
+    """
+    path = _lock_file(workspace, partition, "asking")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, 0))
+        except StoreError:
+            place = f"{partition.suite} · {partition.model_version} · {partition.eval_date}"
+            label = f"waiting for another run of {place}"
+            progress.start(label, 0)
+            try:
+                stack.enter_context(locked(path, inf))
+            finally:
+                progress.finish(label)
+        yield
+
+
+@contextmanager
+def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[bool]:
+    """Holds the lock of asking for a partition where no run has it; gives whether that is so."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(_lock_file(workspace, partition, "asking"), 0))
+        except StoreError:
+            yield False
+            return
+        yield True
+
+
+def _lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
+    folders = RecordKey.of(partition).folders(RUNS)
+    return workspace.home.root.joinpath("locks", *folders, f"{name}.lock")
+
+
+def now() -> datetime:
+    """The present in UTC, without a zone, as the store's TIMESTAMP columns hold it."""
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,229 @@
+"""Comparisons and trends of a suite in the record: what is held against what, breaks, verdicts, and what they say."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from eval_pipeline.analysis.baseline import baseline_verdict
+from eval_pipeline.analysis.comparisons import (
+    check_no_drift,
+    check_no_loss,
+    comparisons_current,
+    keep_comparisons,
+    newest_trends,
+)
+from eval_pipeline.core.model import Partition
+from eval_pipeline.providers.base import Call
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS, TURN_RESULTS
+from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, command, number
+
+CASES = [case(f"c{index:02d}", ("50", 50.0), ("add(50, 7)", 57.0)) for index in range(20)]
+"""Forty turns in twenty conversations."""
+
+
+def wrong_in(*cases: int) -> Callable[[Call], Answer]:
+    """Gold answers but in these cases, whose turns all come out wrong."""
+    names = {f"c{index:02d}" for index in cases}
+    return lambda call: number(-1) if call.case_id in names else call.gold.oracle()
+
+
+def night(count: int) -> date:
+    return DAY + timedelta(days=count)
+
+
+@pytest.fixture
+def forty(small: Lab) -> Lab:
+    small.suite(cases=CASES)
+    for file in (small.home.data / "suites" / "small" / "cases").glob("*.yaml"):
+        if file.stem in {"alpha", "beta"}:
+            file.unlink()
+    small.versions(*({"name": name, "provider": "puppet"} for name in ("puppet", "other", "third")))
+    return small
+
+
+def evaluated(lab: Lab, count: int, wrong: Sequence[int] = (), version: str = "puppet", **more: Any) -> None:
+    Puppet.answer = staticmethod(wrong_in(*wrong))
+    lab.evaluate(version=version, day=night(count), epoch=f"{version} {count}", run_id=f"{version} {count}", **more)
+
+
+def rows(lab: Lab, table: Table) -> list[dict[str, Any]]:
+    keep_comparisons(lab.workspace(), "small")
+    found: list[dict[str, Any]] = lab.workspace().record.read(table, RecordKey.of_suite("small")).to_pylist()
+    return found
+
+
+def test_a_pair_is_compared_on_its_latest_full_evaluations(forty: Lab) -> None:
+    evaluated(forty, 0, wrong=range(20))
+    evaluated(forty, 1, wrong=[0])
+    evaluated(forty, 2, wrong=range(20), scope=Scope(cases=("c00",)))
+    evaluated(forty, 0, wrong=range(15), version="other")
+    (row,) = rows(forty, MODEL_COMPARISONS)
+    assert (row["model_a"], row["model_b"], row["eval_date_a"], row["eval_date_b"]) == (
+        "other", "puppet", night(0), night(1),
+    )  # fmt: skip
+    assert (row["n"], row["clusters"], row["accuracy_a"], row["accuracy_b"]) == (40, 20, 0.25, 0.95)
+    assert (row["broken"], row["fixed"], row["changed_conversations"]) == (0, 28, 14)
+    assert json.loads(row["fixed_turns"])[:2] == ["small/c01#0", "small/c01#1"]
+    assert (row["verdict"], row["method"], row["eval_date"]) == ("b_better", "t_clustered", night(1))
+    assert row["low_corrected"] > 0
+    assert row["tokens_difference"] == 0.0
+    assert row["usd_difference"] is None
+
+
+def test_three_model_versions_are_corrected_for_three_pairs(forty: Lab) -> None:
+    evaluated(forty, 0)
+    evaluated(forty, 0, wrong=range(12), version="other")
+    evaluated(forty, 0, wrong=range(4), version="third")
+    found = {(row["model_a"], row["model_b"]): row for row in rows(forty, MODEL_COMPARISONS)}
+    assert {row["pairs"] for row in found.values()} == {3}
+    assert all(row["p_corrected"] >= row["p_value"] for row in found.values())
+    assert found["other", "puppet"]["verdict"] == "b_better"
+    few = found["puppet", "third"]
+    assert (few["verdict"], few["method"], few["p_value"]) == ("not_significant", "mcnemar_exact", 0.125)
+    assert few["low_corrected"] < 0 < few["high_corrected"]
+    assert (found["other", "puppet"]["on_front_b"], found["other", "puppet"]["on_front_a"]) == (True, False)
+
+
+def test_turns_whose_gold_has_changed_are_not_common(forty: Lab) -> None:
+    evaluated(forty, 0, version="other")
+    forty.suite(cases=[case("c00", ("51", 51.0), ("add(50, 7)", 57.0)), *CASES[1:]])
+    evaluated(forty, 1)
+    (row,) = rows(forty, MODEL_COMPARISONS)
+    assert row["n"] == 39
+
+
+def test_evaluations_scored_otherwise_are_not_tested(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated(forty, 0, version="other")
+    changed = [replace(metric, version=metric.version + 1) for metric in TRACK.metrics]
+    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    evaluated(forty, 0, wrong=range(15))
+    (row,) = rows(forty, MODEL_COMPARISONS)
+    assert (row["verdict"], row["p_value"], row["method"]) == (None, None, "none")
+    assert "differ in scorer" in row["reason"]
+
+
+def test_a_loss_is_told_on_its_night_and_the_check_fails_then_only(forty: Lab) -> None:
+    for count, wrong in enumerate(([0], [1], [*range(14)], [*range(13)])):
+        evaluated(forty, count, wrong)
+        (*_, last) = rows(forty, TRENDS)
+        assert last["verdict"] == ("start", "no_change", "loss", "drift_down")[count]
+        loss, drift = check_no_loss(forty.workspace(), "small"), check_no_drift(forty.workspace(), "small")
+        assert (loss.passed, drift.passed) == (count != 2, count != 3)
+        if count == 2:
+            assert loss.text.startswith(f"puppet: -65.0 points [{100 * last['previous_low']:+.1f}, ")
+            assert f"against {night(1)} on 40 turns" in loss.text
+    found = rows(forty, TRENDS)
+    assert [row["previous_date"] for row in found] == [None, night(0), night(1), night(2)]
+    assert [row["first_date"] for row in found] == [None, night(0), night(0), night(0)]
+    assert [row["accuracy"] for row in found] == [0.95, 0.95, 0.3, 0.35]
+    assert (found[2]["previous_broken"], found[2]["previous_fixed"]) == (26, 0)
+    evaluated(forty, 4, version="other")
+    keep_comparisons(forty.workspace(), "small")
+    drift = check_no_drift(forty.workspace(), "small")
+    assert (drift.passed, drift.facts["model_versions"]) == (True, 1), "what puppet lost was told on its night"
+    assert {row["model_version"] for row in newest_trends(forty.workspace(), "small")} == {"puppet", "other"}
+
+
+def test_no_verdict_is_given_across_a_changed_suite(forty: Lab) -> None:
+    evaluated(forty, 0)
+    forty.suite(cases=[*CASES, case("c20", ("50", 50.0))])
+    evaluated(forty, 1, wrong=range(15))
+    evaluated(forty, 2, wrong=range(15))
+    first, changed, after = rows(forty, TRENDS)
+    assert (first["verdict"], first["break_reason"]) == ("start", None)
+    assert (changed["verdict"], changed["break_reason"]) == ("break", "suite")
+    assert changed["previous_verdict"] is changed["previous_date"] is changed["first_date"] is None
+    assert (after["verdict"], after["first_date"], after["break_reason"]) == ("no_change", night(1), None)
+
+
+def test_no_verdict_is_given_across_a_changed_scorer(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated(forty, 0)
+    changed = [replace(metric, version=metric.version + 1) for metric in TRACK.metrics]
+    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    evaluated(forty, 1, wrong=range(15))
+    assert [(row["verdict"], row["break_reason"]) for row in rows(forty, TRENDS)] == [
+        ("start", None),
+        ("break", "scorer"),
+    ]
+
+
+def test_parts_of_the_suite_are_no_part_of_the_series(forty: Lab) -> None:
+    evaluated(forty, 0)
+    evaluated(forty, 1, wrong=[0], scope=Scope(cases=("c00",)))
+    evaluated(forty, 2)
+    assert [row["eval_date"] for row in rows(forty, TRENDS)] == [night(0), night(2)]
+
+
+def test_an_evaluation_that_is_half_made_is_left_out(forty: Lab) -> None:
+    evaluated(forty, 0)
+    evaluated(forty, 1)
+    record = forty.workspace().record
+    key = RecordKey.of(Partition("small", "puppet", night(1)))
+    kept = record.read(TURN_RESULTS, key, [column.name for column in TURN_RESULTS.columns]).slice(1)
+    with record.writer(TURN_RESULTS, key, {}) as writer:
+        writer.write(kept.to_pydict())
+    assert [row["eval_date"] for row in rows(forty, TRENDS)] == [night(0)]
+
+
+def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
+    forty: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eval_pipeline.analysis.comparisons.evaluations import TurnReader
+
+    for count in (0, 1):
+        evaluated(forty, count)
+    evaluated(forty, 0, version="other")
+    before = rows(forty, TRENDS)
+    assert comparisons_current(forty.workspace(), "small")
+    read: list[Partition] = []
+    original = TurnReader.read
+    monkeypatch.setattr(
+        TurnReader,
+        "read",
+        lambda self, found: read.append(found.partition) or original(self, found),  # type: ignore[func-returns-value]
+    )
+    assert rows(forty, TRENDS) == before
+    assert read == []
+    evaluated(forty, 1, version="other")
+    assert not comparisons_current(forty.workspace(), "small")
+    assert len(rows(forty, TRENDS)) == 4
+    trends_read = [partition for partition in read if partition == Partition("small", "puppet", night(0))]
+    assert trends_read == [], "the series of puppet has not changed"
+
+
+def test_the_baseline_gate_tells_a_loss_and_nothing_else(forty: Lab) -> None:
+    evaluated(forty, 0)
+    evaluated(forty, 0, wrong=range(14), version="other")
+    workspace = forty.workspace()
+    sentence = baseline_verdict(workspace, Partition("small", "other", night(0)), "puppet")
+    assert sentence is not None
+    assert sentence.startswith("small, other: 0.7000 worse than puppet on 40 turns [-0.9")
+    assert baseline_verdict(workspace, Partition("small", "puppet", night(0)), "other") is None
+    assert "no evaluation" in str(baseline_verdict(workspace, Partition("small", "puppet", night(0)), "third"))
+
+
+def test_compare_shows_what_it_knows_and_refuses_the_rest(forty: Lab) -> None:
+    evaluated(forty, 0)
+    evaluated(forty, 0, wrong=range(14), version="other")
+    said = command("compare", "other", "puppet")
+    assert said.code == 0, said.text
+    assert "puppet is significantly better" in said.out
+    assert "only puppet right" in said.out
+    (row,) = json.loads(command("compare", "puppet", "other", "--format", "json").out)
+    assert (row["difference"], row["verdict"], len(row["broken_turns"])) == (-0.7, "a_better", 28)
+    for arguments in (
+        ["puppet", "third"],
+        ["puppet", "puppet"],
+        ["puppet", "nobody"],
+        ["puppet", "other", "--format", "x"],
+    ):
+        refused = command("compare", *arguments)
+        assert (refused.code, refused.out) == (2, ""), arguments

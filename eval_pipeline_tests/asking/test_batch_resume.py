@@ -1,0 +1,266 @@
+"""What a run makes of the batches of one that was killed."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
+from eval_pipeline.asking.batches.queue import BatchQueue
+from eval_pipeline.asking.batches.work import Pace
+from eval_pipeline.asking.calls import Answered, Caller, Counters
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import CallErrorKind, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError
+from eval_pipeline_tests.fakes.scripted import make_call
+from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint
+
+QUICK = Pace(linger_s=0.02, first_poll_s=0.001, longest_poll_s=0.005, listed_after_s=0.05)
+GONE = "a-host-that-is-not-this-one 1 1.00"
+AGO = timedelta(hours=2)
+"""When the run was killed."""
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "j.sqlite") as journal:
+        yield journal
+
+
+def make_version(**settings: Any) -> ModelVersion:
+    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "batch": True, **settings})
+
+
+def run(endpoint: Endpoint, journal: Journal, turns: Iterable[int]) -> tuple[Counters, list[str]]:
+    """Asks about the turns at once."""
+
+    async def ask() -> tuple[Counters, list[str]]:
+        provider, version = BatchedProvider(endpoint), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK)
+        caller = Caller(provider, journal, version, batches=queue)
+        answers = await asyncio.gather(*(caller.ask(make_call(turn)) for turn in turns))
+        await queue.close()
+        return caller.counters, [a.response.text if isinstance(a, Answered) else a.kind.value for a in answers]
+
+    return asyncio.run(asyncio.wait_for(ask(), 20))
+
+
+def killed(endpoint: Endpoint, journal: Journal, turns: Iterable[int], *, taken: bool, known: bool) -> Intent:
+    """Leaves what a run leaves that is killed after its intent: the endpoint took it, and the run knew the id."""
+    intents = BatchIntents(journal.path, make_version())
+    caller = Caller(BatchedProvider(endpoint), journal, make_version())
+    calls = {caller.key(make_call(turn)): make_call(turn) for turn in turns}
+    intent = intents.claim(calls)
+    assert intent is not None
+    orphan(journal, intent)
+    if taken:
+        batch = endpoint.take(calls, AGO)
+        if known:
+            intents.handed_in(intent.id, batch.id)
+    return intent
+
+
+def orphan(journal: Journal, intent: Intent, owner: str = GONE, age: timedelta = AGO) -> None:
+    """Makes the intent one of a process that is gone."""
+    with sqlite3.connect(journal.path) as connection:
+        at = (datetime.now(UTC) - age).isoformat()
+        change = "UPDATE batches SET owner = ?, created_at = ? WHERE intent_id = ?"
+        connection.execute(change, (owner, at, intent.id))
+
+
+def texts(*turns: int) -> list[str]:
+    return [f"batched suite/case#{turn}" for turn in turns]
+
+
+def states(journal: Journal) -> list[str]:
+    with sqlite3.connect(journal.path) as connection:
+        return [row[0] for row in connection.execute("SELECT state FROM batches ORDER BY created_at")]
+
+
+def test_a_batch_whose_id_is_known_is_waited_for(journal: Journal) -> None:
+    endpoint = Endpoint(looks=3)
+    killed(endpoint, journal, range(4), taken=True, known=True)
+    counters, told = run(endpoint, journal, range(4))
+    assert told == texts(0, 1, 2, 3)
+    assert endpoint.sizes() == [4]
+    assert counters == Counters(journal_hits=4)
+    assert states(journal) == ["collected"]
+
+
+def test_a_batch_that_was_taken_before_its_id_was_known_is_found_by_its_requests(journal: Journal) -> None:
+    endpoint = Endpoint(looks=2)
+    # Others of the account's batches have as many requests.
+    endpoint.take({f"other{number}": make_call() for number in range(4)}, AGO)
+    killed(endpoint, journal, range(4), taken=True, known=False)
+    endpoint.take({f"another{number}": make_call() for number in range(4)}, AGO)
+    counters, told = run(endpoint, journal, range(4))
+    assert told == texts(0, 1, 2, 3)
+    assert endpoint.sizes() == [4, 4, 4]
+    assert counters == Counters(journal_hits=4)
+    assert states(journal) == ["collected"]
+
+
+def test_a_batch_that_was_never_taken_is_handed_in(journal: Journal) -> None:
+    endpoint = Endpoint()
+    killed(endpoint, journal, range(4), taken=False, known=False)
+    counters, told = run(endpoint, journal, range(4))
+    assert told == texts(0, 1, 2, 3)
+    assert endpoint.sizes() == [4]
+    assert counters == Counters(calls=4, answered=4, responses=4, tokens=48)
+    assert sorted(states(journal)) == ["collected", "lost"]
+
+
+def test_a_batch_that_is_known_to_another_intent_is_not_taken_for_this_one(journal: Journal) -> None:
+    endpoint = Endpoint()
+    killed(endpoint, journal, range(4), taken=True, known=True)
+    killed(endpoint, journal, range(4, 8), taken=False, known=False)
+    assert run(endpoint, journal, range(8))[1] == texts(*range(8))
+    assert endpoint.sizes() == [4, 4]
+
+
+def test_calls_that_no_batch_has_are_handed_in_beside(journal: Journal) -> None:
+    endpoint = Endpoint(looks=2)
+    killed(endpoint, journal, range(4), taken=True, known=True)
+    counters, told = run(endpoint, journal, range(2, 7))
+    assert told == texts(2, 3, 4, 5, 6)
+    assert sorted(endpoint.sizes()) == [3, 4]
+    assert counters == Counters(calls=3, answered=3, responses=3, journal_hits=2, tokens=36)
+
+
+def test_results_that_nobody_waits_for_are_journalled_too(journal: Journal) -> None:
+    endpoint = Endpoint()
+    killed(endpoint, journal, range(600), taken=True, known=True)
+    run(endpoint, journal, [3])
+    assert states(journal) == ["collected"]
+    assert run(endpoint, journal, range(600))[0] == Counters(journal_hits=600)
+    assert endpoint.sizes() == [600]
+
+
+def test_a_batch_of_which_everything_is_in_the_journal_is_closed(journal: Journal) -> None:
+    endpoint = Endpoint()
+    run(endpoint, journal, range(3))
+    with sqlite3.connect(journal.path) as connection:
+        connection.execute("UPDATE batches SET state = 'open'")  # killed between the last result and this
+    assert run(endpoint, journal, range(3))[0] == Counters(journal_hits=3)
+    assert states(journal) == ["collected"]
+    assert endpoint.sizes() == [3]
+
+
+def test_a_run_that_ends_while_it_waits_leaves_the_batch_to_the_next_one(journal: Journal) -> None:
+    endpoint = Endpoint(looks=10**9)
+
+    async def ask() -> None:
+        provider, version = BatchedProvider(endpoint), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK)
+        caller = Caller(provider, journal, version, batches=queue)
+        asking = [asyncio.create_task(caller.ask(make_call(turn))) for turn in range(4)]
+        while not endpoint.looked:
+            await asyncio.sleep(0.001)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await queue.close()
+
+    asyncio.run(ask())
+    assert states(journal) == ["open"]
+    endpoint.held[0].looks_left = 0
+    assert run(endpoint, journal, range(4)) == (Counters(journal_hits=4), texts(0, 1, 2, 3))
+    assert endpoint.sizes() == [4]
+
+
+def test_entries_that_failed_are_not_waited_for_again(journal: Journal) -> None:
+    expired = CallError(CallErrorKind.TIMEOUT, "expired", retryable=True)
+    endpoint = Endpoint(entry=lambda call: Response("fine") if call.turn_index else expired)
+    killed(endpoint, journal, range(3), taken=True, known=True)
+    assert run(endpoint, journal, range(3)) == (
+        Counters(calls=1, answered=1, responses=1, journal_hits=2),
+        ["answer", "fine", "fine"],
+    )
+    assert states(journal) == ["collected"]
+
+
+def test_no_two_claims_hold_the_same_request(journal: Journal) -> None:
+    intents = BatchIntents(journal.path, make_version())
+    first = intents.claim(["a", "b"])
+    second = intents.claim(["b", "c"])
+    assert first is not None and second is not None
+    assert (first.keys, second.keys) == ({"a", "b"}, {"c"})
+    assert intents.claim(["a", "c"]) is None
+    intents.close(first.id, State.COLLECTED)
+    third = intents.claim(["a", "c"])
+    assert third is not None and third.keys == {"a"}
+    assert [intent.id for intent in intents.open()] == [second.id, third.id]
+    # Another account or model has batches of its own.
+    assert BatchIntents(journal.path, make_version(model="other")).open() == []
+    assert BatchIntents(journal.path, make_version(options={"base_url": "http://x"})).open() == []
+
+
+def _claim(place: tuple[str, int]) -> list[str]:
+    path, start = place
+    intents = BatchIntents(Path(path), make_version())
+    claimed: list[str] = []
+    for number in range(20):
+        intent = intents.claim([f"k{number}", f"k{number + start}"])
+        claimed += intent.keys if intent else ()
+    return claimed
+
+
+def test_claims_of_several_processes_never_overlap(journal: Journal) -> None:
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        claimed = pool.map(_claim, [(str(journal.path), start) for start in (0, 5, 10)])
+    everything = [key for keys in claimed for key in keys]
+    assert len(everything) == len(set(everything)) == 30
+
+
+def test_an_intent_is_taken_over_from_a_process_that_is_gone_and_from_no_other(journal: Journal) -> None:
+    intents = BatchIntents(journal.path, make_version())
+    mine = intents.claim(["a"])
+    assert mine is not None and intents.take_over(mine)
+    host, pid, started = mine.owner.rsplit(" ", 2)
+    for owner, free in [
+        (f"{host} 1 1.00", True),  # its number was given to another process
+        (f"{host} 4194304 {started}", True),
+        (f"elsewhere {pid} {started}", False),
+    ]:
+        orphan(journal, mine, owner, timedelta(0))
+        (found,) = intents.open()
+        assert intents.take_over(found) is free
+        # The first to take it over has it.
+        assert intents.take_over(found) is False
+        orphan(journal, mine, owner, timedelta(0))
+    orphan(journal, mine, f"elsewhere {pid} {started}", timedelta(hours=2))
+    assert intents.take_over(*intents.open())
+
+
+def test_a_process_that_was_killed_is_gone_though_its_parent_has_not_looked(journal: Journal) -> None:
+    intents = BatchIntents(journal.path, make_version())
+    mine = intents.claim(["a"])
+    assert mine is not None
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = psutil.Process(child.pid)
+        orphan(journal, mine, f"{socket.gethostname()} {child.pid} {process.create_time():.2f}", timedelta(0))
+        assert not intents.take_over(*intents.open())
+        os.kill(child.pid, signal.SIGKILL)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.001)
+        assert intents.take_over(*intents.open())
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError, match=r"j\.sqlite .*doctor"):
+        BatchIntents(path, make_version())

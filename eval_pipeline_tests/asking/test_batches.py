@@ -1,0 +1,267 @@
+import asyncio
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.batches.queue import BatchQueue
+from eval_pipeline.asking.batches.work import Pace
+from eval_pipeline.asking.calls import Answer, Answered, Caller, Counters
+from eval_pipeline.asking.journal.codec import encode_response
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.retries import RetryPolicy
+from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
+from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint, turns
+
+QUICK = Pace(linger_s=0.02, first_poll_s=0.001, longest_poll_s=0.005, listed_after_s=0.05)
+BROKEN = CallError(CallErrorKind.CONNECTION, "the connection broke", retryable=True)
+LATER = CallError(CallErrorKind.RATE_LIMITED, "later", retryable=True)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "j.sqlite") as journal:
+        yield journal
+
+
+def make_version(**settings: Any) -> ModelVersion:
+    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "batch": True, **settings})
+
+
+async def ask_all(provider: BatchedProvider, journal: Journal, count: int, pace: Pace = QUICK, **settings: Any) -> Any:
+    """Asks about that many turns at once: the caller, and the answers in order."""
+    version = make_version(**settings)
+    queue = BatchQueue(provider, journal, version, pace=pace)
+    caller = Caller(provider, journal, version, batches=queue, retries=RetryPolicy(first_pause_s=0.001))
+    try:
+        answers = await asyncio.gather(*(caller.ask(make_call(turn)) for turn in range(count)))
+    finally:
+        await queue.close()
+    return caller, answers
+
+
+def run(endpoint: Endpoint, journal: Journal, count: int = 5, **more: Any) -> tuple[Caller, list[Answer]]:
+    found: tuple[Caller, list[Answer]] = asyncio.run(
+        asyncio.wait_for(ask_all(BatchedProvider(endpoint), journal, count, **more), 20)
+    )
+    return found
+
+
+def texts(answers: list[Answer]) -> list[str]:
+    return [answer.response.text if isinstance(answer, Answered) else answer.kind.value for answer in answers]
+
+
+EXPECTED = [f"batched suite/case#{turn}" for turn in range(5)]
+
+
+def open_intents(journal: Journal) -> int:
+    return len(BatchIntents(journal.path, make_version()).open())
+
+
+def test_calls_made_at_once_are_one_batch_and_journalled(journal: Journal) -> None:
+    endpoint = Endpoint(looks=3)
+    caller, answers = run(endpoint, journal)
+    assert texts(answers) == EXPECTED
+    assert endpoint.sizes() == [5]
+    assert endpoint.looked == 4
+    assert caller.counters == Counters(calls=5, answered=5, responses=5, tokens=60)
+    assert all(isinstance(a, Answered) and a.response.batch and a.response.asked_on for a in answers)
+    assert open_intents(journal) == 0
+    again, answers = run(endpoint, journal)
+    assert again.counters == Counters(journal_hits=5)
+    assert endpoint.sizes() == [5]
+
+
+def test_custom_ids_are_the_journals_keys(journal: Journal) -> None:
+    endpoint = Endpoint()
+    caller, _ = run(endpoint, journal)
+    assert list(endpoint.held[0].calls) == [caller.key(make_call(turn)) for turn in range(5)]
+
+
+def test_a_full_batch_is_handed_in_at_once_and_the_rest_in_another(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchedProvider, "max_batch_requests", 2)
+    endpoint = Endpoint()
+    assert texts(run(endpoint, journal)[1]) == EXPECTED
+    assert sorted(endpoint.sizes()) == [1, 2, 2]
+
+
+def test_a_batch_holds_no_more_bytes_than_it_may(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchedProvider, "max_batch_bytes", 2 * 300)
+    endpoint = Endpoint()
+    assert texts(run(endpoint, journal)[1]) == EXPECTED  # 128 and some hundred bytes a request
+    assert sorted(endpoint.sizes()) == [1, 2, 2]
+
+
+@pytest.mark.parametrize(("count", "pause"), [(7, 0.0), (300, 0.001)])
+def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, count: int, pause: float) -> None:
+    # 300 results come in two groups, further apart than is waited for new calls.
+    endpoint = Endpoint(result_pause_s=pause)
+
+    async def conversations() -> None:
+        provider, version = BatchedProvider(endpoint), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK)
+        caller = Caller(provider, journal, version, batches=queue)
+
+        async def conversation(name: str) -> None:
+            for turn in range(3):
+                await caller.ask(make_call(turn, case=name))
+
+        await asyncio.gather(*(conversation(f"c{number}") for number in range(count)))
+        await queue.close()
+
+    asyncio.run(conversations())
+    assert endpoint.sizes() == [count] * 3
+
+
+@pytest.mark.parametrize("kind", [CallErrorKind.TIMEOUT, CallErrorKind.CONNECTION, CallErrorKind.BAD_REQUEST])
+def test_entries_that_expired_or_failed_are_asked_again_singly(journal: Journal, kind: CallErrorKind) -> None:
+    def entry(call: Any) -> Response | CallError:
+        return CallError(kind, "expired") if call.turn_index in {1, 3} else Response("fine")
+
+    provider = BatchedProvider(Endpoint(entry=entry))
+    _, answers = asyncio.run(ask_all(provider, journal, 5))
+    assert texts(answers) == ["fine", "answer", "fine", "answer", "fine"]
+    assert turns(provider.asked) == [1, 3]
+    assert [answer.response.batch for answer in answers] == [True, False, True, False, True]
+
+
+def test_an_entry_without_a_result_is_asked_singly(journal: Journal) -> None:
+    provider = BatchedProvider(Endpoint(entry=lambda call: Response("fine") if call.turn_index else None))
+    _, answers = asyncio.run(ask_all(provider, journal, 2))
+    assert texts(answers) == ["answer", "fine"]
+
+
+def test_an_answer_that_came_into_the_journal_meanwhile_is_the_one(journal: Journal) -> None:
+    async def ask() -> Any:
+        queue = BatchQueue(BatchedProvider(Endpoint(entry=lambda call: None)), journal, make_version(), pace=QUICK)
+        await journal.append("key", encode_response(Response("theirs")))
+        told = await queue.ask("key", make_call())
+        await queue.close()
+        return told
+
+    assert asyncio.run(ask()) == Response("theirs")
+
+
+def test_a_refusal_that_passes_is_tried_again(journal: Journal) -> None:
+    endpoint = Endpoint(refuse=[LATER, BROKEN, LATER])
+    assert texts(run(endpoint, journal)[1]) == EXPECTED
+    assert endpoint.sizes() == [5]
+
+
+def test_a_refusal_for_good_is_told_to_every_call(journal: Journal) -> None:
+    endpoint = Endpoint(refuse=[CallError(CallErrorKind.BAD_REQUEST, "no batches for this model")])
+    _, answers = run(endpoint, journal)
+    assert answers == [CallFailure(CallErrorKind.BAD_REQUEST, "no batches for this model")] * 5
+    assert open_intents(journal) == 0
+
+
+def test_a_fatal_error_ends_the_run(journal: Journal) -> None:
+    with pytest.raises(FatalCallError, match="the key is wrong"):
+        run(Endpoint(refuse=[FatalCallError("the key is wrong")]), journal)
+    assert open_intents(journal) == 0
+
+
+def test_a_batch_that_was_taken_though_the_reply_was_lost_is_found_and_not_handed_in_again(journal: Journal) -> None:
+    endpoint = Endpoint(lose_reply=[BROKEN])
+    assert texts(run(endpoint, journal)[1]) == EXPECTED
+    assert endpoint.sizes() == [5]
+
+
+def test_results_that_break_off_are_read_again(journal: Journal) -> None:
+    endpoint = Endpoint(break_results=[3, 1])
+    caller, answers = run(endpoint, journal)
+    assert texts(answers) == EXPECTED
+    assert caller.counters == Counters(calls=5, answered=5, responses=5, tokens=60)
+
+
+def test_a_batch_that_takes_too_long_is_left_for_the_next_run(journal: Journal) -> None:
+    endpoint = Endpoint(looks=10**9)
+    _, answers = run(endpoint, journal, pace=Pace(linger_s=0.01, first_poll_s=0.001, deadline_s=0.1))
+    assert [a.kind for a in answers if isinstance(a, CallFailure)] == [CallErrorKind.TIMEOUT] * 5
+    assert open_intents(journal) == 1
+    endpoint.held[0].looks_left = 0
+    caller, answers = run(endpoint, journal)
+    assert texts(answers) == EXPECTED
+    assert endpoint.sizes() == [5]
+    assert caller.counters == Counters(journal_hits=5)
+
+
+def test_a_batch_that_the_endpoint_has_forgotten_is_handed_in_anew(journal: Journal) -> None:
+    endpoint = Endpoint()
+    intents = BatchIntents(journal.path, make_version())
+    caller = Caller(ScriptedProvider(), journal, make_version())
+    intent = intents.claim([caller.key(make_call(turn)) for turn in range(5)])
+    assert intent is not None
+    gone = endpoint.take({key: make_call() for key in intent.keys})
+    gone.known = False
+    intents.handed_in(intent.id, gone.id)
+    assert texts(run(endpoint, journal)[1]) == EXPECTED
+    assert endpoint.sizes() == [5, 5]
+    assert open_intents(journal) == 0
+
+
+def test_the_clock_of_the_endpoint_may_be_slow(journal: Journal) -> None:
+    endpoint = Endpoint(lose_reply=[BROKEN], skew=timedelta(minutes=-50))
+    assert texts(run(endpoint, journal)[1]) == EXPECTED
+    assert endpoint.sizes() == [5]
+
+
+def test_equal_calls_share_one_request(journal: Journal) -> None:
+    endpoint = Endpoint()
+
+    async def ask() -> list[Answer]:
+        provider, version = BatchedProvider(endpoint), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK)
+        caller = Caller(provider, journal, version, batches=queue)
+        answers = await asyncio.gather(*(caller.ask(make_call()) for _ in range(4)))
+        await queue.close()
+        return list(answers)
+
+    assert len(set(texts(asyncio.run(ask())))) == 1
+    assert endpoint.sizes() == [1]
+
+
+def test_a_budget_holds_for_batches(journal: Journal) -> None:
+    endpoint = Endpoint(entry=lambda call: Response("ok", usage=Usage(700, 50)))
+    _, answers = run(endpoint, journal, max_tokens=100, max_tokens_total=2600)
+    # About 700 are reserved a call: three go, then 350 are left, which is too little.
+    assert endpoint.sizes() == [3]
+    assert texts(answers) == ["ok"] * 3 + ["budget"] * 2
+
+
+def test_a_provider_without_batches_is_refused(journal: Journal) -> None:
+    with pytest.raises(TypeError, match="'scripted' has no batches"):
+        BatchQueue(ScriptedProvider(), journal, make_version())
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_is_waited_for_is_told(journal: Journal, lost: bool) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Watch:
+        def waiting(self, what: str) -> None:
+            told.append(("waiting", re.sub("[0-9a-f]{8}", "…", what)))
+
+        def over(self, what: str) -> None:
+            told.append(("over", re.sub("[0-9a-f]{8}", "…", what)))
+
+    async def ask() -> None:
+        provider, version = BatchedProvider(Endpoint(lose_reply=[BROKEN] * lost)), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK, watch=Watch())
+        await Caller(provider, journal, version, batches=queue).ask(make_call())
+        await queue.close()
+
+    asyncio.run(ask())
+    looking = "looking whether the endpoint has batch … (1 requests)"
+    waiting = "waiting for batch batch-0 (1 requests)"
+    shown = [looking] * lost + [waiting]
+    assert told == [(state, what) for what in shown for state in ("waiting", "over")]

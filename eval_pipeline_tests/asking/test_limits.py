@@ -1,0 +1,190 @@
+import asyncio
+import logging
+
+import pytest
+
+from eval_pipeline.asking import limits
+from eval_pipeline.asking.limits import AdaptiveLimit, shared_limit
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model_versions import ModelVersion
+
+BUSY, LIMITED = CallErrorKind.OVERLOADED, CallErrorKind.RATE_LIMITED
+
+
+def test_a_refusal_halves_the_limit_and_the_floor_is_one() -> None:
+    limit = AdaptiveLimit("x", 10)
+    seen = []
+    for kind in (LIMITED, BUSY, LIMITED, LIMITED, LIMITED):
+        limit.failed(kind, limit.began())
+        seen.append(limit.limit)
+    assert seen == [5, 2, 1, 1, 1]
+    assert limit.lowest == 1
+
+
+@pytest.mark.parametrize("kind", sorted(set(CallErrorKind) - {BUSY, LIMITED}))
+def test_failures_that_say_nothing_of_load_change_nothing(kind: CallErrorKind) -> None:
+    limit = AdaptiveLimit("x", 10)
+    limit.failed(kind, limit.began())
+    assert limit.limit == 10
+
+
+def test_calls_that_were_under_way_together_cut_once() -> None:
+    limit = AdaptiveLimit("x", 64)
+    together = [limit.began() for _ in range(64)]
+    for began in together:
+        limit.failed(LIMITED, began)
+    assert limit.limit == 32
+    limit.failed(LIMITED, limit.began())
+    assert limit.limit == 16
+
+
+def test_the_limit_grows_by_one_in_as_many_successes_as_it_has_and_stops_at_the_most() -> None:
+    limit = AdaptiveLimit("x", 8)
+    limit.failed(LIMITED, limit.began())
+    assert limit.limit == 4
+    for _ in range(4):
+        limit.succeeded()
+    assert limit.limit == 4  # 1/4 + 1/4.25 + … is a little less than one
+    limit.succeeded()
+    assert limit.limit == 5
+    for _ in range(1000):
+        limit.succeeded()
+    assert limit.limit == 8
+    assert limit.lowest == 4
+
+
+def test_falls_and_recoveries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    limit = AdaptiveLimit("somewhere", 8)
+    with caplog.at_level(logging.INFO, limits.__name__):
+        limit.failed(LIMITED, limit.began())
+        limit.failed(BUSY, limit.began())
+        for _ in range(200):
+            limit.succeeded()
+    assert caplog.messages == [
+        "somewhere: the limit of calls in flight falls from 8 to 4 (rate_limited)",
+        "somewhere: the limit of calls in flight falls from 4 to 2 (overloaded)",
+        "somewhere: the limit of calls in flight rises from 2 to 4 (calls succeed again)",
+        "somewhere: the limit of calls in flight rises from 4 to 8 (calls succeed again)",
+    ]
+
+
+class Meter:
+    """Counts what is in flight."""
+
+    def __init__(self, limit: AdaptiveLimit) -> None:
+        self.limit, self.now, self.most, self.order = limit, 0, 0, list[int]()
+
+    async def work(self, number: int, seconds: float = 0.002) -> None:
+        async with self.limit:
+            self.order.append(number)
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(seconds)
+            self.now -= 1
+
+
+def test_calls_in_flight_are_bounded_and_let_in_in_order() -> None:
+    meter = Meter(AdaptiveLimit("x", 3))
+
+    async def work() -> None:
+        await asyncio.gather(*(meter.work(number) for number in range(20)))
+
+    asyncio.run(work())
+    assert meter.most == 3
+    assert meter.order == list(range(20))
+
+
+def test_nobody_is_let_in_over_a_limit_that_fell_and_waiters_profit_from_one_that_rises() -> None:
+    limit = AdaptiveLimit("x", 4)
+
+    async def work() -> list[int]:
+        for _ in range(4):
+            await limit.enter()
+        limit.failed(LIMITED, limit.began())
+        limit.failed(LIMITED, limit.began())
+        assert limit.limit == 1
+        waiting = [asyncio.create_task(limit.enter()) for _ in range(4)]
+        let_in = []
+        for _ in range(4):  # those of before leave: the first three make no room
+            limit.leave()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            let_in.append(sum(task.done() for task in waiting))
+        for _ in range(20):
+            limit.succeeded()
+        await asyncio.wait_for(asyncio.gather(*waiting), 5)
+        return let_in
+
+    assert asyncio.run(work()) == [0, 0, 0, 1]
+
+
+def test_a_cancelled_waiter_gives_its_place_on() -> None:
+    limit = AdaptiveLimit("x", 1)
+    meter = Meter(limit)
+
+    async def work() -> None:
+        async with limit:
+            tasks = [asyncio.create_task(meter.work(number)) for number in range(3)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()  # while it waits
+            await asyncio.sleep(0)
+        # The place went to the second at once; it is cancelled before it could run.
+        tasks[1].cancel()
+        await asyncio.wait_for(tasks[2], 5)
+
+    asyncio.run(work())
+    assert meter.order == [2]
+    asyncio.run(asyncio.wait_for(meter.work(9), 5))
+
+
+def test_a_waiter_that_is_cancelled_as_a_place_comes_free_is_passed_over() -> None:
+    limit = AdaptiveLimit("x", 1)
+
+    async def work() -> None:
+        async with limit:
+            tasks = [asyncio.create_task(limit.enter()) for _ in range(2)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()
+        told = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+        assert [type(one) for one in told] == [asyncio.CancelledError, type(None)]
+
+    asyncio.run(work())
+
+
+def test_what_was_learned_survives_the_event_loop() -> None:
+    limit = AdaptiveLimit("x", 8)
+    limit.failed(LIMITED, limit.began())
+    for _ in range(2):
+        meter = Meter(limit)
+
+        async def work(meter: Meter = meter) -> None:
+            await asyncio.gather(*(meter.work(number) for number in range(12)))
+
+        asyncio.run(work())
+        assert meter.most == 4
+
+
+def test_one_limit_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_limits", {})
+
+    def version(name: str, provider: str = "p", concurrency: int = 8, **options: str) -> ModelVersion:
+        return ModelVersion(name=name, provider=provider, concurrency=concurrency, options=dict(options))
+
+    one = shared_limit(version("a"))
+    assert shared_limit(version("b")) is one
+    assert shared_limit(version("c", provider="q")) is not one
+    assert shared_limit(version("d", base_url="http://here")) is not one
+    one.failed(LIMITED, one.began())
+    assert shared_limit(version("e")).limit == 4
+
+
+def test_a_step_with_another_most_keeps_what_was_learned_below_it() -> None:
+    limit = AdaptiveLimit("x", 8)
+    limit.start(16)
+    assert limit.limit == 16
+    limit.failed(LIMITED, limit.began())
+    limit.failed(LIMITED, limit.began())
+    limit.start(12)
+    assert (limit.limit, limit.lowest) == (4, 4)
+    limit.start(2)
+    assert (limit.limit, limit.lowest) == (2, 2)

@@ -1,0 +1,191 @@
+"""What `plan` tells: tokens as the provider counts them, bounds, caches, open batches."""
+
+from dataclasses import replace
+
+import pytest
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations import token_counts
+from eval_pipeline.operations.planning import Plan, plan
+from eval_pipeline.stages.attempts import model_calls
+from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
+from eval_pipeline.suites import read_cases
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS, RATE_LIMITED, Asked, Fault
+from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.fakes.application_server import ApplicationServer
+from eval_pipeline_tests.remote import PACE, TURNS, VERSION, answers, prepare
+from eval_pipeline_tests.support import DAY, Lab, case
+
+PARTITION = Partition("small", VERSION, DAY)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def make_plan(lab: Lab) -> Plan:
+    return plan(lab.workspace(), PARTITION, Scope())
+
+
+def asked(lab: Lab, number: str) -> tuple[int, int, float]:
+    """Input tokens, output tokens and dollars of the attempts with that number."""
+    (row,) = lab.sql(f"SELECT sum(input_tokens), sum(output_tokens), sum(usd) FROM attempts WHERE number {number}")
+    return row
+
+
+def test_input_tokens_are_those_that_the_run_is_charged_for_and_no_bound_is_exceeded(lab: Lab) -> None:
+    with AnthropicServer(answers) as server:
+        prepare(lab, server)
+        found = make_plan(lab)
+        assert not server.requests()
+        assert len(server.requests(COUNT_TOKENS)) == 48
+        lab.evaluate("small", VERSION)
+    assert (found.turns, found.journalled, found.generations.calls, found.how) == (48, 0, 48, "counted")
+    tokens_in, tokens_out, usd = asked(lab, "= 0")
+    assert found.generations.input_tokens == pytest.approx(tokens_in, rel=0.02)
+    assert tokens_out <= found.generations.output_tokens == 48 * 200
+    assert found.generations.usd is not None and usd <= found.generations.usd
+    tokens_in, tokens_out, usd = asked(lab, "> 0")
+    assert tokens_in > 0
+    assert found.recovery.calls == 96
+    assert tokens_in <= found.recovery.input_tokens
+    assert tokens_out <= found.recovery.output_tokens == 96 * 200
+    assert found.recovery.usd is not None and usd <= found.recovery.usd
+
+
+def test_of_many_prompts_a_sample_is_counted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_counts, "COUNTED_ALL", 10)
+    with AnthropicServer(answers) as server:
+        prepare(lab, server)
+        found = make_plan(lab)
+        assert len(server.requests(COUNT_TOKENS)) == 10
+        lab.evaluate("small", VERSION)
+    assert found.how == "sampled"
+    assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
+
+
+def test_prompts_that_samples_share_are_counted_once(lab: Lab) -> None:
+    with AnthropicServer(answers) as server:
+        prepare(lab, server, conversations=2, samples_per_turn=3)
+        found = make_plan(lab)
+        assert len(server.requests(COUNT_TOKENS)) == 8
+    assert found.turns == 24
+
+
+def test_without_a_key_tokens_are_estimated(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with AnthropicServer(answers) as server:
+        prepare(lab, server)
+        counted = make_plan(lab)
+        monkeypatch.delenv("ANTHROPIC_API_KEY")
+        found = make_plan(lab)
+    assert (found.how, found.why) == (
+        "estimated",
+        "model version 'claude': the environment variable ANTHROPIC_API_KEY is not set",
+    )
+    assert found.generations.input_tokens == pytest.approx(counted.generations.input_tokens, rel=0.25)
+
+
+def test_that_the_key_is_refused_is_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-wrong-0000")
+    with AnthropicServer(answers) as server:
+        said = prepare(lab, server).cli("plan", "--eval-date", DAY.isoformat())
+    assert "tokens, estimated from the length" in said.out
+    assert "not counted: the API refuses the key in ANTHROPIC_API_KEY (HTTP 401" in said.out
+    assert "wrong-0000" not in said.out
+
+
+def test_what_was_counted_before_the_api_had_enough_is_a_sample(lab: Lab) -> None:
+    def enough(asked: Asked) -> Fault | None:
+        return RATE_LIMITED if asked.operation == COUNT_TOKENS and asked.number >= 20 else None
+
+    with AnthropicServer(answers, faults=enough) as server:
+        prepare(lab, server)
+        found = make_plan(lab)
+        lab.evaluate("small", VERSION)
+    assert found.how == "sampled"
+    assert "HTTP 429" in found.why
+    assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
+
+
+def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
+    with ApplicationServer() as server:
+        lab.suite(cases=[case("c0", *TURNS), case("c1", *TURNS)])
+        options = {"base_url": server.url, "path": "/ask", "answer_path": "$.result.calculation"}
+        options |= {"answer_field": "calculation", "cost_path": "$.cost_usd"}
+        options |= {"input_tokens_path": "$.usage.input", "output_tokens_path": "$.usage.output"}
+        lab.versions({"name": VERSION, "provider": "http", "options": options, "max_cost_usd": 1})
+        before = lab.cli("plan", "--eval-date", DAY.isoformat()).out
+        assert not server.asked
+        lab.evaluate("small", VERSION, scope=Scope(cases=("c0",)))
+        found = make_plan(lab)
+        after = lab.cli("plan", "--eval-date", DAY.isoformat()).out
+    assert "expected  unknown: the application makes its own prompt" in before
+    assert "recovery  at most 16 calls more\n" in before
+    tokens_in, tokens_out, usd = asked(lab, "= 0")
+    assert (found.turns, found.journalled, found.how, found.answers) == (8, 4, "told", 4)
+    assert (found.generations.calls, found.recovery.calls) == (4, 16)
+    assert found.generations.input_tokens == tokens_in
+    assert found.generations.output_tokens == tokens_out
+    assert found.generations.usd == pytest.approx(usd)
+    assert found.recovery.usd == pytest.approx(4 * usd)
+    line = f"expected  {tokens_in:,} tokens in, {tokens_out:,} tokens out, ${usd:,.4f}, going by 4 answers on record"
+    assert line in after
+
+
+def test_what_the_journal_has_costs_nothing(lab: Lab) -> None:
+    with AnthropicServer(answers) as server:
+        prepare(lab, server)
+        lab.evaluate("small", VERSION)
+        found = make_plan(lab)
+    assert (found.journalled, found.generations.calls, found.generations.input_tokens) == (48, 0, 0)
+    assert found.generations.usd == 0
+
+
+def test_the_share_that_a_cache_can_answer_is_what_earlier_calls_have_sent(lab: Lab) -> None:
+    with AnthropicServer(answers) as server:
+        prepare(lab, server)
+        several = make_plan(lab)
+        prepare(lab, server, samples_per_turn=5)
+        more = make_plan(lab)
+    assert 0 < several.cacheable < more.cacheable < 1
+    # Of four turns that begin alike three find it, of twenty nineteen.
+    assert more.cacheable / several.cacheable == pytest.approx((19 / 20) / (3 / 4), rel=0.05)
+
+
+def test_batches_are_half_the_price(lab: Lab) -> None:
+    with AnthropicServer(answers) as server:
+        single = make_plan(prepare(lab, server)).generations.usd
+        found = make_plan(prepare(lab, server, batch=True)).generations.usd
+    assert single is not None
+    assert found == pytest.approx(single / 2)
+
+
+def test_batches_that_are_open_are_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_calls, "PACE", replace(PACE, deadline_s=0.3))
+    with AnthropicServer(answers, batch_polls=10**6) as server:
+        prepare(lab, server, conversations=2, batch=True).evaluate("small", VERSION)
+        prepare(lab, server, conversations=3, batch=True)
+        found = make_plan(lab)
+        said = lab.cli("plan", "--eval-date", DAY.isoformat())
+    assert (found.open_batches, found.in_batches, found.generations.calls) == (1, 8, 4)
+    assert "batches   handed in before and open: 1; 8 turns wait for them" in said.out
+    assert "recovery  at most 24 calls more" in said.out
+
+
+def test_turns_of_a_conversation_are_not_asked_at_once(lab: Lab) -> None:
+    cases = [case(f"c{number}", *TURNS[: 2 + number % 2]) for number in range(7)]
+    lab.suite(cases=cases)
+    lab.versions({"name": "claude", "provider": "null"})
+    version = lab.workspace().model_version("claude")
+    units = list(plan_units(read_cases(lab.workspace().suite("small")), version))
+    order = [(place, unit.case.id, unit.turns[0].index) for place, unit in turn_by_turn(units, 3)]
+    assert sorted(place for place, *_ in order) == list(range(len(units)))
+    assert all(units[place].case.id == name for place, name, _ in order)
+    first, second = ["c0", "c1", "c2"], ["c3", "c4", "c5", "c6"]  # no window is smaller than asked for
+    expected = [(name, index) for index in (0, 1) for name in first] + [("c1", 2)]
+    expected += [(name, index) for index in (0, 1) for name in second] + [("c3", 2), ("c5", 2)]
+    assert [found[1:] for found in order] == expected
+    assert [place for place, _ in turn_by_turn(units[:2], 10)] == [0, 1]
+    assert list(turn_by_turn([], 3)) == []
