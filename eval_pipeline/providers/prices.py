@@ -24,6 +24,11 @@ def price_version() -> str:
     return f"genai-prices {package_version('genai-prices')}"
 
 
+def has_price(version: ModelVersion) -> bool:
+    """Whether dollars of the model version's calls can be told today."""
+    return cost_usd(version, Usage(1, 1), datetime.now(UTC).date().isoformat()) is not None
+
+
 def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool = False) -> float | None:
     """The cost of a call in US dollars, or None where the price or the tokens are unknown; never 0 for that.
 
@@ -57,11 +62,6 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
 
 
 @lru_cache
-def has_price(version: ModelVersion) -> bool:
-    """Whether dollars of the model version's calls can be told today."""
-    return cost_usd(version, Usage(1, 1), datetime.now(UTC).date().isoformat()) is not None
-
-
 def _warn_of_counts(model_version: str) -> None:
     """Once a model version."""
     _LOG.warning(

@@ -18,8 +18,8 @@ from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.local import process as local_process
+from eval_pipeline.providers.local import provider as local
 from eval_pipeline.providers.local.provider import LocalProvider, local_available
-from eval_pipeline.providers.local.provider import provider as local
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import make_call
 
@@ -43,7 +43,7 @@ def make_provider(**fields: Any) -> LocalProvider:
 
 def servers() -> list[psutil.Process]:
     """The servers that this process has started."""
-    return [child for child in psutil.Process().children() if "local_server" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process().children() if "local.server" in " ".join(child.cmdline())]
 
 
 @needs_model

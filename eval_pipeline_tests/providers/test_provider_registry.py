@@ -47,7 +47,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_heavy_is_imported_by_making_providers() -> None:
     code = (
         "import sys\n"
-        "from eval_pipeline.providers import calls, model_versions, prices, registry\n"
+        "from eval_pipeline.asking import calls\nfrom eval_pipeline.providers import model_versions, prices, registry\n"
         "from eval_pipeline.core.model_versions import ModelVersion\n"
         "for name in ('oracle', 'null', 'simulated', 'local'):\n"
         "    registry.check_settings(ModelVersion(name='v', provider=name, concurrency=1))\n"

@@ -42,7 +42,7 @@ class LocalServer:
 
         Args:
             weights: a GGUF file.
-            options: of the command line of `local_server`.
+            options: of the command line of `server`.
 
         Raises:
             FatalCallError: it does not start; with what it said.
