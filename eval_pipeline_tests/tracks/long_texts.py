@@ -10,7 +10,7 @@ from functools import partial
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.structure import differences as differences_of_code
+from eval_pipeline.tracks.pandas_code.results.structure import differences as differences_of_code
 from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sql.artefact import parse_query
 from eval_pipeline.tracks.sql.equivalence.text import identical

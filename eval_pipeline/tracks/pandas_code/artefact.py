@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.closed_answers import answers_in
+from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_in
 
 # Responses may be long and hostile: none of these may go over the same text again from each of its lines or characters.
 _FENCE = re.compile(

@@ -12,12 +12,12 @@ from random import Random
 from eval_pipeline.sandbox import Failed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.artefact import Code, fenced, parse_code
-from eval_pipeline.tracks.pandas_code.case_file import Gold
+from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline.tracks.pandas_code.results.structure import called, differences
 from eval_pipeline.tracks.pandas_code.runner import sandbox
-from eval_pipeline.tracks.pandas_code.structure import called, differences
 
 _Change = Callable[[ast.AST], ast.AST | None]
 """What a node becomes in damaged code; None where it cannot go wrong so."""

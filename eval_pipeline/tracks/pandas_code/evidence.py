@@ -10,12 +10,12 @@ from eval_pipeline.sandbox import Failed, Measurement
 from eval_pipeline.sandbox import Ran as SnippetRan
 from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
-from eval_pipeline.tracks.pandas_code.closed_answers import given_answers, right_answers
-from eval_pipeline.tracks.pandas_code.comparison import compare
+from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold
+from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
+from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.execute import error_text, runnable
-from eval_pipeline.tracks.pandas_code.expected import expected_result
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
+from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 RESULT, PERFORMANCE, QUALITY = "result", "performance", "quality"

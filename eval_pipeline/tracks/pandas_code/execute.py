@@ -9,8 +9,8 @@ from eval_pipeline.core.model import Case, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox import outcomes as sandboxed
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.case_file import Context
-from eval_pipeline.tracks.pandas_code.results import kept, result_text
+from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 

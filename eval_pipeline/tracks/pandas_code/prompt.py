@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Case, Message, Prompt, Turn
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.case_file import Context
-    from eval_pipeline.tracks.pandas_code.source import SuiteTable
+    from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+    from eval_pipeline.tracks.pandas_code.cases.source import SuiteTable
 
 VERSIONS = ("code-1",)
 

@@ -10,18 +10,18 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Prom
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
+from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.tables import TABLES
 from eval_pipeline.tracks.recovery import attempt_outcomes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.pandas_code.case_file import Context, Gold
-    from eval_pipeline.tracks.pandas_code.source import Shared
+    from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold
+    from eval_pipeline.tracks.pandas_code.cases.source import Shared
 
 _FEATURE_COLUMNS = (
     Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
@@ -60,38 +60,38 @@ class PandasTrack(PlainTrack):
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
         """See `source.read_tables`."""
-        from eval_pipeline.tracks.pandas_code import source
+        from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.read_tables(folder, options)
 
     def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.table_rows`."""
-        from eval_pipeline.tracks.pandas_code import source
+        from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.table_rows(shared)
 
     def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
         """See `source.load_tables`."""
-        from eval_pipeline.tracks.pandas_code import source
+        from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.load_tables(tables, options, folder)
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
         """See `case_file.read_case`."""
-        from eval_pipeline.tracks.pandas_code import case_file
+        from eval_pipeline.tracks.pandas_code.cases import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
         """Turns whose reference code does not run, or gives another result than the suite says is right."""
-        from eval_pipeline.tracks.pandas_code.gold import gold_problem
+        from eval_pipeline.tracks.pandas_code.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
     def expected_text(self, turn: Turn) -> str:
         """See `gold.gold_text`."""
-        from eval_pipeline.tracks.pandas_code.gold import gold_text
+        from eval_pipeline.tracks.pandas_code.cases.gold import gold_text
 
         return gold_text(turn.gold)
 
@@ -101,7 +101,7 @@ class PandasTrack(PlainTrack):
 
     def gold_json(self, turn: Turn) -> Json:
         """See `gold.gold_json`."""
-        from eval_pipeline.tracks.pandas_code import gold
+        from eval_pipeline.tracks.pandas_code.cases import gold
 
         return gold.gold_json(turn.gold)
 
@@ -179,8 +179,8 @@ class PandasTrack(PlainTrack):
         from eval_pipeline.tracks.pandas_code import evidence as evidence_of
         from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-        from eval_pipeline.tracks.pandas_code.question import read_question
-        from eval_pipeline.tracks.pandas_code.structure import differences
+        from eval_pipeline.tracks.pandas_code.question.question import read_question
+        from eval_pipeline.tracks.pandas_code.results.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact if isinstance(final.artefact, Code) else None
@@ -231,7 +231,7 @@ class PandasTrack(PlainTrack):
 
     def oracle(self, turn: Turn) -> str:
         """See `gold.gold_response`."""
-        from eval_pipeline.tracks.pandas_code.gold import gold_response
+        from eval_pipeline.tracks.pandas_code.cases.gold import gold_response
 
         return gold_response(turn.gold)
 

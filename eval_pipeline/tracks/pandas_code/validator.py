@@ -6,7 +6,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.case_file import Context
+from eval_pipeline.tracks.pandas_code.cases.case_file import Context
 
 RESULT = "result"
 KNOWN_MODULES = frozenset({"pandas", "numpy", "math", "re", "datetime", "collections", "itertools", "functools"})

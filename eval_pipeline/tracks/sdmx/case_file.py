@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 from eval_pipeline.tracks.sdmx.selection import Selection, merged
 

@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sdmx.case_file import Gold
-from eval_pipeline.tracks.sdmx.catalogue import Dimension
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Dimension
 from eval_pipeline.tracks.sdmx.execute import run_selection
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import failure_mode
 from eval_pipeline.tracks.sdmx.retrieval import Candidates

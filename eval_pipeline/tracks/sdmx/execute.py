@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from eval_pipeline.core.model import ErrorClass, Failed, Outcome, Ran
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, merged, selection_json
 
 _MOST_TOLD = 5

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.tracks.base import Figure
-from eval_pipeline.tracks.sdmx.tables import DIMENSIONS
+from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import Context
-    from eval_pipeline.tracks.sdmx.catalogue import DataSet, Term
+    from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
     from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 
 VERSIONS = ("selection-1",)

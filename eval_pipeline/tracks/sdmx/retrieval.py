@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.countries import countries_in, country_of, is_geographic
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of, is_geographic
 from eval_pipeline.tracks.sdmx.selection import Place
 from eval_pipeline.tracks.sdmx.words import Vocabulary, words
 

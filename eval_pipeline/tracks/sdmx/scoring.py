@@ -8,7 +8,7 @@ from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+    from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
     from eval_pipeline.tracks.sdmx.retrieval import Candidates
 
 Verdict = Literal["tp", "fp", "fn"]

@@ -12,8 +12,8 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Pro
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Figure, Metric, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sdmx import tables
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
+from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
@@ -88,19 +88,19 @@ class SdmxTrack:
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Retriever":
         """The suite's catalogue; see `source.read_catalogue`."""
-        from eval_pipeline.tracks.sdmx import source
+        from eval_pipeline.tracks.sdmx.catalogue import source
 
         return source.read_catalogue(folder, options)
 
     def shared_rows(self, shared: "Retriever") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.catalogue_rows`."""
-        from eval_pipeline.tracks.sdmx import source
+        from eval_pipeline.tracks.sdmx.catalogue import source
 
         return source.catalogue_rows(shared.catalogue)
 
     def load_shared(self, found: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Retriever":
         """See `source.load_catalogue`."""
-        from eval_pipeline.tracks.sdmx import source
+        from eval_pipeline.tracks.sdmx.catalogue import source
 
         return source.load_catalogue(found, options)
 

@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.execute import misnamed, selection_problems
 from eval_pipeline.tracks.sdmx.selection import NOTHING, Selection
 

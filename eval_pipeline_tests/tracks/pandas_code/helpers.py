@@ -10,8 +10,8 @@ from eval_pipeline.core.model import Attempt, Case, Response
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.pandas_code.artefact import fenced
+from eval_pipeline.tracks.pandas_code.cases.source import Shared, read_tables
 from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
-from eval_pipeline.tracks.pandas_code.source import Shared, read_tables
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab
 

@@ -13,10 +13,10 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError, CaseError
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, fenced, parse_code
-from eval_pipeline.tracks.pandas_code.case_file import stored_result
+from eval_pipeline.tracks.pandas_code.cases.case_file import stored_result
+from eval_pipeline.tracks.pandas_code.cases.source import Options, Shared, SuiteTable, TableColumn, read_tables
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.results import result_text
-from eval_pipeline.tracks.pandas_code.source import Options, Shared, SuiteTable, TableColumn, read_tables
+from eval_pipeline.tracks.pandas_code.results.reading import result_text
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.tracks.pandas_code.validator import validate
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read, write_stall
@@ -139,8 +139,8 @@ resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.closed_answers import given_answers
-from eval_pipeline.tracks.pandas_code.result_table import cell
+from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers
+from eval_pipeline.tracks.pandas_code.results.result_table import cell
 
 starts = ["```python\\n", ""]
 for part in ["\\n", "`", "```" + "a" * 150_000, " \\t", "result ", "@a["]:

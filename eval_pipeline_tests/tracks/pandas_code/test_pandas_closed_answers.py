@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.pandas_code.closed_answers import (
+from eval_pipeline.tracks.pandas_code.cases.closed_answers import (
     answers_text,
     asked_decimals,
     given_answers,

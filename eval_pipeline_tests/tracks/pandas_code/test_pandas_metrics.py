@@ -14,7 +14,7 @@ from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES,
 from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score
 from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
 from eval_pipeline.tracks.pandas_code.performance import Measured, measure, without_telling
-from eval_pipeline.tracks.pandas_code.structure import differences
+from eval_pipeline.tracks.pandas_code.results.structure import differences
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import (
     LARGEST,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.pandas_code.question import read_question
+from eval_pipeline.tracks.pandas_code.question.question import read_question
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("pandas_question.yaml")

@@ -13,7 +13,7 @@ import pytest
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.checks.verdicts import check_ends
 from eval_pipeline.suites import read_header, read_suite
-from eval_pipeline.tracks.pandas_code.expected import expected_result
+from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores

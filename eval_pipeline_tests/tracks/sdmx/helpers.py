@@ -10,11 +10,11 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Tu
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import SuiteSource, read_header, read_suite
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed
 from eval_pipeline.tracks.sdmx.damage import selection_response
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.selection import Pair, Selection, merged
-from eval_pipeline.tracks.sdmx.term_lists import ListedTerm, with_listed
 from eval_pipeline.tracks.sdmx.track import TRACK
 
 ROOT = Path(__file__).parents[3]

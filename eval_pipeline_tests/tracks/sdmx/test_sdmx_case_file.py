@@ -7,7 +7,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.suites import SuiteCases, read_header, read_suite
-from eval_pipeline.tracks.sdmx.term_lists import write_terms
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import write_terms
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, retriever, sample_cases
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from eval_pipeline.tracks.sdmx.term_lists import ListedTerm, write_terms
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.countries import countries_in, country_of
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of
+from eval_pipeline.tracks.sdmx.catalogue.source import read_catalogue
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.source import read_catalogue
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline.tracks.sdmx.words import Vocabulary, words
 from eval_pipeline_tests.tracks.sdmx.helpers import SAMPLE, case_of, response, sample_cases, scores

@@ -10,8 +10,8 @@ from openpyxl import load_workbook
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.reporting import report
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
 from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
-from eval_pipeline.tracks.sdmx.term_lists import ListedTerm, write_terms
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
 

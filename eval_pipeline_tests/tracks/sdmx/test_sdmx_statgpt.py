@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.tracks.sdmx.term_lists import read_terms, write_terms
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import read_terms, write_terms
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, REAL
 

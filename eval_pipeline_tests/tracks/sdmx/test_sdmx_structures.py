@@ -8,11 +8,11 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.store.tables import arrow_schema
-from eval_pipeline.tracks.sdmx.catalogue import DataSet, Term
-from eval_pipeline.tracks.sdmx.source import catalogue_rows, data_sets_of, load_catalogue, read_catalogue
-from eval_pipeline.tracks.sdmx.structures import read_data_sets
-from eval_pipeline.tracks.sdmx.tables import SUITE_TABLES
-from eval_pipeline.tracks.sdmx.term_lists import ListedTerm, read_terms, with_listed, write_terms
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
+from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_rows, data_sets_of, load_catalogue, read_catalogue
+from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
+from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
 from eval_pipeline_tests.tracks.sdmx.helpers import REAL, SAMPLE, retriever
 
 POP_SYNONYMS = ("inhabitants", "number of people")
@@ -231,7 +231,7 @@ def test_all_codes_of_the_imf_files_are_read() -> None:
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real data ../shared/data/sdmx is absent")
 def test_the_hierarchy_of_a_real_list_is_kept(tmp_path: Path) -> None:
-    from eval_pipeline.tracks.sdmx.links import Links, read_links
+    from eval_pipeline.tracks.sdmx.catalogue.links import Links, read_links
 
     links = Links()
     read_links(REAL / "imf_codelists" / "codelist_IMF-CL_TOPIC(2.2.0).xml", links)

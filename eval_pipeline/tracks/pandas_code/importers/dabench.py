@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
-from eval_pipeline.tracks.pandas_code.source import FOLDER, SUFFIXES
+from eval_pipeline.tracks.pandas_code.cases.source import FOLDER, SUFFIXES
 
 _LABELS = ".jsonl"
 

@@ -10,7 +10,7 @@ from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question import Direction, End, Question
+    from eval_pipeline.tracks.pandas_code.question.question import Direction, End, Question
 
 WEIGHTS = {
     "filter_conditions_coverage": 0.3,
@@ -49,7 +49,7 @@ def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence
         tables: the columns of each table.
     """
     from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-    from eval_pipeline.tracks.pandas_code.question import read_question
+    from eval_pipeline.tracks.pandas_code.question.question import read_question
 
     return coverage_score(read_question(question, tables), read_snippet(code))
 
@@ -119,7 +119,7 @@ def sorting(asked: "Question", written: "Snippet") -> Part:
 
 def _gives_end(end: "End", asked: "Question", written: "Snippet") -> bool:
     """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
-    from eval_pipeline.tracks.pandas_code.question import Selection
+    from eval_pipeline.tracks.pandas_code.question.question import Selection
 
     if DIRECTIONS[end] in written.sorting.directions:
         return True

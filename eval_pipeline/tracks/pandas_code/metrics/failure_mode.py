@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.pandas_code.structure import AGGREGATES, FILTERS, GROUPINGS, JOINS, LIMITS, SORTS
+from eval_pipeline.tracks.pandas_code.results.structure import AGGREGATES, FILTERS, GROUPINGS, JOINS, LIMITS, SORTS
 
 FAILURE_MODES = (
     "no_answer",

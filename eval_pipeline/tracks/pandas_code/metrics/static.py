@@ -11,7 +11,7 @@ from eval_pipeline.tracks.pandas_code.metrics import coverage, quality, understa
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question import Question
+    from eval_pipeline.tracks.pandas_code.question.question import Question
 
 NO_CODE = "the prediction is an answer without code"
 _NULL = " NULL for a recorded answer without code."

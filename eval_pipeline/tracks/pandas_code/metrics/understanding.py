@@ -8,7 +8,7 @@ from eval_pipeline.tracks.base import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question import Question, Selection
+    from eval_pipeline.tracks.pandas_code.question.question import Question, Selection
 
 WEIGHTS = {
     "column_extraction_score": 0.4,
@@ -27,7 +27,7 @@ def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence
         tables: the columns of each table.
     """
     from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-    from eval_pipeline.tracks.pandas_code.question import read_question
+    from eval_pipeline.tracks.pandas_code.question.question import read_question
 
     return understanding_score(read_question(question, tables), read_snippet(code))
 

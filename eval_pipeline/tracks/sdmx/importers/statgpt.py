@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sdmx.source import FOLDER, data_sets_of
-from eval_pipeline.tracks.sdmx.term_lists import SUFFIX, ListedTerm, write_terms
+from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, data_sets_of
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
 
 WEO = "IMF.RES:WEO"
 FROM_TARGETS = "from_targets.csv"

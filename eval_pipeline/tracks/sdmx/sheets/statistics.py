@@ -8,7 +8,7 @@ from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look,
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.facts import SIMULATED
 from eval_pipeline.reports.queries import table_query, where
-from eval_pipeline.tracks.sdmx import tables
+from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
 
 SECTION = "Data Query Metrics"

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.tracks.sdmx.catalogue import CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 
 SUFFIX = ".csv"
 _NEEDED = ("dataset_id", "dimension", "id", "name")

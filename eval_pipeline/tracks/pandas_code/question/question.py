@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.pandas_code.conditions import read_conditions
-from eval_pipeline.tracks.pandas_code.wording import COLUMN, TABLE, Wording, word_text
+from eval_pipeline.tracks.pandas_code.question.conditions import read_conditions
+from eval_pipeline.tracks.pandas_code.question.wording import COLUMN, TABLE, Wording, word_text
 
 End = Literal["top", "bottom"]
 Direction = Literal["ascending", "descending"]

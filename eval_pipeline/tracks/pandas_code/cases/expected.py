@@ -14,7 +14,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import Failed
-from eval_pipeline.tracks.pandas_code.case_file import Gold
+from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
 from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 

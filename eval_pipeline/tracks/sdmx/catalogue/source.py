@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline.tracks.sdmx import tables
-from eval_pipeline.tracks.sdmx.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.structures import SUFFIXES, read_data_sets
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, read_terms, with_listed
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.structures import SUFFIXES, read_data_sets
-from eval_pipeline.tracks.sdmx.term_lists import SUFFIX, read_terms, with_listed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 import re
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.pandas_code.wording import COLUMN, NUMBER, VALUE
+from eval_pipeline.tracks.pandas_code.question.wording import COLUMN, NUMBER, VALUE
 
 _LITERAL = rf"(?:{NUMBER}|{VALUE})"
 _BETWEEN = rf"between (?:\S+ ){{0,2}}?{_LITERAL}(?: %)? and\b|\bfrom {_LITERAL} to {_LITERAL}"

@@ -13,8 +13,8 @@ from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
-from eval_pipeline.tracks.pandas_code.question import read_question
-from eval_pipeline.tracks.pandas_code.source import Options, Shared, SuiteTable
+from eval_pipeline.tracks.pandas_code.cases.source import Options, Shared, SuiteTable
+from eval_pipeline.tracks.pandas_code.question.question import read_question
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _Text = Annotated[str, Field(min_length=1)]

@@ -3,12 +3,12 @@
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import Failed
 from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
-from eval_pipeline.tracks.pandas_code.case_file import Gold
-from eval_pipeline.tracks.pandas_code.closed_answers import answers_text
+from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
+from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
+from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import error_text
-from eval_pipeline.tracks.pandas_code.expected import expected_result, reference_result
-from eval_pipeline.tracks.pandas_code.results import result_text
+from eval_pipeline.tracks.pandas_code.results.reading import result_text
 
 _TESTED = "(code that passes the tests)"
 

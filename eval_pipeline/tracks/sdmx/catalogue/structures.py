@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.memory import give_back_memory
-from eval_pipeline.tracks.sdmx.catalogue import CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.links import Links, Reference, read_links, urn_reference
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.links import Links, Reference, read_links, urn_reference
 
 if TYPE_CHECKING:
     from pysdmx.model import Annotation, Codelist, Concept

@@ -14,8 +14,8 @@ from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import Failed
 from eval_pipeline.tracks.options import read_options
+from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.runner import sandbox
-from eval_pipeline.tracks.pandas_code.tables import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.pandas_code.result_table import Column, ResultTable, read_result
+from eval_pipeline.tracks.pandas_code.results.result_table import Column, ResultTable, read_result
 
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12

@@ -1,0 +1,1 @@
+"""Results of code: as values and tables, and whether two are equal."""
