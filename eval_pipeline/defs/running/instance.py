@@ -62,7 +62,7 @@ def serve(home: Home, host: str, port: int) -> NoReturn:
     """Becomes `dagster dev` on the home, so that signals and the exit code are its own."""
     with open_instance(home) as instance:
         sweep_home(home, instance)
-    workspace = Path(__file__).resolve().parents[2] / "workspace.yaml"
+    workspace = Path(__file__).resolve().parents[3] / "workspace.yaml"
     target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
     os.environ.setdefault(UI_URL, f"http://{host}:{port}")
     command = [sys.executable, "-W", NO_NAGGING, "-m", "dagster", "dev"]
