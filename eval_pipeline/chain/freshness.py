@@ -1,87 +1,95 @@
-"""Whether an evaluation would do anything: each stage is asked in turn, the first that is out of date decides."""
+"""Whether the record holds what a stage would make now; what it was made from decides."""
 
-from datetime import date
-from uuid import uuid4
+from collections.abc import Iterator, Mapping
 
-from eval_pipeline.analysis import comparisons
-from eval_pipeline.analysis.aggregates import aggregates_current
+from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.model import Partition
-from eval_pipeline.stages import evidence as gather_evidence
-from eval_pipeline.stages import generate, ingest, recover, score
-from eval_pipeline.stages import judging as judge
-from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
-from eval_pipeline.stages.publishing import publish_partition
-from eval_pipeline.stages.reporting import report, report_comparison
-from eval_pipeline.workspace.progress import SILENT
-from eval_pipeline.workspace.runs import RunContext, ending_failed
-from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline.fingerprints import Fingerprint
+from eval_pipeline.store.record import Header
+from eval_pipeline.workspace.inputs import Inputs
+
+CODE, LIBRARIES = "code", "libraries"
 
 
-def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoch: str) -> bool:
-    """Whether the record holds everything of the partition as it would be made now."""
+def fingerprint_of(stage: Stage, inputs: Inputs) -> Fingerprint:
+    """Of the code that decides what a stage makes of these inputs, and of the libraries that do."""
+    return inputs.workspace.fingerprints.of(*stage.code(inputs))
+
+
+def made_from(stage: Stage, inputs: Inputs) -> dict[str, str]:
+    """Everything that decides what a stage makes: tables, settings, code and libraries.
+
+    Of tables of whole suites and model versions what they hold now; a stage of a whole suite says in its settings what
+    it takes from evaluations.
+
+    Raises:
+        UsageError: a table that it reads is not in the record.
+    """
+    read = [table for table in stage.reads if table.key != "partition" or not stage.whole_suite]
+    code = fingerprint_of(stage, inputs)
+    libraries = ", ".join(f"{name} {version}" for name, version in sorted(code.libraries.items()))
+    return {**inputs.hashes(read), **stage.settings(inputs), CODE: code.code, LIBRARIES: libraries}
+
+
+def is_current(stage: Stage, inputs: Inputs, made: Mapping[str, str] | None = None) -> bool:
+    """Whether the record holds what the stage would make of these inputs; `made` is `made_from` where it is known."""
+    ignored = ignored_in(stage, inputs)
+    wanted = _without(made_from(stage, inputs) if made is None else made, ignored)
+    for table in stage.writes:
+        header = inputs.header(table)
+        if header is None or header.schema_hash != table.schema_hash() or _without(header.made_from, ignored) != wanted:
+            return False
+    return not stage.unfinished(inputs)
+
+
+def ignored_in(stage: Stage, inputs: Inputs) -> frozenset[str]:
+    """Names in `made_from` whose change does not make a stage run by itself.
+
+    A new version of a library may change every figure of every night: that is told, and done when somebody asks for it.
+    So is what would have to be asked again.
+    """
+    ignored = frozenset[str]() if inputs.run.exact else frozenset({LIBRARIES})
+    return ignored if inputs.run.exact and inputs.run.asks else ignored | stage.asks_again
+
+
+def is_up_to_date(chain: Chain, inputs: Inputs) -> bool:
+    """Whether the record holds everything of an evaluation as the chain would make it now."""
     try:
-        return (
-            ingest.cases_current(workspace, partition.suite)
-            and generate.is_current(workspace, partition, scope, epoch)
-            and recover.is_current(workspace, partition, epoch)
-            and gather_evidence.is_current(workspace, partition)
-            and (not workspace.track(partition.suite).has_judge or judge.is_current(workspace, partition))
-            and score.is_current(workspace, partition)
-            and aggregates_current(workspace, partition)
-        )
+        return all(is_current(stage, prepared(stage, inputs)) for stage in _of_evaluations(chain, inputs))
     except EvalError:
         # Something is missing or wrong: the run says what, where it belongs.
         return False
 
 
-def keep(
-    workspace: Workspace,
-    partition: Partition,
-    scope: Scope,
-    epoch: str,
-    with_report: bool,
-    progress: Progress = SILENT,
-) -> list[str]:
-    """Notes a run that had nothing to do, and makes sure that store and report hold what the record does.
-
-    Returns:
-        A sentence for each check that does not pass.
-    """
-    run_id = str(uuid4())
-    with ending_failed(workspace, partition, run_id):
-        generate.note_run(workspace, partition, RunContext(run_id, epoch), scope)
-        publish_partition(workspace, partition, run_id, progress)
-        if with_report:
-            report(workspace, partition, progress)
-    verdicts = (check_cases_read(workspace, partition.suite), check_metric_errors(workspace, partition))
-    return [f"{partition.suite}, {partition.model_version}: {found.text}" for found in verdicts if not found.passed]
+def prepared(stage: Stage, inputs: Inputs) -> Inputs:
+    """The inputs as the stage is going to see them."""
+    own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
+    return stage.asks.prepare(own) if stage.asks else own
 
 
-def keep_comparisons(
-    workspace: Workspace, suite: str, day: date, with_report: bool, progress: Progress = SILENT, *, told: bool
-) -> list[str]:
-    """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
+def _of_evaluations(chain: Chain, inputs: Inputs) -> Iterator[Stage]:
+    """The stages that an evaluation is made by: not those that look at all evaluations of the suite."""
+    for stage in chain:
+        if stage.writes and not (stage.whole_suite and any(table.key == "partition" for table in stage.reads)):
+            yield stage
 
-    Args:
-        workspace: the home.
-        suite: the suite.
-        day: evaluation date that was asked for.
-        with_report: make the report too.
-        progress: told of what is done.
-        told: whether a run has told how the checks on the comparisons came out that are on record.
 
-    Returns:
-        A sentence for what fails, and for a check that does not pass: as often as somebody asks for its date.
-    """
-    current = comparisons.comparisons_current(workspace, suite)
-    keep_them = comparisons.publish_comparisons if current else comparisons.keep_comparisons
-    try:
-        keep_them(workspace, suite, progress)
-        if with_report:
-            report_comparison(workspace, suite, progress)
-    except EvalError as error:
-        return [f"{suite}: {error}"]
-    verdict = comparisons.check_no_loss(workspace, suite, day)
-    return [] if verdict.passed or (current and told) else [f"{suite}: {verdict.text}"]
+def changes(stage: Stage, inputs: Inputs) -> dict[str, tuple[str, str]]:
+    """What of `made_from` is told only and has changed since the record was made: before and now, by name."""
+    header = inputs.header(stage.writes[0]) if stage.writes else None
+    if header is None:
+        return {}
+    now, told = made_from(stage, inputs), frozenset({LIBRARIES}) | stage.asks_again
+    return {
+        name: (before, now[name])
+        for name in sorted(told)
+        if name in now and (before := _said(header, name)) is not None and before != now[name]
+    }
+
+
+def _said(header: Header, name: str) -> str | None:
+    return header.made_from.get(name)
+
+
+def _without(made: Mapping[str, str], ignored: frozenset[str]) -> dict[str, str]:
+    return {name: text for name, text in made.items() if name not in ignored}

@@ -28,10 +28,14 @@ class RunContext:
     Attributes:
         run_id: Dagster's.
         epoch: freshness epoch: part of the journal's key, so that another one asks the model again.
+        asks: whether anybody may be asked; else what is not on record or in the journal is an error.
+        exact: other versions of libraries are a reason to make figures again.
     """
 
-    run_id: str
+    run_id: str = ""
     epoch: str = ""
+    asks: bool = True
+    exact: bool = False
 
 
 def record_run(
