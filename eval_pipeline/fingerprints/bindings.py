@@ -67,6 +67,27 @@ def own_nodes(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _bound_by(node: ast.AST, package: str) -> Iterator[tuple[str, Binding]]:
+    """The names that one node binds."""
+    if isinstance(node, ast.ExceptHandler):
+        if node.name:
+            yield node.name, Binding(node.type)
+    elif isinstance(node, FUNCTIONS):
+        yield node.name, Binding(node.returns)
+    elif isinstance(node, ast.ClassDef):
+        yield node.name, Binding()
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from ((name, Binding(target=target)) for name, target in imported(node, package) if name != "*")
+    elif isinstance(node, ast.Match):
+        for inner in (inner for case in node.cases for inner in ast.walk(case.pattern)):
+            name = inner.rest if isinstance(inner, ast.MatchMapping) else getattr(inner, "name", None)
+            if name:
+                yield name, Binding(value=node.subject)
+    else:
+        yield from _assigned(node)
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """The names that one node assigns a value to."""
     if isinstance(node, ast.AnnAssign):
         yield from _targets([node.target], Binding(node.annotation, node.value))
     elif isinstance(node, ast.Assign):
@@ -79,20 +100,6 @@ def _bound_by(node: ast.AST, package: str) -> Iterator[tuple[str, Binding]]:
         yield from _targets([node.optional_vars], Binding(value=node.context_expr))
     elif isinstance(node, ast.Delete):
         yield from _targets(node.targets, Binding())
-    elif isinstance(node, ast.ExceptHandler) and node.name:
-        yield node.name, Binding(node.type)
-    elif isinstance(node, FUNCTIONS):
-        yield node.name, Binding(node.returns)
-    elif isinstance(node, ast.ClassDef):
-        yield node.name, Binding()
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for name, target in imported(node, package):
-            if name != "*":
-                yield name, Binding(target=target)
-    elif isinstance(node, ast.Match):
-        for inner in (inner for case in node.cases for inner in ast.walk(case.pattern)):
-            if name := getattr(inner, "rest", None) or (isinstance(inner, (ast.MatchAs, ast.MatchStar)) and inner.name):
-                yield name, Binding(value=node.subject)
 
 
 def _targets(targets: Iterable[ast.expr], binding: Binding) -> Iterator[tuple[str, Binding]]:

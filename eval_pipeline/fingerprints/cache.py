@@ -7,7 +7,6 @@ module, read only where it is needed. Nothing in it depends on the version of Py
 import hashlib
 import json
 import os
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -60,7 +59,7 @@ class Kept:
 
     def _read(self, content: bytes) -> None:
         first, _, self._body = content.partition(b"\n")
-        head = json.loads(first) if first else {"form": _FORM}
+        head: dict[str, Any] = json.loads(first) if first else {"form": _FORM}
         if head["form"] != _FORM:
             raise ValueError("another form")
         self.files: dict[str, tuple[State, str]] = {
@@ -101,6 +100,8 @@ class Kept:
         """Writes the file anew; a failure to do so only costs time later."""
         if self._path is None or not self.changed:
             return
+        import tempfile  # most processes have nothing to write
+
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             handle, aside = tempfile.mkstemp(dir=self._path.parent, prefix=".fingerprints-")

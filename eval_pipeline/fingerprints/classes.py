@@ -92,9 +92,10 @@ def _bound_of(owner: str, statement: ast.stmt) -> Iterator[str]:
     """Names of attributes of `owner` that a statement itself binds, those of inner statements left to these."""
     for target in _targets(statement):
         for inner in ast.walk(target):
-            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                if isinstance(inner.value, ast.Name) and inner.value.id == owner:
-                    yield inner.attr
+            if not (isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store)):
+                continue
+            if isinstance(inner.value, ast.Name) and inner.value.id == owner:
+                yield inner.attr
 
 
 def _targets(statement: ast.stmt) -> Iterable[ast.expr]:
@@ -116,15 +117,15 @@ def _instance_attribute(bindings: Sequence[tuple[Function, ast.stmt]], names: Na
     types: list[str] = []
     for method, statement in bindings:
         given = {parameter.arg for parameter in parameters(method.args)}
-        worked_out = bound_names(method.body, "").keys() - given
+        inside = bound_names(method.body, "")
+        worked_out = inside.keys() - given
         read = {inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name)}
         taken = method if read & worked_out or not isinstance(statement, _SIMPLE) else statement
         if isinstance(statement, ast.AnnAssign):
             types += names.annotation(statement.annotation, None)
-        scope = Scope(dict.fromkeys(given, []))
-        if taken is method:
-            inside = bound_names(method.body, "")
-            scope = Scope({**{name: its for name, its in inside.items()}, **scope.names})
+        # known to be local, and not followed further
+        local = {name: [] for name in given} if taken is statement else inside | {name: [] for name in given}
+        scope = Scope(local)
         names.statements(taken.body if isinstance(taken, FUNCTIONS) else [taken], scope)
         statements.append(taken)
     return Definition(INSTANCE, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))

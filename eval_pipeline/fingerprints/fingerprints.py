@@ -12,7 +12,6 @@ from eval_pipeline.fingerprints.cache import Kept, content_digest, state_of
 from eval_pipeline.fingerprints.libraries import DECISIVE, versions
 from eval_pipeline.fingerprints.places import Root, places
 from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
-from eval_pipeline.fingerprints.reading import read_module
 from eval_pipeline.fingerprints.records import Module
 from eval_pipeline.fingerprints.resolving import Resolver
 from eval_pipeline.fingerprints.sources import OWN, Sources
@@ -37,7 +36,7 @@ class FingerprintError(EvalError):
 
 
 class Fingerprints:
-    """Fingerprints of one process: what a file holds is taken to stay as it was first seen. For any number of threads."""
+    """Fingerprints of one process: a file is taken to stay as it was first seen. For any number of threads."""
 
     def __init__(
         self, cache: Path | None = None, *, roots: Mapping[str, Path] | None = None, stops: Collection[str] = ()
@@ -137,8 +136,8 @@ class Fingerprints:
 
     def _holds(self, kept: Kept) -> bool:
         """Whether every file and every module is still as it was."""
-        same = all([self._unchanged(kept, name) for name in list(kept.files)])
-        return same and all(self._looked_up(name) == found for name, found in kept.lookups.items())
+        changed = [name for name in list(kept.files) if not self._unchanged(kept, name)]
+        return not changed and all(self._looked_up(name) == found for name, found in kept.lookups.items())
 
     def _looked_up(self, name: str) -> str:
         if name.endswith(".*"):
@@ -175,6 +174,8 @@ class Fingerprints:
         kept = self._kept()
         if name in kept.files and (module := kept.module(name)) is not None:
             return module
+        from eval_pipeline.fingerprints.reading import read_module  # most processes have nothing to read
+
         state = state_of(path)
         try:
             content, digest = _content(path)

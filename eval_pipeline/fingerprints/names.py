@@ -23,6 +23,9 @@ from eval_pipeline.fingerprints.trees import does_nothing
 _PLACE = re.compile(r"[A-Za-z_]\w*(\.\w+)+(:[A-Za-z_][\w.]*)?")
 _PLACE_START = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*)(\.|:\w*)")
 _MOST_TYPES, _MOST_STEPS = 12, 6
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Scoped = ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_OF_PARTS = (ast.BoolOp, ast.IfExp, ast.BinOp, ast.Tuple, ast.List, ast.Set, ast.Dict)
 _BUILTINS = frozenset(dir(builtins))
 
 
@@ -122,21 +125,20 @@ class Names:
         if isinstance(node, ast.Name):
             yield from self._name(node.id, scope)
         elif isinstance(node, ast.Attribute):
-            for path in self.types(node.value, scope):
-                if path.count("|") < _MOST_STEPS:
-                    yield f"{path}|{node.attr}"
+            paths = self.types(node.value, scope)
+            yield from (f"{path}|{node.attr}" for path in paths if path.count("|") < _MOST_STEPS)
         elif isinstance(node, ast.Call):
             yield from self._call(node, scope)
+        elif isinstance(node, _COMPREHENSIONS):
+            inner = Scope(comprehension_names(node.generators), scope)
+            yield from self._types(node.value if isinstance(node, ast.DictComp) else node.elt, inner)
         elif isinstance(node, (ast.Subscript, ast.Await, ast.Starred, ast.NamedExpr)):
             yield from self._types(node.value, scope)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            yield from self._types(node.elt, Scope(comprehension_names(node.generators), scope))
-        elif isinstance(node, ast.DictComp):
-            yield from self._types(node.value, Scope(comprehension_names(node.generators), scope))
-        elif isinstance(node, (ast.BoolOp, ast.IfExp, ast.BinOp, ast.Tuple, ast.List, ast.Set, ast.Dict)):
-            for inner in ast.iter_child_nodes(node):
-                if isinstance(inner, ast.expr) and inner is not getattr(node, "test", None):
-                    yield from self._types(inner, scope)
+        elif isinstance(node, _OF_PARTS):
+            test = getattr(node, "test", None)
+            yield from (
+                path for part in ast.iter_child_nodes(node) if part is not test for path in self._types(part, scope)
+            )
 
     def _name(self, name: str, scope: Scope | None) -> tuple[str, ...]:
         """Paths to what a name may be: the module's, or what the bindings of a local one say."""
@@ -175,33 +177,39 @@ class Names:
             return
         if isinstance(node, FUNCTIONS):
             self.function(node, scope, method=in_class)
-        elif isinstance(node, ast.Lambda):
-            self._lambda(node, scope, [])
-        elif isinstance(node, ast.ClassDef):
-            inner = Scope(bound_names(node.body, self._package), scope, is_class=True)
-            self.statements([*node.decorator_list, *node.bases, *(k.value for k in node.keywords)], scope)
-            self.statements(node.body, inner, in_class=True)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            inner = Scope(comprehension_names(node.generators), scope)
-            for child in ast.iter_child_nodes(node):
-                self._visit(child, inner)
+        elif isinstance(node, (ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)):
+            self._scoped(node, scope)
         elif isinstance(node, ast.AnnAssign):
-            self._visit(node.target, scope)
+            self.statements([node.target, *([node.value] if node.value else [])], scope)
             if in_class:
                 self.field(node.annotation, scope)
-            if node.value is not None:
-                self._visit(node.value, scope)
         elif isinstance(node, ast.Attribute):
-            self.found.update(self.types(node, scope))
-            while isinstance(node, ast.Attribute):
-                node = node.value
-            if not isinstance(node, ast.Name):
-                self._visit(node, scope)
+            self._attribute(node, scope)
         else:
             self._expression(node, scope)
             for child in ast.iter_child_nodes(node):
                 if not (isinstance(child, ast.Lambda) and isinstance(node, ast.Call)):
                     self._visit(child, scope, in_class)
+
+    def _scoped(self, node: _Scoped, scope: Scope | None) -> None:
+        """What has names of its own; a class that stands inside a function or another class."""
+        if isinstance(node, ast.Lambda):
+            self._lambda(node, scope, [])
+        elif isinstance(node, ast.ClassDef):
+            self.statements([*node.decorator_list, *node.bases, *node.keywords], scope)
+            inner = Scope(bound_names(node.body, self._package), scope, is_class=True)
+            self.statements(node.body, inner, in_class=True)
+        else:
+            self.statements(ast.iter_child_nodes(node), Scope(comprehension_names(node.generators), scope))
+
+    def _attribute(self, node: ast.Attribute, scope: Scope | None) -> None:
+        """`a.b.c` as a whole: of the names in it none is used by itself."""
+        self.found.update(self.types(node, scope))
+        start: ast.expr = node
+        while isinstance(start, ast.Attribute):
+            start = start.value
+        if not isinstance(start, ast.Name):
+            self._visit(start, scope)
 
     def _expression(self, node: ast.AST, scope: Scope | None) -> None:
         if isinstance(node, ast.Name):
@@ -242,7 +250,7 @@ class Names:
             return
         name = node.args[1] if len(node.args) > 1 else None
         for path in self.types(node.args[0], scope):
-            if isinstance(name, ast.Constant):
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 self.found.add(f"{path}|{name.value}")
             else:
                 self.found.add("*" + path)

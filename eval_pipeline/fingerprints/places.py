@@ -38,7 +38,7 @@ def places(root: Root) -> Iterator[str]:
     yield f"~{root.__module__}" if "<" in outer else f"~{root.__module__}:{outer}"
 
 
-def _handed_over(name: int | str, value: object) -> Iterator[str]:
+def _handed_over(name: object, value: object) -> Iterator[str]:
     if isinstance(value, _PLAIN):
         yield f"={name}={value!r}"
     elif callable(value):

@@ -10,7 +10,7 @@ from eval_pipeline.fingerprints.names import Names
 from eval_pipeline.fingerprints.records import EFFECTS, FUNCTION, PROGRAM, VALUE, Definition, Module, members_of
 from eval_pipeline.fingerprints.trees import digest, does_nothing, is_type_checking
 
-DATA_FILES = "DATA_FILES"
+_DECLARED = "DATA_FILES"
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ def read_module(source: bytes, name: str, *, is_package: bool) -> Module:
     if found.loose:
         definitions[EFFECTS] = _definition(EFFECTS, found.loose, names())
     targets = {alias: tuple(its) for alias, its in found.imports.items()}
-    files = tuple(_data_files(found.by_name.get(DATA_FILES, ()), name))
+    files = tuple(_data_files(found.by_name.get(_DECLARED, ()), name))
     return Module(definitions, bases, members_of(bases, definitions), targets, tuple(found.stars), files)
 
 

@@ -1,8 +1,8 @@
 """The digest of a piece of source: its syntax tree without what does not decide anything, the same on every Python.
 
-`ast.dump` and `ast.unparse` change between versions of Python, so the tree is written out here, field by field. Left out
-are docstrings and other constants that stand alone, `pass`, annotations of parameters, results and variables, and what
-only type checkers run. Annotations in the body of a class stay: pydantic and dataclasses act on them.
+`ast.dump` and `ast.unparse` change between versions of Python, so the tree is written out here, field by field. Left
+out are docstrings and other constants that stand alone, `pass`, annotations of parameters, results and variables, and
+what only type checkers run. Annotations in the body of a class stay: pydantic and dataclasses act on them.
 """
 
 import ast
