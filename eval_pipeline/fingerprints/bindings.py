@@ -1,0 +1,152 @@
+"""Which names some statements bind, and to what: the scopes of functions, lambdas and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(slots=True)
+class Binding:
+    """One way in which a name comes to stand for something: an annotation, a value, or one of an import's targets."""
+
+    annotation: ast.expr | None = None
+    value: ast.expr | None = None
+    target: tuple[str, str | None] | None = None
+    is_self: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names bound in a function, a lambda, a comprehension or the body of a class inside a function."""
+
+    names: dict[str, list[Binding]]
+    outer: Scope | None = None
+    is_class: bool = False
+    known: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
+        """The scope that binds a name, seen from here; None for names of the module and builtins."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names and (scope is self or not scope.is_class):
+                return scope, scope.names[name]
+            scope = scope.outer
+        return None
+
+
+def bound_names(statements: Iterable[ast.AST], package: str) -> dict[str, list[Binding]]:
+    """The names that statements bind in their own scope; `package` is what relative imports start from."""
+    found: dict[str, list[Binding]] = {}
+    elsewhere: set[str] = set()
+    for node in own_nodes(statements):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            elsewhere.update(node.names)
+        for name, binding in _bound_by(node, package):
+            found.setdefault(name, []).append(binding)
+    return {name: bindings for name, bindings in found.items() if name not in elsewhere}
+
+
+def own_nodes(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Every node of some statements that belongs to the same scope, inner functions and classes as such included."""
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, SCOPES):
+            continue
+        if isinstance(node, _COMPREHENSIONS):  # of what is inside, only := binds outside
+            waiting += [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+            continue
+        waiting += ast.iter_child_nodes(node)
+
+
+def _bound_by(node: ast.AST, package: str) -> Iterator[tuple[str, Binding]]:
+    """The names that one node binds."""
+    if isinstance(node, ast.ExceptHandler):
+        if node.name:
+            yield node.name, Binding(node.type)
+    elif isinstance(node, FUNCTIONS):
+        yield node.name, Binding(node.returns)
+    elif isinstance(node, ast.ClassDef):
+        yield node.name, Binding()
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from ((name, Binding(target=target)) for name, target in imported(node, package) if name != "*")
+    elif isinstance(node, ast.Match):
+        for inner in (inner for case in node.cases for inner in ast.walk(case.pattern)):
+            name = inner.rest if isinstance(inner, ast.MatchMapping) else getattr(inner, "name", None)
+            if name:
+                yield name, Binding(value=node.subject)
+    else:
+        yield from _assigned(node)
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """The names that one node assigns a value to."""
+    if isinstance(node, ast.AnnAssign):
+        yield from _targets([node.target], Binding(node.annotation, node.value))
+    elif isinstance(node, ast.Assign):
+        yield from _targets(node.targets, Binding(value=node.value))
+    elif isinstance(node, (ast.AugAssign, ast.NamedExpr)):
+        yield from _targets([node.target], Binding(value=node.value))
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        yield from _targets([node.target], Binding(value=node.iter))
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield from _targets([node.optional_vars], Binding(value=node.context_expr))
+    elif isinstance(node, ast.Delete):
+        yield from _targets(node.targets, Binding())
+
+
+def _targets(targets: Iterable[ast.expr], binding: Binding) -> Iterator[tuple[str, Binding]]:
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id, binding
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            yield from _targets(target.elts, binding)
+        elif isinstance(target, ast.Starred):
+            yield from _targets([target.value], binding)
+
+
+def comprehension_names(generators: Iterable[ast.comprehension]) -> dict[str, list[Binding]]:
+    """The names that the loops of a comprehension bind."""
+    found: dict[str, list[Binding]] = {}
+    for generator in generators:
+        for name, binding in _targets([generator.target], Binding(value=generator.iter)):
+            found.setdefault(name, []).append(binding)
+    return found
+
+
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """All parameters of a function, in order."""
+    named = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+    return [parameter for parameter in named if parameter is not None]
+
+
+def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, tuple[str, str | None]]]:
+    """The names that an import binds, each with the module and the name there (None for the module itself)."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name.partition(".")[0], (_imported_module(alias), None)
+        return
+    module = absolute(node.module or "", node.level, package)
+    for alias in node.names:
+        yield alias.asname or alias.name, (module, alias.name)
+
+
+def _imported_module(alias: ast.alias) -> str:
+    # `import a.b` binds `a`, `import a.b as c` binds `a.b`
+    return alias.name if alias.asname else alias.name.partition(".")[0]
+
+
+def absolute(module: str, level: int, package: str) -> str:
+    """The full name of a module that is imported with so many dots from inside a package."""
+    if not level:
+        return module
+    start = package.split(".")
+    start = start[: len(start) - level + 1]
+    return ".".join([*start, module] if module else start)

@@ -1,0 +1,134 @@
+"""Reads a class: its head, its members, and the attributes that its methods bind."""
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from eval_pipeline.fingerprints.bindings import FUNCTIONS, SCOPES, Scope, bound_names, own_nodes, parameters
+from eval_pipeline.fingerprints.names import Names
+from eval_pipeline.fingerprints.records import CLASS, FUNCTION, INSTANCE, VALUE, Definition
+from eval_pipeline.fingerprints.trees import digest, does_nothing, text_digest
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def read_class(
+    node: ast.ClassDef, others: Sequence[ast.stmt], names: Callable[[], Names], definitions: dict[str, Definition]
+) -> tuple[str, ...]:
+    """Adds the definitions of a class and its members; gives the paths to its bases.
+
+    Args:
+        node: the class.
+        others: further statements of the module that change it.
+        names: makes a collector.
+        definitions: where the definitions go.
+    """
+    members: dict[str, list[ast.stmt]] = {}
+    loose: list[ast.stmt] = []
+    for statement in node.body:
+        if does_nothing(statement):
+            continue
+        bound = bound_names([statement], "")
+        for name in bound:
+            members.setdefault(name, []).append(statement)
+        if not bound:
+            loose.append(statement)
+    definitions[node.name] = _head(node, members, [*loose, *others], names())
+    for name, statements in members.items():
+        definitions[f"{node.name}.{name}"] = _member(name, statements, members.keys(), names())
+    for name, bindings in _instance_attributes(node).items():
+        if name not in members:
+            definitions[f"{node.name}.{name}"] = _instance_attribute(bindings, names())
+    bases = names()
+    return tuple(path for base in node.bases for path in bases.types(base, None))
+
+
+def _head(
+    node: ast.ClassDef, members: dict[str, list[ast.stmt]], others: Sequence[ast.stmt], names: Names
+) -> Definition:
+    """What is neither method nor attribute, and the order of the attributes: fields come in that order."""
+    parts = [*node.decorator_list, *node.bases, *node.keywords]
+    names.statements([*parts, *others], None)
+    order = [name for name, its in members.items() if not all(isinstance(one, FUNCTIONS) for one in its)]
+    typed = [digest([parameter]) for parameter in getattr(node, "type_params", ())]
+    marks = [digest(node.decorator_list), digest(node.bases), digest(node.keywords), digest(others, in_class=True)]
+    tree = text_digest(" ".join([*marks, *typed, *order]))
+    return Definition(CLASS, tree, tuple(sorted(names.found)))
+
+
+def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], names: Names) -> Definition:
+    """A method, a property or a class attribute; `others` are the names of all members."""
+    types: list[str] = []
+    scope = Scope({}, is_class=True)
+    for statement in statements:
+        if isinstance(statement, FUNCTIONS):
+            names.function(statement, scope, method=True)
+            types += names.annotation(statement.returns, None)
+            continue
+        names.statements([statement], scope, in_class=True)
+        for binding in bound_names([statement], "").get(name, ()):
+            types += names.annotation(binding.annotation, None)
+            types += names.types(binding.value, None)
+        # a name in the body of a class may be one of its other members
+        loaded = (inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name))
+        names.found.update(f"%|{inner}" for inner in loaded if inner in others and inner != name)
+    kind = FUNCTION if any(isinstance(one, FUNCTIONS) for one in statements) else VALUE
+    return Definition(kind, digest(statements, in_class=True), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
+
+
+def _instance_attributes(node: ast.ClassDef) -> dict[str, list[tuple[Function, ast.stmt]]]:
+    """The statements by which methods bind attributes (`self.x = ...`), with their methods."""
+    found: dict[str, list[tuple[Function, ast.stmt]]] = {}
+    for method in node.body:
+        if not isinstance(method, FUNCTIONS) or not (given := parameters(method.args)):
+            continue
+        for statement in own_nodes(method.body):
+            if isinstance(statement, ast.stmt) and not isinstance(statement, SCOPES):
+                for name in _bound_of(given[0].arg, statement):
+                    found.setdefault(name, []).append((method, statement))
+    return found
+
+
+def _bound_of(owner: str, statement: ast.stmt) -> Iterator[str]:
+    """Names of attributes of `owner` that a statement itself binds, those of inner statements left to these."""
+    for target in _targets(statement):
+        for inner in ast.walk(target):
+            if not (isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store)):
+                continue
+            if isinstance(inner.value, ast.Name) and inner.value.id == owner:
+                yield inner.attr
+
+
+def _targets(statement: ast.stmt) -> Iterable[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    if isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
+        return [statement.target]
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    return ()
+
+
+def _instance_attribute(bindings: Sequence[tuple[Function, ast.stmt]], names: Names) -> Definition:
+    """What an attribute is bound to: the statement, or its whole method where it reads what the method has worked out.
+
+    Parameters are not followed: what the maker of an object hands over is reached from there.
+    """
+    statements: list[ast.stmt] = []
+    types: list[str] = []
+    for method, statement in bindings:
+        given = {parameter.arg for parameter in parameters(method.args)}
+        inside = bound_names(method.body, "")
+        worked_out = inside.keys() - given
+        read = {inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name)}
+        taken = method if read & worked_out or not isinstance(statement, _SIMPLE) else statement
+        if isinstance(statement, ast.AnnAssign):
+            types += names.annotation(statement.annotation, None)
+        # known to be local, and not followed further
+        local = {name: [] for name in given} if taken is statement else inside | {name: [] for name in given}
+        scope = Scope(local)
+        names.statements(taken.body if isinstance(taken, FUNCTIONS) else [taken], scope)
+        statements.append(taken)
+    return Definition(INSTANCE, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
+
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)

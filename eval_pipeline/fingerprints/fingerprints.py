@@ -1,0 +1,238 @@
+"""Fingerprints of what stages, metrics, aggregates and reports compute."""
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.fingerprints.cache import Kept, content_digest, state_of
+from eval_pipeline.fingerprints.libraries import DECISIVE, versions
+from eval_pipeline.fingerprints.places import Root, places
+from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
+from eval_pipeline.fingerprints.records import Module
+from eval_pipeline.fingerprints.resolving import Resolver
+from eval_pipeline.fingerprints.sources import OWN, Sources
+from eval_pipeline.fingerprints.trees import text_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What decides a result beside its input.
+
+    Attributes:
+        code: digest of all source and data files of ours that is reached, 16 hexadecimal digits.
+        libraries: versions by distribution of the libraries that it uses and that decide results.
+    """
+
+    code: str
+    libraries: Mapping[str, str]
+
+
+class FingerprintError(EvalError):
+    """A root, a module or a data file cannot be found or read; the message names it."""
+
+
+class Fingerprints:
+    """Fingerprints of one process: a file is taken to stay as it was first seen. For any number of threads."""
+
+    def __init__(
+        self, cache: Path | None = None, *, roots: Mapping[str, Path] | None = None, stops: Collection[str] = ()
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            cache: file that keeps what was read; it need not exist.
+            roots: folders of packages at the top that are read instead of those that would be imported.
+            stops: places that count themselves but are not followed, such as a registry of which one entry is used:
+                that entry is named as a root.
+        """
+        self._cache, self._stops = cache, tuple(sorted(stops))
+        self._sources = Sources(roots)
+        self._lock = RLock()
+        self._loaded: Kept | None = None
+        self._modules: dict[str, Module | None] = {}
+        self._data: dict[str, str | None] = {}
+        self._reachers: dict[frozenset[str], tuple[Resolver, Reacher]] = {}
+        self._answers: dict[str, Fingerprint] = {}
+
+    def of(self, *roots: Root) -> Fingerprint:
+        """The fingerprint of functions, classes and places together, in whatever order.
+
+        Raises:
+            FingerprintError: there is nothing at a place, or a module that is reached cannot be read.
+        """
+        asked = _asked(roots)
+        key = "\n".join([*asked, *(f"!{stop}" for stop in self._stops)])
+        with self._lock:
+            if key not in self._answers:
+                kept = self._kept()
+                if key not in kept.answers:
+                    digests, libraries = self._reach(asked)
+                    handed_over = [place for place in asked if place.startswith("=")]
+                    lines = [*handed_over, *(f"{place} {digest}" for place, digest in sorted(digests.items()))]
+                    kept.answers[key] = (text_digest("\n".join(lines)), sorted(libraries & DECISIVE.keys()))
+                    kept.changed = True
+                code, names = kept.answers[key]
+                self._answers[key] = Fingerprint(code, versions(names))
+            return self._answers[key]
+
+    def reached(self, *roots: Root) -> Mapping[str, str]:
+        """The digest of each definition and of the data files that roots reach, by place. Raises FingerprintError."""
+        with self._lock:
+            return dict(sorted(self._reach(_asked(roots))[0].items()))
+
+    def save(self) -> None:
+        """Writes the cache where something new was found out; a failure to do so is ignored."""
+        with self._lock:
+            if self._loaded is not None and self._loaded.changed:
+                for name, file in self._sources.known().items():
+                    if file is None:
+                        self._loaded.lookups[name] = self._looked_up(name)
+                self._loaded.save()
+
+    def _reach(self, asked: Collection[str]) -> tuple[dict[str, str], set[str]]:
+        ours = frozenset({OWN, *(_top(place) for place in asked if not place.startswith("="))} - _not_ours())
+        if ours not in self._reachers:
+            resolver = Resolver(self._sources, self._module, ours)
+            self._reachers[ours] = resolver, Reacher(resolver, self._data_digest, self._stops)
+        resolver, reacher = self._reachers[ours]
+        nodes: list[Node] = []
+        outside: dict[str, str] = {}
+        for place in asked:
+            if resolver.is_ours(place.lstrip("~").partition(":")[0]):
+                nodes += self._nodes(resolver, place)
+            elif not place.startswith("="):
+                outside[place.lstrip("~")] = ""
+        digests, libraries = reacher.reached(nodes)
+        return digests | outside, libraries | {_top(place) for place in outside}
+
+    def _nodes(self, resolver: Resolver, place: str) -> list[Node]:
+        """The definitions that a place names."""
+        module, _, name = place.lstrip("~").partition(":")
+        read = self._module(module)
+        if read is None:
+            raise FingerprintError(f"there is no source of the module '{module}', which '{place.lstrip('~')}' names")
+        if not name:
+            return [Node(module, ALL)]
+        if nodes := place_nodes(resolver, module, name):
+            return nodes
+        if place.startswith("~"):  # made by a decorator or the like: the class, or else the module that made it
+            return place_nodes(resolver, module, name.partition(".")[0]) or [Node(module, ALL)]
+        if read.stars or "__getattr__" in read.definitions:
+            return [Node(module, ALL)]
+        raise FingerprintError(f"there is no '{name}' in the module '{module}'")
+
+    def _kept(self) -> Kept:
+        """The cache; what it holds of files that have changed is dropped."""
+        if self._loaded is None:
+            self._loaded = Kept(self._cache)
+            if not self._holds(self._loaded):
+                self._loaded.answers.clear()
+                self._loaded.changed = True
+        return self._loaded
+
+    def _holds(self, kept: Kept) -> bool:
+        """Whether every file and every module is still as it was."""
+        changed = [name for name in list(kept.files) if not self._unchanged(kept, name)]
+        return not changed and all(self._looked_up(name) == found for name, found in kept.lookups.items())
+
+    def _looked_up(self, name: str) -> str:
+        if name.endswith(".*"):
+            return " ".join(self._sources.submodules(name[:-2]))
+        return "folder" if self._sources.file(name) is None and self._sources.exists(name) else "none"
+
+    def _unchanged(self, kept: Kept, name: str) -> bool:
+        """Whether a file is as it was; a state that differs says nothing, the contents do."""
+        state, digest = kept.files[name]
+        path = self._path(name)
+        now = state_of(path) if path else None
+        if now is not None and now == state:
+            return True
+        if path is not None and now is not None and _content(path)[1] == digest:
+            kept.add_file(name, now, digest)
+            return True
+        del kept.files[name]
+        return False
+
+    def _path(self, name: str) -> str | None:
+        """The file that a name in the cache stands for: a module, or `module:path` for a data file."""
+        module, colon, inner = name.partition(":")
+        file = self._sources.file(module)
+        return os.path.join(os.path.dirname(file), inner) if file and colon else file
+
+    def _module(self, name: str) -> Module | None:
+        """A module as it was read, now or before."""
+        if name not in self._modules:
+            path = self._sources.file(name)
+            self._modules[name] = self._read(name, path) if path else None
+        return self._modules[name]
+
+    def _read(self, name: str, path: str) -> Module:
+        kept = self._kept()
+        if name in kept.files and (module := kept.module(name)) is not None:
+            return module
+        from eval_pipeline.fingerprints.reading import read_module  # most processes have nothing to read
+
+        state = state_of(path)
+        try:
+            content, digest = _content(path)
+            module = read_module(content, name, is_package=os.path.basename(path) == "__init__.py")
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+            raise FingerprintError(f"{path} cannot be read: {error}") from error
+        kept.add_file(name, state or [], digest)
+        kept.add_module(name, module)
+        return module
+
+    def _data_digest(self, name: str, module: Module) -> str | None:
+        """The digest of the data files that a module declares; None where it declares none."""
+        if name not in self._data:
+            digests = [f"{inner} {self._data_file(name, inner)}" for inner in self._data_names(name, module)]
+            self._data[name] = text_digest("\n".join(digests)) if module.data_files else None
+        return self._data[name]
+
+    def _data_file(self, name: str, inner: str) -> str:
+        kept, key = self._kept(), f"{name}:{inner}"
+        if key not in kept.files:
+            path = self._path(key)
+            assert path is not None
+            state = state_of(path)
+            try:
+                kept.add_file(key, state or [], _content(path)[1])
+            except OSError as error:
+                raise FingerprintError(f"DATA_FILES of {name} names '{inner}': {error}") from error
+        return kept.files[key][1]
+
+    def _data_names(self, name: str, module: Module) -> Iterator[str]:
+        """The files that a module declares, those in its folders one by one."""
+        for inner in module.data_files:
+            path = self._path(f"{name}:{inner}")
+            if path is None or not os.path.isdir(path):
+                yield inner
+                continue
+            for folder, folders, files in os.walk(path):
+                folders[:] = sorted(one for one in folders if one != "__pycache__")
+                for file in sorted(files):
+                    yield os.path.relpath(os.path.join(folder, file), os.path.dirname(self._path(name) or ""))
+
+
+def _asked(roots: Iterable[Root]) -> list[str]:
+    return sorted({place for root in roots for place in places(root)})
+
+
+def _top(place: str) -> str:
+    return place.lstrip("~").partition(":")[0].partition(".")[0]
+
+
+def _not_ours() -> frozenset[str]:
+    """What is a library and not ours, also where one of its functions is a root."""
+    return frozenset(sys.stdlib_module_names) | DECISIVE.keys()
+
+
+def _content(path: str) -> tuple[bytes, str]:
+    with open(path, "rb") as file:
+        content = file.read()
+    # a package's file and a module's differ in what their relative imports mean
+    return content, content_digest(content + (b"package" if path.endswith("__init__.py") else b""))

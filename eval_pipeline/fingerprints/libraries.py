@@ -1,0 +1,50 @@
+"""The libraries whose version can change a result."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+DECISIVE: Mapping[str, str] = {
+    # arithmetic, tables and statistics
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
+    "scipy": "scipy",
+    "sympy": "sympy",
+    # SQL: parsing, rewriting, running
+    "duckdb": "duckdb",
+    "sqlglot": "sqlglot",
+    # what says how good code is; run as a program, found by import
+    "ruff": "ruff",
+    # what cases and answers are read and looked up with
+    "bm25s": "bm25s",
+    "jsonpath": "python-jsonpath",
+    "pycountry": "pycountry",
+    "pysdmx": "pysdmx",
+    # what is judged and what it costs
+    "autoevals": "autoevals",
+    "genai_prices": "genai-prices",
+    # what reports look like; nothing else imports them
+    "jinja2": "jinja2",
+    "matplotlib": "matplotlib",
+    "openpyxl": "openpyxl",
+}
+"""Distribution by the name under which it is imported. Not here is what only carries things about (dagster, httpx2, the
+clients of providers, whose answers are kept) or checks what people wrote (pydantic, yaml): a new version of these would
+have all figures computed anew, to the same end."""
+
+NOT_INSTALLED = "not installed"
+
+
+def versions(imported: Iterable[str]) -> dict[str, str]:
+    """Versions by distribution of those decisive libraries that are among the names imported."""
+    return {name: _version(name) for name in sorted({DECISIVE[top] for top in imported if top in DECISIVE})}
+
+
+@lru_cache(maxsize=256)
+def _version(distribution: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return NOT_INSTALLED

@@ -1,0 +1,260 @@
+"""What a piece of source refers to: paths for every name it reads, also through variables whose class is annotated.
+
+Types are followed loosely: iterating, calling, indexing and unpacking something keep its classes, so that `for turn in
+turns` with `turns: Sequence[Turn]` gives a `Turn`. What is found beyond that does no harm: a step that no class has is
+not followed.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from eval_pipeline.fingerprints.bindings import (
+    FUNCTIONS,
+    Binding,
+    Scope,
+    bound_names,
+    comprehension_names,
+    parameters,
+)
+from eval_pipeline.fingerprints.trees import does_nothing
+
+_PLACE = re.compile(r"[A-Za-z_]\w*(\.\w+)+(:[A-Za-z_][\w.]*)?")
+_PLACE_START = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*)(\.|:\w*)")
+_MOST_TYPES, _MOST_STEPS = 12, 6
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Scoped = ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_OF_PARTS = (ast.BoolOp, ast.IfExp, ast.BinOp, ast.Tuple, ast.List, ast.Set, ast.Dict)
+_BUILTINS = frozenset(dir(builtins))
+
+
+class Names:
+    """Collects the references of one definition.
+
+    Attributes:
+        found: the paths so far.
+    """
+
+    def __init__(self, package: str, known: Collection[str], *, anything: bool = False) -> None:
+        """Nothing is collected yet.
+
+        Args:
+            package: of the module, for relative imports.
+            known: names that the module defines or imports.
+            anything: it may have further names, from a star import.
+        """
+        self.found: set[str] = set()
+        self._package, self._known, self._anything = package, known, anything
+
+    def statements(self, nodes: Iterable[ast.AST], scope: Scope | None, *, in_class: bool = False) -> None:
+        """Collects what statements refer to."""
+        for node in nodes:
+            self._visit(node, scope, in_class)
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> None:
+        """Collects what a function refers to, its decorators and defaults included."""
+        self.statements([*node.decorator_list, *_defaults(node.args)], scope)
+        self.statements(node.body, self.inside(node, scope, method=method))
+
+    def inside(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> Scope:
+        """The scope of a function's body."""
+        names = bound_names(node.body, self._package)
+        given = parameters(node.args)
+        for parameter in given:
+            names.setdefault(parameter.arg, []).append(Binding(parameter.annotation))
+        static = any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list)
+        if method and given and not static:
+            names[given[0].arg].append(Binding(is_self=True))
+        return Scope(names, scope)
+
+    def annotation(self, node: ast.expr | None, scope: Scope | None) -> list[str]:
+        """Paths to the classes that an annotation names, wherever in it."""
+        return [f"@{name}" for name in self._annotated(node, scope)]
+
+    def field(self, node: ast.expr, scope: Scope | None) -> None:
+        """Collects what the annotation of a class's field names."""
+        for name in self._annotated(node, scope):
+            self.found.add("?" + name)
+
+    def types(self, node: ast.AST | None, scope: Scope | None) -> tuple[str, ...]:
+        """Paths to what an expression may be or be an instance of."""
+        return tuple(dict.fromkeys(self._types(node, scope)))[:_MOST_TYPES]
+
+    def _annotated(self, node: ast.expr | None, scope: Scope | None) -> Iterator[str]:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value.strip(), mode="eval").body
+            except SyntaxError:
+                return
+        if isinstance(node, ast.Subscript):
+            base = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            if base in {"Literal", "Callable"}:  # values, and what is handed to somebody else
+                return
+            yield from self._annotated(node.value, scope)
+            yield from self._annotated(node.slice, scope)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            if path := self._chain(node, scope):
+                yield path
+        elif node is not None:
+            for inner in ast.iter_child_nodes(node):
+                if isinstance(inner, ast.expr):
+                    yield from self._annotated(inner, scope)
+
+    def _chain(self, node: ast.expr, scope: Scope | None) -> str | None:
+        """`a.b.c` as `a.b.c`, or `=module:b.c` where the function imports `a`."""
+        steps: list[str] = []
+        while isinstance(node, ast.Attribute):
+            steps.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        local = scope.find(node.id) if scope else None
+        if local is None:
+            return ".".join([node.id, *steps]) if self._is_known(node.id) else None
+        for binding in local[1]:
+            if binding.target:
+                module, name = binding.target
+                return f"={module}:" + ".".join([*([name] if name else []), *steps])
+        return None
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._known or (self._anything and name not in _BUILTINS)
+
+    def _types(self, node: ast.AST | None, scope: Scope | None) -> Iterator[str]:
+        if isinstance(node, ast.Name):
+            yield from self._name(node.id, scope)
+        elif isinstance(node, ast.Attribute):
+            paths = self.types(node.value, scope)
+            yield from (f"{path}|{node.attr}" for path in paths if path.count("|") < _MOST_STEPS)
+        elif isinstance(node, ast.Call):
+            yield from self._call(node, scope)
+        elif isinstance(node, _COMPREHENSIONS):
+            inner = Scope(comprehension_names(node.generators), scope)
+            yield from self._types(node.value if isinstance(node, ast.DictComp) else node.elt, inner)
+        elif isinstance(node, (ast.Subscript, ast.Await, ast.Starred, ast.NamedExpr)):
+            yield from self._types(node.value, scope)
+        elif isinstance(node, _OF_PARTS):
+            test = getattr(node, "test", None)
+            yield from (
+                path for part in ast.iter_child_nodes(node) if part is not test for path in self._types(part, scope)
+            )
+
+    def _name(self, name: str, scope: Scope | None) -> tuple[str, ...]:
+        """Paths to what a name may be: the module's, or what the bindings of a local one say."""
+        local = scope.find(name) if scope else None
+        if local is None:
+            return (name,) if self._is_known(name) else ()
+        owner, bindings = local
+        if name not in owner.known:
+            owner.known[name] = ()  # while it is being found out: it may follow from itself
+            found = [path for binding in bindings for path in self._bound(binding, owner)]
+            owner.known[name] = tuple(dict.fromkeys(found))[:_MOST_TYPES]
+        return owner.known[name]
+
+    def _bound(self, binding: Binding, scope: Scope) -> Iterator[str]:
+        if binding.is_self:
+            yield "%"
+        if binding.target:
+            yield f"={binding.target[0]}:{binding.target[1] or ''}"
+        yield from self.annotation(binding.annotation, scope)
+        yield from self._types(binding.value, scope)
+
+    def _call(self, node: ast.Call, scope: Scope | None) -> Iterator[str]:
+        """What a call gives: of the classes that its function returns, or of those of what it is given."""
+        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        if called == "super" and not node.args:
+            yield "^"
+        elif called == "cast" and len(node.args) == 2:
+            yield from self.annotation(node.args[0], scope)
+        else:
+            yield from self._types(node.func, scope)
+            for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+                yield from self._types(argument, scope)
+
+    def _visit(self, node: ast.AST, scope: Scope | None, in_class: bool = False) -> None:
+        if isinstance(node, ast.stmt) and does_nothing(node):
+            return
+        if isinstance(node, FUNCTIONS):
+            self.function(node, scope, method=in_class)
+        elif isinstance(node, (ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)):
+            self._scoped(node, scope)
+        elif isinstance(node, ast.AnnAssign):
+            self.statements([node.target, *([node.value] if node.value else [])], scope)
+            if in_class:
+                self.field(node.annotation, scope)
+        elif isinstance(node, ast.Attribute):
+            self._attribute(node, scope)
+        else:
+            self._expression(node, scope)
+            for child in ast.iter_child_nodes(node):
+                if not (isinstance(child, ast.Lambda) and isinstance(node, ast.Call)):
+                    self._visit(child, scope, in_class)
+
+    def _scoped(self, node: _Scoped, scope: Scope | None) -> None:
+        """What has names of its own; a class that stands inside a function or another class."""
+        if isinstance(node, ast.Lambda):
+            self._lambda(node, scope, [])
+        elif isinstance(node, ast.ClassDef):
+            self.statements([*node.decorator_list, *node.bases, *node.keywords], scope)
+            inner = Scope(bound_names(node.body, self._package), scope, is_class=True)
+            self.statements(node.body, inner, in_class=True)
+        else:
+            self.statements(ast.iter_child_nodes(node), Scope(comprehension_names(node.generators), scope))
+
+    def _attribute(self, node: ast.Attribute, scope: Scope | None) -> None:
+        """`a.b.c` as a whole: of the names in it none is used by itself."""
+        self.found.update(self.types(node, scope))
+        start: ast.expr = node
+        while isinstance(start, ast.Attribute):
+            start = start.value
+        if not isinstance(start, ast.Name):
+            self._visit(start, scope)
+
+    def _expression(self, node: ast.AST, scope: Scope | None) -> None:
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) or not (scope and scope.find(node.id)):
+                self.found.update(self._name(node.id, scope))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if _PLACE.fullmatch(node.value):
+                self.found.add("'" + node.value)
+        elif isinstance(node, ast.JoinedStr):
+            self._started_place(node)
+        elif isinstance(node, ast.Call):
+            self._undecided(node, scope)
+            given = [path for one in node.args if not isinstance(one, ast.Lambda) for path in self._types(one, scope)]
+            for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+                if isinstance(value, ast.Lambda):
+                    self._lambda(value, scope, given)
+
+    def _lambda(self, node: ast.Lambda, scope: Scope | None, given: list[str]) -> None:
+        """A lambda; what is handed to a call together with it is what it may be called with (`sorted(xs, key=...)`)."""
+        self.statements(_defaults(node.args), scope)
+        inner = Scope({parameter.arg: [] for parameter in parameters(node.args)}, scope)
+        for parameter in parameters(node.args):
+            inner.known[parameter.arg] = tuple(dict.fromkeys(given))[:_MOST_TYPES]
+        self._visit(node.body, inner)
+
+    def _started_place(self, node: ast.JoinedStr) -> None:
+        """`f"package.module:read_{x}"` may be any of the module, `f"package.{x}..."` anything of the package."""
+        first = node.values[0] if node.values else None
+        if isinstance(first, ast.Constant) and (start := _PLACE_START.match(str(first.value))):
+            self.found.add("'" + start[1] + (":*" if start[2] != "." else ".*"))
+
+    def _undecided(self, node: ast.Call, scope: Scope | None) -> None:
+        """`getattr(x, name)`, `vars(x)` and `globals()` may ask for anything."""
+        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        if called == "globals":
+            self.found.add("*")
+        if called not in {"getattr", "vars"} or not node.args:
+            return
+        name = node.args[1] if len(node.args) > 1 else None
+        for path in self.types(node.args[0], scope):
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                self.found.add(f"{path}|{name.value}")
+            else:
+                self.found.add("*" + path)
+
+
+def _defaults(arguments: ast.arguments) -> list[ast.expr]:
+    return [default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None]

@@ -1,0 +1,220 @@
+"""Follows references from definition to definition."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from eval_pipeline.fingerprints.records import EFFECTS, INSTANCE, Definition, Module
+from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
+from eval_pipeline.fingerprints.trees import text_digest
+
+ALL = "*"
+
+
+class Node(NamedTuple):
+    """A definition; members of a class are seen from that class or one that inherits from it (`context`)."""
+
+    module: str
+    name: str
+    context: Class | None = None
+
+
+@dataclass(slots=True)
+class Leads:
+    """Where a definition leads.
+
+    Attributes:
+        nodes: definitions.
+        meanings: what its names stand for, which its source alone does not say.
+        libraries: names of what it imports from outside.
+    """
+
+    nodes: set[Node] = field(default_factory=set)
+    meanings: set[str] = field(default_factory=set)
+    libraries: set[str] = field(default_factory=set)
+
+
+class Reacher:
+    """Finds all that definitions reach. What was found out once is kept."""
+
+    def __init__(self, resolver: Resolver, data: Callable[[str, Module], str | None], stops: Collection[str]) -> None:
+        """Follows nothing yet.
+
+        Args:
+            resolver: finds what paths lead to.
+            data: the digest of a module's data files.
+            stops: places that count themselves but are not followed.
+        """
+        self._resolver, self._data, self._stops = resolver, data, frozenset(stops)
+        self._leads: dict[Node, Leads] = {}
+
+    def reached(self, nodes: Iterable[Node]) -> tuple[dict[str, str], set[str]]:
+        """The digest of each definition reached by its place, and the names imported from outside."""
+        seen: set[Node] = set()
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                waiting += self.leads(node).nodes - seen
+        meanings: dict[tuple[str, str], set[str]] = {}
+        libraries: set[str] = set()
+        for node in seen:
+            leads = self.leads(node)
+            libraries |= leads.libraries
+            meanings.setdefault((node.module, node.name), set()).update(leads.meanings)
+        digests = {f"{at[0]}:{at[1]}": self._digest(*at, its) for at, its in meanings.items() if at[1] != ALL}
+        for module in {node.module for node in seen}:
+            read = self._resolver.module(module)
+            if read is not None and (data := self._data(module, read)) is not None:
+                digests[f"{module}:DATA_FILES contents"] = data
+        return digests, libraries
+
+    def _digest(self, module: str, name: str, meanings: set[str]) -> str:
+        definition = self._definition(module, name)
+        return text_digest("\n".join([definition.tree if definition else "", *sorted(meanings)]))
+
+    def _definition(self, module: str, name: str) -> Definition | None:
+        read = self._resolver.module(module)
+        return read.definitions.get(name) if read is not None else None
+
+    def leads(self, node: Node) -> Leads:
+        """Where a definition leads."""
+        if node not in self._leads:
+            self._leads[node] = self._find(node)
+        return self._leads[node]
+
+    def _find(self, node: Node) -> Leads:
+        leads, read = Leads(), self._resolver.module(node.module)
+        if read is None:
+            return leads
+        if node.name == ALL:
+            leads.nodes.update(Node(node.module, name) for name in read.definitions if "." not in name)
+            return leads
+        if EFFECTS in read.definitions and node.name != EFFECTS:
+            leads.nodes.add(Node(node.module, EFFECTS))
+        if f"{node.module}:{node.name}" in self._stops:
+            return leads
+        for path in read.definitions[node.name].references:
+            if not path.startswith("?"):
+                self._follow(node, path, leads)
+        if node.name in read.bases:
+            self._whole(Class(node.module, node.name), read, leads)
+        return leads
+
+    def _whole(self, cls: Class, read: Module, leads: Leads) -> None:
+        """All members of a class, and the classes of its fields: pydantic makes instances of these."""
+        for member in read.members[cls.name]:
+            definition = read.definitions[f"{cls.name}.{member}"]
+            if definition.kind == INSTANCE:  # its statement is part of a method
+                continue
+            leads.nodes.add(Node(cls.module, f"{cls.name}.{member}", cls))
+            for path in definition.references:
+                if path.startswith("?"):
+                    for found in self._resolver.chain(cls.module, path[1:]):
+                        if not (self._resolver.is_class(found) and self._resolver.is_protocol(Class(*found[:2]))):
+                            self._reach(found, path, leads)
+
+    def _follow(self, node: Node, path: str, leads: Leads) -> None:
+        """Adds what a path leads to."""
+        if path.startswith("'"):
+            self._place(path, leads)
+        elif path == "*":
+            leads.nodes.add(Node(node.module, ALL))
+        elif path.startswith("*"):
+            modules, classes = self._walk(node, path[1:], leads)
+            leads.nodes.update(Node(module, ALL) for module in modules)
+            leads.nodes.update(Node(*cls) for cls in classes)
+        else:
+            modules, classes = self._walk(node, path, leads)
+            leads.nodes.update(Node(module, ALL) for module in modules)
+            for cls in classes:
+                for operator in self._resolver.operators(cls):
+                    leads.nodes.add(Node(operator.module, operator.name, cls))
+                    leads.meanings.add(str(operator))
+
+    def _walk(self, node: Node, path: str, leads: Leads) -> tuple[set[str], set[Class]]:
+        """Follows a path and adds what lies on it; gives the modules and the classes of the instances at its end."""
+        root, *steps = path.split("|")
+        resolver, after = self._resolver, None
+        founds: list[Found] = []
+        classes: set[Class] = set()
+        if root.startswith("@"):
+            classes = set(resolver.annotated(node.module, root[1:], node.context))
+        elif root in {"%", "^"}:
+            classes = {node.context} if node.context else set()
+            after = Class(node.module, node.name.partition(".")[0]) if root == "^" else None
+        elif root.startswith("="):
+            start, _, name = root[1:].partition(":")
+            founds = list(resolver.imported(start, name))
+        else:
+            founds = list(resolver.name(node.module, root))
+        said = root if founds else ""
+        for found in founds:
+            self._reach(found, said, leads)
+        for step in steps:
+            following: list[Found] = []
+            for found in founds:
+                if not (found.name or found.outside):
+                    following += resolver.attribute(found.module, step)
+            said += "." + step
+            for found in following:
+                self._reach(found, said, leads)
+            known = classes | resolver.classes_of(founds)
+            classes = self._step(known, step, after, leads)
+            founds, after = following, None
+        modules = {found.module for found in founds if not (found.name or found.outside)}
+        return modules, classes | resolver.classes_of(founds)
+
+    def _step(self, classes: Iterable[Class], step: str, after: Class | None, leads: Leads) -> set[Class]:
+        """Adds an attribute of each class that has it; gives the classes of what it is."""
+        types: set[Class] = set()
+        for cls in classes:
+            if (found := self._resolver.member(cls, step, after)) is not None:
+                leads.nodes.add(Node(found.module, found.name, cls))
+                leads.meanings.add(str(found))
+                types |= self._resolver.types(found.module, found.name, cls)
+        return types
+
+    def _reach(self, found: Found, said: str, leads: Leads) -> None:
+        """Adds something that is meant by a name."""
+        leads.meanings.add(f"{said} {found}")
+        if found.outside:
+            leads.libraries.add(found.module.partition(".")[0])
+        elif found.name:
+            leads.nodes.add(Node(found.module, found.name))
+
+    def _place(self, path: str, leads: Leads) -> None:
+        """Adds what a text constant names, if it names something of ours."""
+        sources = self._resolver.sources
+        if not self._resolver.is_ours(path[1:].partition(":")[0]):
+            return
+        module, colon, name = path[1:].partition(":")
+        if path.endswith(".*"):
+            leads.nodes.update(Node(inner, ALL) for inner in sources.submodules(path[1:-2]))
+        elif sources.file(module) is not None:
+            nodes = place_nodes(self._resolver, module, name) if colon and name != ALL else [Node(module, ALL)]
+            for node in nodes:
+                leads.nodes.add(node)
+                leads.meanings.add(f"{path} {node.module}:{node.name}")
+
+
+def place_nodes(resolver: Resolver, module: str, qualified: str) -> list[Node]:
+    """What `module:Qual.name` names: definitions, members seen from the class named; nothing where it is unknown."""
+    first, *steps = qualified.split(".")
+    nodes: list[Node] = []
+    for found in resolver.name(module, first):
+        if found.outside:
+            continue
+        if not found.name:
+            if not steps:
+                nodes.append(Node(found.module, ALL))
+            else:
+                nodes += place_nodes(resolver, found.module, ".".join(steps))
+        elif not steps:
+            nodes.append(Node(found.module, found.name))
+        elif resolver.is_class(found):
+            cls = Class(found.module, found.name)
+            if (member := resolver.member(cls, steps[0])) is not None:
+                nodes.append(Node(member.module, member.name, cls))
+    return nodes

@@ -1,0 +1,171 @@
+"""Reads a module: which statements define which name, and what each definition refers to."""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from eval_pipeline.fingerprints.bindings import FUNCTIONS, SCOPES, bound_names, imported, own_nodes
+from eval_pipeline.fingerprints.classes import read_class
+from eval_pipeline.fingerprints.names import Names
+from eval_pipeline.fingerprints.records import EFFECTS, FUNCTION, PROGRAM, VALUE, Definition, Module, members_of
+from eval_pipeline.fingerprints.trees import digest, does_nothing, is_type_checking
+
+_DECLARED = "DATA_FILES"
+
+
+@dataclass(slots=True)
+class _Statements:
+    """The statements of a module by the name that they define; a statement may define several."""
+
+    package: str
+    by_name: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    loose: list[ast.stmt] = field(default_factory=list)
+    imports: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+
+
+def read_module(source: bytes, name: str, *, is_package: bool) -> Module:
+    """What a module defines and refers to.
+
+    Args:
+        source: its text.
+        name: its full name.
+        is_package: its file is an `__init__.py`.
+
+    Raises:
+        SyntaxError: this Python cannot read it.
+    """
+    package = name if is_package else name.rpartition(".")[0]
+    found = _Statements(package)
+    tree = ast.parse(source)
+    _take_imports(found, tree.body)
+    statements = list(_run(tree.body))
+    _sort(found, statements)
+    known = found.by_name.keys() | found.imports.keys()
+
+    def names() -> Names:
+        return Names(package, known, anything=bool(found.stars))
+
+    definitions: dict[str, Definition] = {}
+    bases: dict[str, tuple[str, ...]] = {}
+    for defined, its in found.by_name.items():
+        classes = [one for one in its if isinstance(one, ast.ClassDef)]
+        if len(classes) == 1:
+            others = [one for one in its if one is not classes[0]]
+            bases[defined] = read_class(classes[0], others, names, definitions)
+        else:
+            definitions[defined] = _definition(defined, its, names())
+    if found.loose:
+        definitions[EFFECTS] = _definition(EFFECTS, found.loose, names())
+    targets = {alias: tuple(its) for alias, its in found.imports.items()}
+    files = tuple(_data_files(found.by_name.get(_DECLARED, ()), name))
+    return Module(definitions, bases, members_of(bases, definitions), targets, tuple(found.stars), files)
+
+
+def _definition(name: str, statements: Sequence[ast.stmt], names: Names) -> Definition:
+    """A function, or whatever statements bind a name."""
+    types: list[str] = []
+    for statement in statements:
+        if isinstance(statement, FUNCTIONS):
+            types += names.annotation(statement.returns, None)
+            names.function(statement, None, method=False)
+            continue
+        names.statements([statement], None)
+        for binding in bound_names([statement], "").get(name, ()):
+            types += names.annotation(binding.annotation, None)
+            types += names.types(binding.value, None)
+    kind = FUNCTION if any(isinstance(one, FUNCTIONS) for one in statements) else VALUE
+    return Definition(kind, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
+
+
+def _take_imports(found: _Statements, body: Iterable[ast.stmt]) -> None:
+    """Every import outside of functions and classes, wherever it stands; those for type checkers too."""
+    for node in own_nodes(body):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        for name, target in imported(node, found.package):
+            if name == "*":
+                found.stars.append(target[0])
+            elif target[0] != "__future__":
+                found.imports.setdefault(name, []).append(target)
+
+
+def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that do something when the module is imported."""
+    for statement in body:
+        if isinstance(statement, ast.If) and is_type_checking(statement.test):
+            yield from _run(statement.orelse)
+        elif not (does_nothing(statement) or isinstance(statement, (ast.Import, ast.ImportFrom))):
+            yield statement
+
+
+def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
+    """Gives each statement to the names that it binds or changes."""
+    bound = [set(bound_names([statement], found.package)) - _imported_in(statement) for statement in statements]
+    own = set().union(*bound) if bound else set()
+    for statement, names in zip(statements, bound, strict=True):
+        if _is_program(statement):
+            found.by_name.setdefault(PROGRAM, []).append(statement)
+            continue
+        names |= _changed(statement, own)
+        for name in sorted(names):
+            found.by_name.setdefault(name, []).append(statement)
+        if not names and not _only_imports(statement):
+            found.loose.append(statement)
+
+
+def _changed(statement: ast.stmt, own: set[str]) -> set[str]:
+    """Names of the module that a statement changes: `X[0] = 1`, `X.append(1)`, and `register(X)`, which may."""
+    changed: set[str] = set()
+    if isinstance(statement, SCOPES):
+        return changed
+    for node in own_nodes([statement]):
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            changed.add(root_name(node))
+        elif isinstance(node, ast.Expr):
+            value = node.value.value if isinstance(node.value, ast.Await) else node.value
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and root_name(value.func) in own:
+                changed.add(root_name(value.func))
+            else:
+                changed.update(inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name))
+    return changed & own
+
+
+def root_name(node: ast.expr) -> str:
+    """`a` of `a.b[0].c`; empty where there is none."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _imported_in(statement: ast.stmt) -> set[str]:
+    """Names that a statement only imports."""
+    bound = bound_names([statement], "")
+    return {name for name, bindings in bound.items() if all(binding.target for binding in bindings)}
+
+
+def _only_imports(statement: ast.stmt) -> bool:
+    """Whether a `try` or `if` does nothing but import."""
+    fine = (ast.Import, ast.ImportFrom, ast.Pass, ast.If, ast.Try)
+    inner = (node for node in own_nodes([statement]) if isinstance(node, ast.stmt))
+    return isinstance(statement, (ast.If, ast.Try)) and all(isinstance(node, fine) for node in inner)
+
+
+def _is_program(statement: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`."""
+    if not (isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)):
+        return False
+    return isinstance(statement.test.left, ast.Name) and statement.test.left.id == "__name__"
+
+
+def _data_files(statements: Iterable[ast.stmt], module: str) -> Iterator[str]:
+    """What `DATA_FILES` names. Raises ValueError where it is no plain tuple of texts."""
+    for statement in statements:
+        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+        try:
+            names = ast.literal_eval(value) if value is not None else None
+        except ValueError:
+            names = None
+        if not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
+            raise ValueError(f"DATA_FILES of {module} has to be a tuple of plain texts")
+        yield from names

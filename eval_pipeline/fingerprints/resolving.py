@@ -1,0 +1,217 @@
+"""Finds what paths lead to: names through imports and re-exports, attributes through classes and their bases."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from eval_pipeline.fingerprints.records import EFFECTS, PROGRAM, Module
+from eval_pipeline.fingerprints.sources import Sources
+
+
+class Class(NamedTuple):
+    """A class at the top of a module of ours."""
+
+    module: str
+    name: str
+
+
+class Found(NamedTuple):
+    """A definition (`name` of `module`), a module (`name` empty), or something that is not ours (`outside`)."""
+
+    module: str
+    name: str = ""
+    outside: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}" if self.name else self.module
+
+
+NO_CLASSES: frozenset[Class] = frozenset()
+_OF_EVERY_MODULE = frozenset({"__name__", "__file__", "__doc__", "__path__", "__spec__", "__version__"})
+
+
+class Resolver:
+    """Looks names up in modules, which it has read when they are asked for."""
+
+    def __init__(self, sources: Sources, read: Callable[[str], Module | None], ours: Collection[str]) -> None:
+        """Looks nothing up yet.
+
+        Args:
+            sources: where modules are.
+            read: gives a module, None where it has no source.
+            ours: the packages at the top that are followed.
+        """
+        self.sources, self.module, self._ours = sources, read, frozenset(ours)
+        self._names: dict[tuple[str, str], tuple[Found, ...]] = {}
+        self._ancestors: dict[Class, tuple[Class, ...]] = {}
+        self._protocols: dict[Class, bool] = {}
+        self._types: dict[tuple[str, str, Class | None], frozenset[Class]] = {}
+
+    def is_ours(self, module: str) -> bool:
+        """Whether a module belongs to a package that is followed."""
+        return module.partition(".")[0] in self._ours
+
+    def name(self, module: str, name: str) -> tuple[Found, ...]:
+        """What a name of a module of ours stands for; several where it is bound in several ways."""
+        key = (module, name)
+        if key not in self._names:
+            self._names[key] = ()  # while it is being looked up: packages import from each other in circles
+            self._names[key] = tuple(dict.fromkeys(self._look_up(module, name)))
+        return self._names[key]
+
+    def _look_up(self, module: str, name: str) -> Iterable[Found]:
+        read = self.module(module)
+        found: list[Found] = []
+        if read is not None:
+            if name in read.definitions and name not in {EFFECTS, PROGRAM}:
+                found.append(Found(module, name))
+            for target, inner in read.imports.get(name, ()):
+                found += self.imported(target, inner)
+            if not found:
+                for star in read.stars:
+                    found += self.imported(star, name) if self.is_ours(star) else (Found(star, "*", True),)
+        if not found and self.sources.exists(f"{module}.{name}"):
+            found.append(Found(f"{module}.{name}"))
+        return found
+
+    def imported(self, module: str, name: str | None) -> tuple[Found, ...]:
+        """What `from module import name` gives, or `import module` where the name is None or empty."""
+        if not self.is_ours(module):
+            return (Found(module, name or "", outside=True),)
+        if not name:
+            return (Found(module),)
+        return self.name(module, name)
+
+    def attribute(self, module: str, name: str) -> tuple[Found, ...]:
+        """What `module.name` gives; the module itself, of which then all is meant, where that cannot be decided."""
+        found = self.name(module, name)
+        if found or name in _OF_EVERY_MODULE:
+            return found
+        return (Found(module, "*"),)
+
+    def is_class(self, found: Found) -> bool:
+        """Whether it is a class whose members are known."""
+        read = None if found.outside else self.module(found.module)
+        return read is not None and found.name in read.bases
+
+    def ancestors(self, cls: Class) -> tuple[Class, ...]:
+        """The class and its bases of ours, nearest first."""
+        if cls not in self._ancestors:
+            self._ancestors[cls] = (cls,)
+            further = [one for base in self._bases(cls) if self.is_class(base) for one in self.ancestors(_class(base))]
+            # a base that several share comes after all of these
+            later = [one for place, one in enumerate(further) if one not in further[place + 1 :] and one != cls]
+            self._ancestors[cls] = (cls, *later)
+        return self._ancestors[cls]
+
+    def is_protocol(self, cls: Class) -> bool:
+        """Whether it only says what others have."""
+        if cls not in self._protocols:
+            self._protocols[cls] = any(base.outside and base.name == "Protocol" for base in self._bases(cls))
+        return self._protocols[cls]
+
+    def member(self, cls: Class, name: str, after: Class | None = None) -> Found | None:
+        """The definition of an attribute of a class, its own or of its nearest base; behind `after` for `super()`."""
+        order = self.ancestors(cls)
+        if after in order:
+            order = order[order.index(after) + 1 :]
+        for one in order:
+            read = self.module(one.module)
+            if read is not None and (qualified := f"{one.name}.{name}") in read.definitions:
+                return Found(one.module, qualified)
+        return None
+
+    def operators(self, cls: Class) -> list[Found]:
+        """What an instance does without being asked by name: `__len__`, `__eq__` and such; not how it is made."""
+        found: dict[str, Found] = {}
+        for one in self.ancestors(cls):
+            read = self.module(one.module)
+            for name in read.members[one.name] if read is not None else ():
+                if name.startswith("__") and name.endswith("__") and name not in _MAKING:
+                    found.setdefault(name, Found(one.module, f"{one.name}.{name}"))
+        return list(found.values())
+
+    def annotated(self, module: str, chain: str, context: Class | None) -> frozenset[Class]:
+        """The classes that a name in an annotation stands for; none for protocols and what is not ours."""
+        classes: set[Class] = set()
+        for found in self.chain(module, chain):
+            if found.outside:
+                if found.name == "Self" and context is not None:
+                    classes.add(context)
+            elif self.is_class(found):
+                classes.add(_class(found))
+            elif found.name and found.name != "*":
+                classes |= self.types(found.module, found.name, None)
+        return frozenset(one for one in classes if not self.is_protocol(one))
+
+    def chain(self, module: str, chain: str) -> list[Found]:
+        """What `a.b.c` leads to in a module, or `=module:b.c` from anywhere."""
+        if chain.startswith("="):
+            start, _, rest = chain[1:].partition(":")
+            steps = rest.split(".") if rest else []
+            current = [Found(start, "", outside=not self.is_ours(start))]
+        else:
+            first, *steps = chain.split(".")
+            current = list(self.name(module, first))
+        for step in steps:
+            following: list[Found] = []
+            for found in current:
+                if found.outside:
+                    following.append(Found(found.module, step, outside=True))
+                elif not found.name:
+                    following += self.name(found.module, step)
+            current = following
+        return current
+
+    def types(self, module: str, name: str, context: Class | None) -> frozenset[Class]:
+        """The classes that a definition, or what it returns, may be an instance of."""
+        key = (module, name, context)
+        if key not in self._types:
+            self._types[key] = NO_CLASSES
+            read = self.module(module)
+            paths = read.definitions[name].types if read is not None else ()
+            self._types[key] = frozenset(cls for path in paths for cls in self._typed(module, path, context))
+        return self._types[key]
+
+    def _typed(self, module: str, path: str, context: Class | None) -> frozenset[Class]:
+        root, *steps = path.split("|")
+        founds: list[Found] = []
+        if root.startswith("@"):
+            classes = self.annotated(module, root[1:], context)
+        elif root in {"%", "^"}:
+            classes = frozenset({context}) if context else NO_CLASSES
+        else:
+            founds = self.chain(module, root)
+            while steps and founds and all(not (found.name or found.outside) for found in founds):
+                founds = [inner for found in founds for inner in self.name(found.module, steps[0])]
+                steps = steps[1:]
+            classes = self.classes_of(founds)
+        for step in steps:
+            members = [(cls, self.member(cls, step)) for cls in classes]
+            classes = frozenset(
+                one for cls, found in members if found for one in self.types(found.module, found.name, cls)
+            )
+        return frozenset(cls for cls in classes if not self.is_protocol(cls))
+
+    def classes_of(self, founds: Iterable[Found]) -> frozenset[Class]:
+        """The classes of what names stand for: a class itself, what a function returns, of what a value is made."""
+        classes: set[Class] = set()
+        for found in founds:
+            if self.is_class(found):
+                classes.add(_class(found))
+            elif found.name and found.name != "*" and not found.outside:
+                classes |= self.types(found.module, found.name, None)
+        return frozenset(classes)
+
+    def _bases(self, cls: Class) -> list[Found]:
+        read = self.module(cls.module)
+        paths = read.bases[cls.name] if read is not None else ()
+        return [found for path in paths for found in self.chain(cls.module, path.replace("|", "."))]
+
+
+_MAKING = frozenset(
+    {"__init__", "__new__", "__post_init__", "__init_subclass__", "__slots__", "__class_getitem__", "__match_args__"}
+)
+
+
+def _class(found: Found) -> Class:
+    return Class(found.module, found.name)
