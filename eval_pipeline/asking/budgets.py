@@ -65,15 +65,21 @@ class Budget:
     """
 
     def __init__(
-        self, version: ModelVersion, before: Amount = NOTHING, *, reached: bool = False, today: Callable[[], date]
+        self,
+        version: ModelVersion,
+        before: Amount = NOTHING,
+        *,
+        reached: bool = False,
+        closed: bool = False,
+        today: Callable[[], date],
     ) -> None:
-        """Nothing is reserved yet; `today` is the day by which prices are looked up."""
-        self.before, self.reached = before, reached
+        """Nothing is reserved yet; `today` is the day by which prices are looked up; `closed` lets no call be made."""
+        self.before, self.reached = before, reached or closed
         self.tokens = 0
         self.usd: float | None = None
         self._version = version
         self._today = today
-        self.limited = version.max_cost_usd is not None or version.max_tokens_total is not None
+        self.limited = closed or version.max_cost_usd is not None or version.max_tokens_total is not None
         self._learns = version.provider in OWN_PROMPT
         self._dearest: Amount | None = None
         self._in_flight = 0

@@ -1,6 +1,6 @@
 """Whether the record holds what a stage would make now; what it was made from decides."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
@@ -53,9 +53,9 @@ def ignored_in(stage: Stage, inputs: Inputs) -> frozenset[str]:
 
 
 def is_up_to_date(chain: Chain, inputs: Inputs) -> bool:
-    """Whether the record holds everything of an evaluation as the chain would make it now."""
+    """Whether the record holds everything that these stages would make now."""
     try:
-        return all(is_current(stage, prepared(stage, inputs)) for stage in _of_evaluations(chain, inputs))
+        return all(is_current(stage, prepared(stage, inputs)) for stage in chain if stage.writes)
     except EvalError:
         # Something is missing or wrong: the run says what, where it belongs.
         return False
@@ -65,13 +65,6 @@ def prepared(stage: Stage, inputs: Inputs) -> Inputs:
     """The inputs as the stage is going to see them."""
     own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
     return stage.asks.prepare(own) if stage.asks else own
-
-
-def _of_evaluations(chain: Chain, inputs: Inputs) -> Iterator[Stage]:
-    """The stages that an evaluation is made by: not those that look at all evaluations of the suite."""
-    for stage in chain:
-        if stage.writes and not (stage.whole_suite and any(table.key == "partition" for table in stage.reads)):
-            yield stage
 
 
 def changes(stage: Stage, inputs: Inputs) -> dict[str, tuple[str, str]]:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
 
+from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import is_current, made_from, prepared
-from eval_pipeline.chain.stage import Chain, Facts, Stage
+from eval_pipeline.chain.stage import Chain, Delivery, Facts, Stage
+from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.store.durable import locked
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import open_outputs
-from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
 
@@ -21,10 +24,11 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
     Raises:
         EvalError: in one sentence, what kept it from being made.
     """
+    own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
     if stage.deliver is not None:
-        return stage.deliver(inputs.anew(partition=None) if stage.whole_suite else inputs.anew())
-    with _in_turn(stage, inputs):
-        own = prepared(stage, inputs)
+        return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
+    with _in_turn(stage, own):
+        own = prepared(stage, own)
         made = made_from(stage, own)
         reused = is_current(stage, own, made)
         if stage.asks:
@@ -32,7 +36,7 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
         said: Facts = {} if reused else _make(stage, own, made)
     header = own.header(stage.writes[0])
     assert header is not None
-    inputs.workspace.fingerprints.save()
+    own.workspace.fingerprints.save()
     return StageResult(header.rows, own.combined_hash(stage.writes), reused, {**stage.facts(own), **said})
 
 
@@ -43,9 +47,13 @@ def run_chain(chain: Chain, inputs: Inputs) -> dict[str, StageResult]:
 
 def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     assert stage.run is not None
-    with _noted(stage, inputs), busy(inputs.progress, inputs.label(stage.name.replace("_", " "))):
-        with open_outputs(inputs, stage.writes, made) as outputs:
-            return stage.run(inputs, outputs) or {}
+    with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
+        return stage.run(inputs, outputs) or {}
+
+
+def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:
+    """A stage of another evaluation of the suite."""
+    return run_stage(stage_of(inputs.track, name), inputs.anew(partition=partition))
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -60,6 +61,19 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a stage that hands on is told of the rest of the chain.
+
+    Attributes:
+        gate: why an evaluation must not be published; None where it may.
+        again: runs a stage of another evaluation of the suite, by the stage's name.
+    """
+
+    gate: Refusal
+    again: Callable[[str, Partition], object]
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One step of the chain, and one asset of Dagster's.
 
@@ -82,7 +96,7 @@ class Stage:
     reads: tuple[Table, ...]
     writes: tuple[Table, ...] = ()
     run: Callable[[Inputs, Outputs], Facts | None] | None = None
-    deliver: Callable[[Inputs], StageResult] | None = None
+    deliver: Callable[[Inputs, Delivery], StageResult] | None = None
     code: Callable[[Inputs], Sequence[Root]] = _no_code
     settings: Callable[[Inputs], Mapping[str, str]] = _nothing
     facts: Callable[[Inputs], Facts] = _no_facts

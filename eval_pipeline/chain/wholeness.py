@@ -3,38 +3,32 @@
 A run that was killed leaves some of a partition's files new and some old. Their footers say what they were made from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from eval_pipeline.analysis.aggregates import AGGREGATES
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.checks.verdicts import BLOCKING, Verdict, check_generations_scored
-from eval_pipeline.store.record import Header, RecordKey
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import (
-    CASES,
-    ERRORS,
-    EVIDENCE,
-    GENERATION_PROMPTS,
-    GENERATIONS,
-    JUDGEMENTS,
-    METRIC_ERRORS,
-    METRICS,
-    RECOVERY_ATTEMPTS,
-    RECOVERY_PROMPTS,
-    TURN_RESULTS,
-    VALIDATION,
-)
+from eval_pipeline.stages.checks.verdicts import Verdict, check_generations_scored
+from eval_pipeline.store.listing import Refusal
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import CASES, GENERATIONS
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.registry import TRACKS, load_track
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
-from eval_pipeline.workspace.track_tables import are_judged, track_tables
+from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
-Headers = Mapping[str, Header | None]
-TWINS = {
-    GENERATION_PROMPTS.name: GENERATIONS.name,
-    VALIDATION.name: GENERATIONS.name,
-    RECOVERY_PROMPTS.name: RECOVERY_ATTEMPTS.name,
-}
-"""Tables that a stage writes together with another one: both are made from the same."""
+
+def gate(workspace: Workspace) -> Refusal:
+    """Why a partition must not be published; None where it may."""
+
+    def refuse(key: RecordKey) -> str | None:
+        assert key.suite and key.model_version and key.eval_date
+        return why_not_whole(workspace, Partition(key.suite, key.model_version, key.eval_date))
+
+    return refuse
 
 
 def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
@@ -45,69 +39,63 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
     Raises:
         StoreError: a file of it is damaged.
     """
-    record, key = workspace.record, RecordKey.of(partition)
-    own = [table for table in track_tables() if key.fits(table)]
-    own = [table for table in own if record.header(table, key) is not None]
-    chain = dict(_chain(own))
-    headers = {table.name: record.header(table, key) for table in chain}
-    missing = [name for name in headers if headers[name] is None and not _came_later(workspace, partition, name)]
-    if missing or not own:
-        return f"has no {', '.join(missing) or 'table of its track'} yet"
-    for table, sources in chain.items():
-        if odd := _odd_source(headers, table, sources):
-            return f"has {table.name} that were not made from its {odd} as they are now"
-    for verdict in _verdicts(workspace, partition, headers):
+    inputs = Inputs.of(workspace, partition)
+    track = _track_of(inputs)
+    if track is None:
+        return "has no table of its track yet"
+    chain = [stage for stage in chain_of(track) if stage.writes and not stage.whole_suite]
+    written = [table for stage in chain for table in stage.writes]
+    missing = [t.name for t in written if inputs.header(t) is None and not _came_later(inputs, t.name)]
+    if missing:
+        return f"has no {', '.join(missing)} yet"
+    for stage in chain:
+        if odd := _odd(inputs, stage):
+            return f"has {odd[0]} that were not made from its {odd[1]} as they are now"
+    for verdict in _verdicts(inputs, chain):
         if not verdict.passed:
             return f"does not pass its checks: {verdict.text}"
     return None
 
 
-def _chain(own: Sequence[Table]) -> Iterator[tuple[Table, tuple[Table, ...]]]:
-    """Each table of a partition with those that it is made from; `own` are those of the track."""
-    asked, scored = (GENERATIONS, RECOVERY_ATTEMPTS), (TURN_RESULTS, *own, ERRORS, METRIC_ERRORS)
-    yield GENERATIONS, ()
-    yield from ((twin, (GENERATIONS,)) for twin in (GENERATION_PROMPTS, VALIDATION))
-    yield RECOVERY_ATTEMPTS, (GENERATIONS,)
-    yield RECOVERY_PROMPTS, (RECOVERY_ATTEMPTS,)
-    yield EVIDENCE, asked
-    judged = (JUDGEMENTS,) if are_judged(own) else ()
-    yield from ((table, (*asked, EVIDENCE)) for table in judged)
-    yield from ((table, (*asked, EVIDENCE, *judged)) for table in (METRICS, *scored))
-    yield from ((found.table, (*scored, *found.reads)) for found in AGGREGATES.values() if found.fits(own))
-
-
-def _came_later(workspace: Workspace, partition: Partition, name: str) -> bool:
-    """Whether the table is an aggregate that there was not yet when the partition was evaluated to its end."""
-    statuses = {row["status"] for row in run_rows(workspace, partition, ["status"])}
-    return name in AGGREGATES and bool(statuses & {COMPLETE, INCOMPLETE})
-
-
-def _odd_source(headers: Headers, table: Table, sources: Sequence[Table]) -> str | None:
-    """The first of the sources that the table was not made from as it is now.
-
-    One that its footer does not name is one that older code did not read.
-    """
-    header = headers[table.name]
-    for source in sources if header else ():
-        found = headers[source.name]
-        assert header and found  # only aggregates may be missing, and nothing is made from them
-        if TWINS.get(table.name) == source.name:
-            fits = header.made_from == found.made_from
-        else:
-            fits = header.made_from.get(source.name, found.content_hash) == found.content_hash
-        if not fits:
-            return source.name
+def _track_of(inputs: Inputs) -> Track | None:
+    """The track whose table of turns the partition has: its suite may be gone."""
+    for name in TRACKS:
+        track = load_track(name)
+        if inputs.header(turns_table(track)) is not None:
+            return track
     return None
 
 
-def _verdicts(workspace: Workspace, partition: Partition, headers: Headers) -> Iterator[Verdict]:
+def _came_later(inputs: Inputs, name: str) -> bool:
+    """Whether the table is an aggregate that there was not yet when the partition was evaluated to its end."""
+    statuses = {row["status"] for row in run_rows(inputs.workspace, inputs.place, ["status"])}
+    return name in AGGREGATES and bool(statuses & {COMPLETE, INCOMPLETE})
+
+
+def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:
+    """A table of the stage, and one that it was not made from as it is now; None where all fit.
+
+    The tables of one stage are made together. A source that a footer does not name is one that older code did not read.
+    """
+    headers = [(table.name, header) for table in stage.writes if (header := inputs.header(table))]
+    for name, header in headers:
+        for source in stage.reads:
+            found = inputs.header(source) if source.key == "partition" else None
+            if found and header.made_from.get(source.name, found.content_hash) != found.content_hash:
+                return name, source.name
+        if header.made_from != headers[0][1].made_from:
+            return name, headers[0][0]
+    return None
+
+
+def _verdicts(inputs: Inputs, chain: Chain) -> Iterator[Verdict]:
     """The blocking checks; where nobody can tell any more what was planned, whether what was asked is scored."""
-    generations = headers[GENERATIONS.name]
+    workspace, generations = inputs.workspace, inputs.header(GENERATIONS)
     assert generations is not None
-    source = workspace.suites.get(partition.suite)
-    cases = workspace.record.header(CASES, RecordKey.of_suite(partition.suite))
-    known = source is not None and source.header is not None and partition.model_version in workspace.model_versions
+    source, cases = workspace.suites.get(inputs.suite), inputs.header(CASES)
+    known = source is not None and source.header is not None and inputs.place.model_version in workspace.model_versions
     if known and cases is not None and generations.made_from.get("cases") == cases.content_hash:
-        yield from (check(workspace, partition) for check in BLOCKING)
+        for stage in chain:
+            yield from (check.verdict(inputs) for check in stage.checks if check.blocking)
     else:
-        yield check_generations_scored(workspace, partition)
+        yield check_generations_scored(inputs)

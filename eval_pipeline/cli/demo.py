@@ -17,10 +17,11 @@ SLICE = 1
 
 def demo() -> None:
     """Evaluates three model versions on the project's own suites: two simulated ones, a real small one on a slice."""
-    from eval_pipeline.chain.freshness import is_up_to_date
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.operations.headline import headline
+    from eval_pipeline.operations.keeping import evaluation_is_current
     from eval_pipeline.providers.local.provider import local_available
+    from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope
 
@@ -40,7 +41,7 @@ def demo() -> None:
         except UsageError:
             # There is a full evaluation of today: shown if it is current, else making it anew would take hours.
             scope = Scope()
-            if not is_up_to_date(workspace, partition, scope, ""):
+            if not evaluation_is_current(Inputs.of(workspace, partition)):
                 note(f"{LOCAL} is left out for {suite}: today's full evaluation is out of date; `run` makes it anew")
                 continue
         wrong, made = evaluate(workspace, [partition], scope, "", report=True)

@@ -71,12 +71,13 @@ def publish(
     full: Annotated[bool, typer.Option("--full", help="Build the store anew from the record.")] = False,
 ) -> None:
     """Publishes the record into the DuckDB store; evaluations that are not whole are left as the store has them."""
+    from eval_pipeline.chain.wholeness import gate
     from eval_pipeline.cli.terminal import ProgressBars, fail
     from eval_pipeline.stages.publishing import publish_all
 
     workspace = open_workspace()
     with ProgressBars() as progress:
-        result = publish_all(workspace, full=full, progress=progress)
+        result = publish_all(workspace, gate(workspace), full=full, progress=progress)
     typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
     for sentence in result.facts["left_out"]:
         fail(sentence)
@@ -95,11 +96,12 @@ def report(
 ) -> None:
     """Writes the report files of evaluations in the record; of the newest date if none is given."""
     from eval_pipeline.analysis.baseline import newest_partition
+    from eval_pipeline.chain.evaluation import stage_of
+    from eval_pipeline.chain.runner import run_stage
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.stages.reporting import report as write_report
-    from eval_pipeline.stages.reporting import report_comparison
     from eval_pipeline.store.record import RecordKey
     from eval_pipeline.store.tables import TURN_RESULTS
+    from eval_pipeline.workspace.inputs import Inputs
 
     workspace = open_workspace()
     made = 0
@@ -109,10 +111,11 @@ def report(
             partition = Partition(name, version, day) if day else newest_partition(workspace, name, version)
             if partition is not None and workspace.record.header(TURN_RESULTS, RecordKey.of(partition)) is not None:
                 with ProgressBars() as progress:
-                    written = write_report(workspace, partition, progress)
+                    inputs = Inputs.of(workspace, partition, progress=progress)
+                    written = run_stage(stage_of(inputs.track, "report"), inputs)
                 typer.echo(written.facts["folder"])
                 made += 1
-        compared = report_comparison(workspace, name)
+        compared = run_stage(stage_of(None, "comparison_report"), Inputs(workspace, name))
         if compared.rows:
             typer.echo(compared.facts["folder"])
     if not made:

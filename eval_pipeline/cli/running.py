@@ -130,18 +130,23 @@ def evaluate(
     workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
-    from eval_pipeline.chain.freshness import is_up_to_date, keep, keep_comparisons
     from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluation
+    from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
+    from eval_pipeline.workspace.runs import RunContext
 
     broken: set[tuple[str, str]] = set()
     with ProgressBars() as progress:
         looked_at = counted(progress, "looking what is out of date", partitions, len(partitions))
-        current = [partition for partition in looked_at if is_up_to_date(workspace, partition, scope, epoch)]
+        context = RunContext(epoch=epoch)
+        seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in looked_at}
+        current = [partition for partition, inputs in seen.items() if evaluation_is_current(inputs)]
+        workspace.fingerprints.save()
         problems = []
         for found in current:
             try:
-                problems += keep(workspace, found, scope, epoch, report, progress)
+                problems += keep_evaluation(seen[found], with_report=report)
             except StoreError as error:  # a damaged file of one evaluation stops no other
                 problems.append(f"{found.suite}, {found.model_version}: {error}")
                 broken.add((found.suite, found.model_version))
@@ -158,7 +163,8 @@ def evaluate(
         whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
         ran = {partition.suite for partition in stale}
         for suite, day in dict.fromkeys((partition.suite, partition.eval_date) for partition in whole):
-            problems += keep_comparisons(workspace, suite, day, report, progress, told=suite in ran)
+            of_suite = Inputs(workspace, suite, progress=progress)
+            problems += keep_comparisons(of_suite, day, with_report=report, told=suite in ran)
     return problems, whole
 
 

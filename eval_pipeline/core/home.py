@@ -62,6 +62,11 @@ class Home:
         return self.root / "suites"
 
     @property
+    def fingerprints(self) -> Path:
+        """Where it is kept what the source code looked like; `EVAL_CACHE` puts it elsewhere, for several homes."""
+        return Path(os.environ.get("EVAL_CACHE") or self.root) / "fingerprints"
+
+    @property
     def suite_folders(self) -> tuple[Path, ...]:
         """Folders that hold suites, the project's first."""
         return (self.data / "suites", self.imported_suites)

@@ -128,7 +128,7 @@ class LLMJudge:
     def _key(self, generated: str, expected: str, schema: str | None) -> str:
         version = self._version
         settings = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
-        return json_hash([generated, expected, schema, settings, self._prompt.version])
+        return json_hash([generated, expected, schema, settings, self._prompt.identity])
 
     async def _ask(self, generated: str, expected: str, schema: str, asked: float) -> Judgement:
         self.calls += 1
@@ -144,7 +144,7 @@ class LLMJudge:
                 error,
                 trace=traceback.format_exc() if error is not None else None,
                 model=f"{self._version.provider}/{self._version.model or self._version.name}",
-                prompt_version=self._prompt.version,
+                prompt_version=self._prompt.identity,
                 usage=model.response.usage if model.response is not None else Usage(),
                 seconds=perf_counter() - asked,
             )

@@ -1,7 +1,9 @@
-"""What the judge is asked. A changed text is another version: what was judged under the old one is not reused."""
+"""What the judge is asked. A changed text is another question: what was judged under the old one is not reused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from eval_pipeline.core.ids import json_hash
 
 
 @dataclass(frozen=True)
@@ -9,7 +11,8 @@ class JudgePrompt:
     """A question to the judge.
 
     Attributes:
-        version: part of the key under which judgements are kept.
+        version: name of the question, and of its text where `text_hash` is the hash of that.
+        text_hash: of the text, choices and limit that the version stands for.
         template: in Mustache, with the variables `output`, `expected` and `schema`.
         choices: the judge's words → values.
         longest_reason: characters; keeps a small model from running on until it is cut off.
@@ -18,11 +21,19 @@ class JudgePrompt:
     version: str
     template: str
     choices: Mapping[str, float]
+    text_hash: str = ""
     longest_reason: int = 1500
+
+    @property
+    def identity(self) -> str:
+        """What the judge is asked, as part of the key under which judgements are kept."""
+        found = json_hash([self.template, dict(self.choices), self.longest_reason])
+        return self.version if found == self.text_hash else f"{self.version}+{found[:12]}"
 
 
 SQL_MEANING = JudgePrompt(
     version="sql-1",
+    text_hash="45767f3028aa6949e2309ce7c709de09",
     template="""\
 You compare two SQL queries that were written for the same question on the same database. Decide whether the generated
 query means what the expected query means: whether it would give the same result on every possible content of the

@@ -20,6 +20,7 @@ from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.suites import read_cases
+from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.scope import Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
@@ -194,4 +195,5 @@ def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Seque
     units = list(plan_units(cases, version))
     uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
     questions = (first_question(track, unit, turn, None, name) for unit in units for turn in unit.turns)
-    return [call_of(track, suite, question, uses) for question in questions]
+    code = workspace.fingerprints.of(*damage_code(track)).code
+    return [call_of(track, suite, question, uses, code) for question in questions]

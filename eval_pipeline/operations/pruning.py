@@ -9,16 +9,19 @@ from datetime import date
 from pathlib import Path
 
 from eval_pipeline.analysis.baseline import newest_partition
-from eval_pipeline.analysis.comparisons import keep_comparisons
 from eval_pipeline.asking.journal.pruning import prune_journal
+from eval_pipeline.chain.evaluation import chain_of, comparing
+from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.reports.paths import comparison_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
 from eval_pipeline.workspace.track_tables import track_tables
@@ -141,9 +144,11 @@ def _remove_folder(folder: Path) -> None:
 def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: Progress) -> None:
     """Takes the partitions out of the store, and their dates out of the trends."""
     if removed:
-        publish_gone(workspace, removed)
+        publish_gone(workspace, removed, gate(workspace))
     for suite in sorted({partition.suite for partition in removed} & set(_suites(workspace))):
-        keep_comparisons(workspace, suite, progress)
+        inputs = Inputs(workspace, suite, progress=progress)
+        compare(inputs)
+        deliver(comparing(chain_of(None)), inputs, with_report=False)
 
 
 def _somebody_asks(workspace: Workspace) -> bool:

@@ -194,6 +194,8 @@ class Environment:
 
     Attributes:
         predictions_dir: where imported predictions lie.
+        code: of a provider that makes its answers itself, what stands for the code that does.
     """
 
     predictions_dir: str = ""
+    code: str = ""

@@ -62,9 +62,13 @@ def missing_packages(provider: str) -> tuple[str, ...]:
     return tuple(package for package in EXTRAS.get(provider, ()) if find_spec(package) is None)
 
 
+def provider_class(provider: str) -> type[Provider]:
+    """The class of that name. Raises UsageError for an unknown one."""
+    if provider not in PROVIDERS:
+        raise UsageError(f"unknown provider '{provider}'; allowed: {', '.join(PROVIDERS)}")
+    module, _, name = PROVIDERS[provider].partition(":")
+    return cast("type[Provider]", getattr(import_module(module), name))
+
+
 def _construct(version: ModelVersion, environment: Environment) -> Provider:
-    if version.provider not in PROVIDERS:
-        raise UsageError(f"unknown provider '{version.provider}'; allowed: {', '.join(PROVIDERS)}")
-    module, _, name = PROVIDERS[version.provider].partition(":")
-    kind = cast("type[Provider]", getattr(import_module(module), name))
-    return kind(version, environment)
+    return provider_class(version.provider)(version, environment)

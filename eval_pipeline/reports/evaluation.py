@@ -1,7 +1,7 @@
 """One evaluation as the reports read it from the record."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,26 +20,6 @@ from eval_pipeline.store.schemas import Table
 Row = dict[str, Any]
 
 ALL = "all"
-_READ = (
-    tables.SUITES,
-    tables.CASES,
-    tables.TURNS,
-    tables.MODEL_VERSIONS,
-    tables.GENERATIONS,
-    tables.GENERATION_PROMPTS,
-    tables.VALIDATION,
-    tables.RECOVERY_ATTEMPTS,
-    tables.RECOVERY_PROMPTS,
-    tables.EVIDENCE,
-    tables.METRICS,
-    tables.TURN_RESULTS,
-    tables.ERRORS,
-    tables.STATISTICS,
-    tables.ACCURACY_BY_COMPLEXITY,
-    tables.COST_PER_CORRECT_ANSWER,
-    tables.COMPLEXITY_CEILING,
-    tables.ERROR_ANALYSIS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +51,15 @@ class Evaluation:
         self.partition = partition
         self.profile = profile
 
-    def made_from(self) -> dict[str, str]:
-        """Hashes of everything that the reports show.
+    def made_from(self, tables: Sequence[Table]) -> dict[str, str]:
+        """Hashes of everything that the reports show, which are tables and more.
 
         Of `runs` only what they show of it, since every run adds a row there.
 
         Raises:
             UsageError: the record lacks one of the tables.
         """
-        own = (self.profile.turns_table, *self.profile.tables, *self.profile.aggregates)
-        hashes = {table.name: self._header(table).content_hash for table in (*_READ, *own)}
+        hashes = {table.name: self._header(table).content_hash for table in tables}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]

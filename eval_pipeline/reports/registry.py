@@ -1,6 +1,6 @@
 """Every file of a report's folder; adding one takes a file here and a line in `REPORTS`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,13 +39,13 @@ REPORTS = (
 )
 
 
-def write_reports(evaluation: Evaluation, folder: Path, version: str) -> bool:
+def write_reports(evaluation: Evaluation, folder: Path, made_from: Mapping[str, str]) -> bool:
     """Makes the folder with every file; whether that was necessary.
 
     Args:
         evaluation: what is reported.
         folder: where the files appear.
-        version: of the reports' code; another one makes every folder anew.
+        made_from: hashes of everything that the files follow from.
     """
 
     def fill(aside: Path) -> None:
@@ -54,4 +54,4 @@ def write_reports(evaluation: Evaluation, folder: Path, version: str) -> bool:
         for write in evaluation.profile.files:
             write(evaluation, aside)
 
-    return make_folder(folder, evaluation.made_from() | {"report": version}, fill)
+    return make_folder(folder, made_from, fill)

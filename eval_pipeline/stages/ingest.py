@@ -6,88 +6,78 @@ from pathlib import Path
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
-from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.progress import SILENT, busy
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.progress import busy
+from eval_pipeline.workspace.workspace import Workspace
 
-VERSION = "1"
 _CASES_AT_ONCE = 250
 """Their documents are copied while they are written."""
 
 
-def ingest_files(workspace: Workspace, suite: str) -> StageResult:
+def ingest_files(inputs: Inputs, outputs: Outputs) -> None:
     """Hashes every file of a suite into the `suites` table.
+
+    Counted by reading, so a suite with wrong cases has its files on record, but no counts.
 
     Raises:
         InputError: `suite.yaml` is wrong.
     """
-    source = workspace.suite(suite)
-    header = source.require()
-    loaded = load_suite(source)
-    key = RecordKey.of_suite(suite)
-    made_from = {"files": loaded.content_hash, "stage": VERSION}
-    files = suite_files(source)
-    facts = {"files": len(files), "content_hash": loaded.content_hash}
-    if not workspace.record.is_current(SUITES, key, made_from):
-        # Counted by reading, so a suite with wrong cases has its files on record, but no counts.
-        with workspace.record.writer(SUITES, key, made_from) as writer:
-            writer.write(
-                {
-                    "track": [loaded.track],
-                    "version": [loaded.version],
-                    "description": [loaded.description],
-                    "licence": [header.licence],
-                    "content_hash": [loaded.content_hash],
-                    "files": [json_text([_file_facts(name, path) for name, path in files])],
-                    "options": [json_text(dict(loaded.options))],
-                }
-            )
-    return StageResult(1, loaded.content_hash, False, facts)
+    source, loaded = inputs.workspace.suite(inputs.suite), _loaded(inputs)
+    outputs.writer(SUITES).write(
+        {
+            "track": [loaded.track],
+            "version": [loaded.version],
+            "description": [loaded.description],
+            "licence": [source.require().licence],
+            "content_hash": [loaded.content_hash],
+            "files": [json_text([_file_facts(name, path) for name, path in suite_files(source)])],
+            "options": [json_text(dict(loaded.options))],
+        }
+    )
 
 
-def ingest_cases(workspace: Workspace, suite: str, progress: Progress = SILENT) -> StageResult:
+def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
     """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables.
 
     Raises:
         InputError: with every problem in any file; where the track keeps the good cases, see `case_problems`.
     """
-    source = workspace.suite(suite)
-    track = source.track()
-    loaded = load_suite(source)
-    key = RecordKey.of_suite(suite)
-    made_from = _made_from(track, loaded)
-    record = workspace.record
-    reused = cases_current(workspace, suite)
-    if not reused:
-        with busy(progress, f"{suite} · cases"):
-            found = read_suite(source)
-            cases = found.cases
-            hashes = {name: file_hash(path) for name, path in _source_files(workspace, suite, cases)}
-            with record.writer(TURNS, key, made_from) as writer:
-                writer.write(turn_columns(track, cases))
-            _write_problems(record, key, made_from, found)
-            shared_hash = _write_shared(record, key, made_from, track, found)
-            with record.writer(CASES, key, made_from) as writer:
-                for start in range(0, len(cases), _CASES_AT_ONCE):
-                    some = slice(start, start + _CASES_AT_ONCE)
-                    writer.write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
-    header, turns = record.header(CASES, key), record.header(TURNS, key)
-    assert header is not None and turns is not None
-    if not reused:
-        # The stages after this one, in the same process, need not read them again.
-        workspace.remembered("cases", {suite: header.content_hash}, lambda: cases)
-    return StageResult(header.rows, header.content_hash, reused, {"cases": header.rows, "turns": turns.rows})
+    source, track = inputs.workspace.suite(inputs.suite), inputs.track
+    with busy(inputs.progress, inputs.label("cases")):
+        found = read_suite(source)
+        cases = found.cases
+        hashes = {name: file_hash(path) for name, path in _source_files(source.folder.parent, cases)}
+        outputs.writer(TURNS).write(turn_columns(track, cases))
+        names = ("file", "line", "field", "message")
+        problems = {name: [getattr(problem, name) for problem in found.problems] for name in names}
+        outputs.writer(CASE_PROBLEMS).write(problems)
+        shared_hash = _write_shared(outputs, track, found)
+        for start in range(0, len(cases), _CASES_AT_ONCE):
+            some = slice(start, start + _CASES_AT_ONCE)
+            outputs.writer(CASES).write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
+    outputs.keep(CASES, cases)
 
 
-def cases_current(workspace: Workspace, suite: str) -> bool:
-    """Whether the record holds the cases as the suite's files have them now."""
-    source = workspace.suite(suite)
-    made_from, key = _made_from(source.track(), load_suite(source)), RecordKey.of_suite(suite)
-    return all(workspace.record.is_current(table, key, made_from) for table in _tables(source.track()))
+def files_of(inputs: Inputs) -> dict[str, str]:
+    """What decides both tables: every file of the suite."""
+    return {"files": _loaded(inputs).content_hash}
+
+
+def file_facts(inputs: Inputs) -> dict[str, object]:
+    """How many files there are, and their hash."""
+    files = suite_files(inputs.workspace.suite(inputs.suite))
+    return {"files": len(files), "content_hash": _loaded(inputs).content_hash}
+
+
+def case_facts(inputs: Inputs) -> dict[str, object]:
+    """How many cases and turns there are."""
+    counted = {table.name: header.rows for table in (CASES, TURNS) if (header := inputs.header(table))}
+    return dict(counted)
 
 
 def case_problems(workspace: Workspace, suite: str) -> list[str]:
@@ -96,35 +86,17 @@ def case_problems(workspace: Workspace, suite: str) -> list[str]:
     return [str(Problem(row["file"], row["line"], row["field"], row["message"])) for row in rows]
 
 
-def _tables(track: Track) -> tuple[Table, ...]:
-    return (CASES, TURNS, CASE_PROBLEMS, *track.suite_tables)
+def _loaded(inputs: Inputs) -> Suite:
+    return inputs.hold("suite", lambda: load_suite(inputs.workspace.suite(inputs.suite)))
 
 
-def _write_problems(record: Record, key: RecordKey, made_from: dict[str, str], found: SuiteCases) -> None:
-    with record.writer(CASE_PROBLEMS, key, made_from) as writer:
-        names = ("file", "line", "field", "message")
-        writer.write({name: [getattr(problem, name) for problem in found.problems] for name in names})
-
-
-def _write_shared(
-    record: Record, key: RecordKey, made_from: dict[str, str], track: Track, found: SuiteCases
-) -> str | None:
+def _write_shared(outputs: Outputs, track: Track, found: SuiteCases) -> str | None:
     """Writes what the cases share; a hash of it, so that what is made from the cases follows it too."""
-    hashes = []
     columns = track.shared_rows(found.shared)
     for table in track.suite_tables:
-        with record.writer(table, key, made_from) as writer:
-            writer.write(columns[table.name])
-        header = record.header(table, key)
-        assert header is not None
-        hashes.append(header.content_hash)
+        outputs.writer(table).write(columns[table.name])
+    hashes = [outputs.writer(table).content_hash() for table in track.suite_tables]
     return json_hash(hashes) if hashes else None
-
-
-def _made_from(track: Track, loaded: Suite) -> dict[str, str]:
-    # The executor's too: `turns.gold_problem` is what executing the gold gave.
-    versions = {"parser": track.versions["cases"], "executor": track.versions["executor"]}
-    return {"files": loaded.content_hash, **versions, "stage": VERSION}
 
 
 def case_columns(
@@ -166,6 +138,5 @@ def _file_facts(name: str, path: Path) -> dict[str, object]:
     return {"file": name, "bytes": path.stat().st_size, "hash": file_hash(path)}
 
 
-def _source_files(workspace: Workspace, suite: str, cases: Sequence[Case]) -> list[tuple[str, Path]]:
-    folder = workspace.suite(suite).folder.parent
+def _source_files(folder: Path, cases: Sequence[Case]) -> list[tuple[str, Path]]:
     return [(name, folder / name) for name in sorted({case.source_file for case in cases})]

@@ -7,24 +7,23 @@ from datetime import UTC, datetime
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
-from eval_pipeline.core.model import Evidence, Partition
+from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
-from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS
+from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.base import ToJudge
-from eval_pipeline.workspace.columns import Columns, by_name
-from eval_pipeline.workspace.lineage import content_hashes
-from eval_pipeline.workspace.progress import SILENT, label_of
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.workspace import Workspace
 
-VERSION = "2"
 KIND = "judgement"
 """The kind of evidence that a judgement is to the track's metrics."""
+JUDGE_PROMPT = "judge_prompt"
+"""The setting that only asking the judge again could follow."""
 _SETTLED = "settled"
 _WORKERS = 64
 
@@ -34,53 +33,56 @@ Pair = tuple[str, str]
 """Generated and expected."""
 
 
-def judge_answers(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
+def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
     """Has the final answer of every turn compared with its gold, and records what the judge said.
 
     Raises:
         FatalCallError: the judge can answer no question (a wrong key, an unknown model).
     """
-    record, key = workspace.record, RecordKey.of(partition)
-    made_from = _made_from(workspace, partition)
-    reused = is_current(workspace, partition)
-    if not reused:
-        pairs = list(_pairs(workspace, partition))
-        known = _known(workspace, partition, made_from)
-        version, today = judge_version(workspace, partition.suite), datetime.now(UTC).date().isoformat()
-        said = run_interruptibly(_judge_all(workspace, partition, [pair for _, pair in pairs], known, progress))
-        with record.writer(JUDGEMENTS, key, made_from) as writer:
-            rows = Columns(writer, by_name)
-            for (place, pair), judgement in zip(pairs, said, strict=True):
-                usd = cost_usd(version, judgement.usage, today) if judgement.model and not judgement.cached else None
-                rows.add(_row(place, pair, judgement) | {"usd": usd})
-            rows.flush()
-    header = record.header(JUDGEMENTS, key)
-    assert header is not None
-    found = record.read(JUDGEMENTS, key, ["value", "error", "asked"])
-    facts = {"rows": header.rows, "asked": sum(found["asked"].to_pylist())}
-    facts["without_value"] = found["value"].null_count
-    facts["errors"] = header.rows - found["error"].null_count
-    return StageResult(header.rows, header.content_hash, reused, facts)
+    pairs = list(_pairs(inputs))
+    version, today = judge_version(inputs.workspace, inputs.suite), datetime.now(UTC).date().isoformat()
+    known = _known(inputs)
+    said = run_interruptibly(_judge_all(inputs, version, [pair for _, pair in pairs], known))
+    header = inputs.header(JUDGEMENTS)
+    if known and header and (asked_by := header.made_from.get(JUDGE_PROMPT)):
+        outputs.unlike(JUDGE_PROMPT, asked_by)
+    rows = outputs.rows(JUDGEMENTS)
+    for (place, pair), judgement in zip(pairs, said, strict=True):
+        usd = cost_usd(version, judgement.usage, today) if judgement.model and not judgement.cached else None
+        rows.add(_row(place, pair, judgement) | {"usd": usd})
 
 
-def is_current(workspace: Workspace, partition: Partition) -> bool:
-    """Whether the record holds what `judge_answers` would make; what nobody judged is asked when there is a judge."""
-    key = RecordKey.of(partition)
-    if not workspace.record.is_current(JUDGEMENTS, key, _made_from(workspace, partition)):
+def judging_settings(inputs: Inputs) -> dict[str, str]:
+    """Who judges, under which question, and which pairs the suite's options leave out."""
+    version = judge_version(inputs.workspace, inputs.suite)
+    told = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
+    pairs = json_hash(inputs.options.get("judge"))
+    return {"judge": json_hash([told, SQL_MEANING.version]), JUDGE_PROMPT: SQL_MEANING.identity, "pairs": pairs}
+
+
+def judging_facts(inputs: Inputs) -> dict[str, Json]:
+    """How many pairs there were, how many the judge was asked about, and what came of them."""
+    found = inputs.read(JUDGEMENTS, ["value", "error", "asked"])
+    rows = found.num_rows
+    facts: dict[str, Json] = {"rows": rows, "asked": sum(found["asked"].to_pylist())}
+    return facts | {"without_value": found["value"].null_count, "errors": rows - found["error"].null_count}
+
+
+def not_all_judged(inputs: Inputs) -> bool:
+    """Whether asking again may help: the judge failed, or nobody could be asked and now somebody can."""
+    if not inputs.run.asks or why_no_judge(judge_version(inputs.workspace, inputs.suite)):
         return False
-    if why_no_judge(judge_version(workspace, partition.suite)):
-        return True
-    rows = workspace.record.read(JUDGEMENTS, key, ["reason", "error"]).to_pylist()
-    return not any(row["error"] is not None or row["reason"] == NO_JUDGE for row in rows)
+    rows = inputs.read(JUDGEMENTS, ["reason", "error"]).to_pylist()
+    return any(row["error"] is not None or row["reason"] == NO_JUDGE for row in rows)
 
 
-def load_judgements(workspace: Workspace, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
+def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidence]]:
     """The judgements of a partition by turn and sample, as evidence; none for tracks without a judge."""
-    if not workspace.track(partition.suite).has_judge:
+    if not inputs.track.has_judge:
         return {}
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
     columns = ["turn_id", "sample", "value", "choice", "reason", "error", "trace", "model", "expected"]
-    for row in workspace.record.read(JUDGEMENTS, RecordKey.of(partition), columns).to_pylist():
+    for row in inputs.read(JUDGEMENTS, columns).to_pylist():
         place = (row.pop("turn_id"), row.pop("sample"))
         found[place].append(Evidence(*place, KIND, row["choice"] or "", row["value"], row))
     return found
@@ -101,30 +103,24 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
         raise UsageError(f"suite '{suite}', options.judge_model: {error}") from error
 
 
-def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
-    version = judge_version(workspace, partition.suite)
-    told = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
-    options = workspace.suite(partition.suite).require().options
-    made_from = content_hashes(workspace.record, partition, (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE))
-    # Which pairs are asked about follows from the evidence and the suite's options, by code of the evidence's version.
-    pairs = json_hash([workspace.track(partition.suite).versions["evidence"], options.get("judge")])
-    return made_from | {"judge": json_hash([told, SQL_MEANING.version]), "pairs": pairs, "stage": VERSION}
-
-
-def _pairs(workspace: Workspace, partition: Partition) -> Iterator[tuple[Place, ToJudge]]:
-    track, evidence = workspace.track(partition.suite), load_evidence(workspace, partition)
-    for case, turn, sample, made in attempted_turns(workspace, partition):
+def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
+    track, evidence = inputs.track, load_evidence(inputs)
+    for case, turn, sample, made in attempted_turns(inputs):
         pair = track.to_judge(case, turn, made[-1][1], evidence.get((turn.id, sample), ()))
         if pair is not None:
             yield (turn.id, case.id, turn.index, sample), pair
 
 
-def _known(workspace: Workspace, partition: Partition, made_from: Mapping[str, str]) -> dict[Pair, Judgement]:
-    """What the same judge has said of pairs of the same cases, by generated and expected, whatever its age."""
-    header = workspace.record.header(JUDGEMENTS, RecordKey.of(partition))
-    if header is None or any(header.made_from.get(name) != made_from[name] for name in ("judge", CASES.name)):
+def _known(inputs: Inputs) -> dict[Pair, Judgement]:
+    """What the same judge has said of pairs of the same cases, by generated and expected, whatever its age.
+
+    Under another question too, but where somebody wants everything asked again.
+    """
+    header, same = inputs.header(JUDGEMENTS), judging_settings(inputs) | inputs.hashes((CASES,))
+    again = inputs.run.exact and inputs.run.asks
+    names = ("judge", CASES.name, *([JUDGE_PROMPT] if again else []))
+    if header is None or any(header.made_from.get(name) != same[name] for name in names):
         return {}
-    rows = workspace.record.read(JUDGEMENTS, RecordKey.of(partition)).to_pylist()
     return {
         (row["generated"], row["expected"]): Judgement(
             row["value"],
@@ -134,38 +130,36 @@ def _known(workspace: Workspace, partition: Partition, made_from: Mapping[str, s
             prompt_version=row["prompt_version"] or "",
             cached=True,
         )
-        for row in rows
+        for row in inputs.read(JUDGEMENTS).to_pylist()
         if row["asked"] and row["error"] is None
     }
 
 
 async def _judge_all(
-    workspace: Workspace,
-    partition: Partition,
-    pairs: Sequence[ToJudge],
-    known: Mapping[Pair, Judgement],
-    progress: Progress,
+    inputs: Inputs, version: ModelVersion, pairs: Sequence[ToJudge], known: Mapping[Pair, Judgement]
 ) -> list[Judgement]:
     """What the judge says of each pair, in their order; it is opened where there is something to ask."""
     said = [_settled(pair) or known.get((pair.generated, pair.expected)) for pair in pairs]
     waiting = [place for place, judgement in enumerate(said) if judgement is None]
+    if waiting and not inputs.run.asks:
+        nobody = Judgement(None, "", NO_JUDGE)
+        return [judgement or nobody for judgement in said]
     if waiting:
-        version = judge_version(workspace, partition.suite)
-        label = label_of(partition, "judging")
-        progress.start(label, len(waiting))
+        label = inputs.label("judging")
+        inputs.progress.start(label, len(waiting))
         queue = iter(waiting)
 
         async def work(judge: Judge) -> None:
             for place in queue:
                 pair = pairs[place]
                 said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
-                progress.advance(label)
+                inputs.progress.advance(label)
 
         try:
-            async with open_judge(version, workspace.home.judgements) as judge:
+            async with open_judge(version, inputs.workspace.home.judgements) as judge:
                 await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))])
         finally:
-            progress.finish(label)
+            inputs.progress.finish(label)
     return [judgement for judgement in said if judgement is not None]
 
 

@@ -3,10 +3,9 @@
 What writes them is imported where it does: most that comes by here writes none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
@@ -15,13 +14,13 @@ from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import load_place
-from eval_pipeline.workspace.progress import SILENT, busy, label_of
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
-
-REPORT_VERSION = "5"
+from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 MEAN_NAMES: Mapping[str, str] = {
     "numerical_match": "numerical_accuracy",
@@ -32,8 +31,14 @@ MEAN_NAMES: Mapping[str, str] = {
 """Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
 
 
-def report(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
+def report(inputs: Inputs, tables: Sequence[Table], aggregates: Sequence[Table], code: str) -> StageResult:
     """Writes the report's folder of a partition where it is not current.
+
+    Args:
+        inputs: of the evaluation.
+        tables: what the report shows.
+        aggregates: those of them with figures that only some tracks have.
+        code: what stands for the code that writes it.
 
     Raises:
         UsageError: the record does not hold the partition's aggregates yet.
@@ -41,37 +46,43 @@ def report(workspace: Workspace, partition: Partition, progress: Progress = SILE
     """
     from eval_pipeline.reports.registry import write_reports
 
-    evaluation = Evaluation(workspace.record, partition, profile(workspace.track(partition.suite)))
-    folder = report_folder(workspace.home.reports, partition)
-    made_from = evaluation.made_from() | {"report": REPORT_VERSION}
-    with busy(progress, label_of(partition, "report")):
-        written = write_reports(evaluation, folder, REPORT_VERSION)
+    evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, aggregates))
+    folder = report_folder(inputs.workspace.home.reports, inputs.place)
+    made_from = evaluation.made_from(tables) | {"report": code}
+    with busy(inputs.progress, inputs.label("report")):
+        written = write_reports(evaluation, folder, made_from)
     facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK, "page": folder / PAGE}
     return StageResult(evaluation.turns, json_hash(made_from), not written, facts)
 
 
-def report_comparison(workspace: Workspace, suite: str, progress: Progress = SILENT) -> StageResult:
+def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], object]) -> StageResult:
     """Writes the report of a suite's model versions side by side, and anew those of evaluations that it tells of.
 
     Reports of single evaluations name the comparisons that they took part in, so they follow them; those that nobody
     had written stay unwritten.
 
+    Args:
+        inputs: of the suite.
+        code: what stands for the code that writes it.
+        again: writes the report of an evaluation where it is not current.
+
     Raises:
         StoreError: a file cannot be written.
     """
-    compared = read_comparison(workspace.record, suite)
-    made_from = {**comparison_hashes(workspace.record, suite), "report": REPORT_VERSION}
+    record, suite, reports = inputs.record, inputs.suite, inputs.workspace.home.reports
+    compared = read_comparison(record, suite)
+    made_from = {**comparison_hashes(record, suite), "report": code}
     if compared is None:
         return StageResult(0, json_hash(made_from), True, {"model_versions": 0})
-    folder = comparison_folder(workspace.home.reports, suite, compared.eval_date)
+    folder = comparison_folder(reports, suite, compared.eval_date)
     from eval_pipeline.reports.comparison.files import write_comparison_files
 
-    with busy(progress, f"{suite} · comparison report"):
+    with busy(inputs.progress, inputs.label("comparison report")):
         written = make_folder(folder, made_from, lambda aside: write_comparison_files(compared, aside))
     for standing in compared.standings:
         partition = Partition(suite, standing.model_version, standing.row["eval_date"])
-        if report_folder(workspace.home.reports, partition).exists():
-            report(workspace, partition, progress)
+        if report_folder(reports, partition).exists():
+            again(partition)
     facts = {
         "model_versions": len(compared.standings),
         "pairs": len(compared.pairs),
@@ -99,8 +110,8 @@ def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
     return comparison_folder(workspace.home.reports, suite, compared.eval_date) / PAGE
 
 
-def profile(track: Track) -> Profile:
-    """What the reports have to know of a track."""
+def profile(track: Track, aggregates: Sequence[Table]) -> Profile:
+    """What the reports have to know of a track, and of the tables of figures that only some tracks have."""
     return Profile(
         track.name,
         track.primary_metric,
@@ -111,7 +122,7 @@ def profile(track: Track) -> Profile:
         tuple(column.name for column in track.feature_columns),
         turns_table(track),
         track.turn_tables,
-        tuple(found.table for found in aggregates_of(track).values() if found.needs),
+        tuple(aggregates),
         tuple(load_place(place) for place in track.sheets),
         tuple(load_place(place) for place in track.report_files),
     )

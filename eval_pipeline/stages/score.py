@@ -1,13 +1,14 @@
 """Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from eval_pipeline.core.model import Evidence, Partition
+import pyarrow.compute as pc
+
+from eval_pipeline.core.model import Json
 from eval_pipeline.stages.attempts.rows import attempted_turns
-from eval_pipeline.stages.evidence import load_evidence
+from eval_pipeline.stages.evidence import EvidenceByTurn, load_evidence
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.stages.scoring.turn_rows import (
@@ -20,101 +21,60 @@ from eval_pipeline.stages.scoring.turn_rows import (
     spent_on,
     wide_columns,
 )
-from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import (
-    CASES,
-    ERRORS,
-    EVIDENCE,
-    GENERATIONS,
-    JUDGEMENTS,
-    METRIC_ERRORS,
-    METRICS,
-    RECOVERY_ATTEMPTS,
-    TURN_RESULTS,
-)
-from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.columns import Columns, by_name
-from eval_pipeline.workspace.lineage import combined_hash, content_hashes
-from eval_pipeline.workspace.progress import SILENT, counted, label_of
+from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, TURN_RESULTS
+from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.workspace.columns import Columns
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.runs import now
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
-VERSION = "1"
 BLOCK = 1000
 """Turns scored and written together: small enough to bound memory, large enough to be fast."""
 
 Rows = Columns[Mapping[str, Any]]
-EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
 
 
-def score(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
+def score(inputs: Inputs, outputs: Outputs) -> None:
     """Scores every turn of the partition into `metrics`, the per-turn tables, `errors` and `metric_errors`."""
-    track, record = workspace.track(partition.suite), workspace.record
-    key = RecordKey.of(partition)
-    made_from, tables = _made_from(workspace, partition), _tables(track)
-    reused = is_current(workspace, partition)
-    if not reused:
-        with ExitStack() as stack:
-            opened = [stack.enter_context(record.writer(table, key, made_from)) for table in tables]
-            metrics, wide, errors, metric_errors, results = opened[:5]
-            further = [Columns(writer, by_name) for writer in opened[5:]]
-            failed_turns, failed_metrics = Columns(errors, by_name), Columns(metric_errors, by_name)
-            versions = {metric.name: str(metric.version) for metric in track.metrics}
-            for block in _scored_blocks(workspace, partition, track, progress):
-                metrics.write(metric_columns(block, versions))
-                wide.write(wide_columns(block))
-                results.write(result_columns(block))
-                failed_turns.extend(error_rows(block, partition.model_version))
-                failed_metrics.extend(metric_error_rows(block, now()))
-                _add_further_rows(further, block, load_evidence(workspace, partition))
-            for rows in (failed_turns, failed_metrics, *further):
-                rows.flush()
-    header, failed = record.header(TURN_RESULTS, key), record.header(METRIC_ERRORS, key)
-    assert header is not None and failed is not None
-    facts = {"turns": header.rows, "accuracy": accuracy(record, key), "metric_errors": failed.rows}
-    return StageResult(header.rows, combined_hash(record, partition, tables), reused, facts)
+    track, evidence = inputs.track, load_evidence(inputs)
+    metrics, wide, results = (outputs.writer(table) for table in (METRICS, turns_table(track), TURN_RESULTS))
+    failed_turns, failed_metrics = outputs.rows(ERRORS), outputs.rows(METRIC_ERRORS)
+    further = [outputs.rows(table) for table in track.turn_tables]
+    versions = {metric.name: scorer_version(inputs, metric) for metric in track.metrics}
+    for block in _scored_blocks(inputs, evidence):
+        metrics.write(metric_columns(block, versions))
+        wide.write(wide_columns(block))
+        results.write(result_columns(block))
+        failed_turns.extend(error_rows(block, inputs.place.model_version))
+        failed_metrics.extend(metric_error_rows(block, now()))
+        _add_further_rows(further, block, evidence)
 
 
-def is_current(workspace: Workspace, partition: Partition) -> bool:
-    """Whether the record holds what `score` would make."""
-    made_from, key = _made_from(workspace, partition), RecordKey.of(partition)
-    tables = _tables(workspace.track(partition.suite))
-    return all(workspace.record.is_current(table, key, made_from) for table in tables)
+def scored_tables(track: Track) -> tuple[Table, ...]:
+    """The tables of scored turns that figures over many turns are made of."""
+    return (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)
 
 
-def _tables(track: Track) -> tuple[Table, ...]:
-    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS, *track.turn_tables)
+def scorer_version(inputs: Inputs, metric: Metric) -> str:
+    """What stands for the code of a metric: the version that it declares, else the fingerprint of its function."""
+    return str(metric.version) if metric.version else inputs.workspace.fingerprints.of(metric.function).code
 
 
-def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
-    track = workspace.track(partition.suite)
-    judged = (JUDGEMENTS,) if track.has_judge else ()
-    sources = (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE, *judged)
-    made_from = content_hashes(workspace.record, partition, sources)
-    return made_from | {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
+def score_facts(inputs: Inputs) -> dict[str, Json]:
+    """Turns, the share that is right (None where there are none), and metrics that failed."""
+    correct, failed = inputs.read(TURN_RESULTS, ["correct"])["correct"], inputs.header(METRIC_ERRORS)
+    accuracy = pc.mean(correct).as_py() if len(correct) else None
+    return {"turns": len(correct), "accuracy": accuracy, "metric_errors": failed.rows if failed else 0}
 
 
-def scorer_versions(track: Track) -> str:
-    """The versions of a track's metrics as one text: changes when any metric's meaning does."""
-    return ",".join(f"{metric.name}:{metric.version}" for metric in track.metrics)
-
-
-def accuracy(record: Record, key: RecordKey) -> float | None:
-    """Share of the partition's turns that are right; None where there are none."""
-    correct = record.read(TURN_RESULTS, key, ["correct"])["correct"].to_pylist()
-    return sum(correct) / len(correct) if correct else None
-
-
-def _scored_blocks(
-    workspace: Workspace, partition: Partition, track: Track, progress: Progress
-) -> Iterator[ScoredTurns]:
-    evidence, judgements = load_evidence(workspace, partition), load_judgements(workspace, partition)
-    made_turns = list(attempted_turns(workspace, partition))
+def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredTurns]:
+    track, judgements = inputs.track, load_judgements(inputs)
+    made_turns = list(attempted_turns(inputs))
     priced = any(row["usd"] is not None for *_, made in made_turns for row, _ in made)
     runner = MetricRunner(track.metrics)
-    waiting = iter(counted(progress, label_of(partition, "scoring"), made_turns, len(made_turns)))
+    waiting = inputs.counted("scoring", made_turns, len(made_turns))
     while block := list(islice(waiting, BLOCK)):
         turns, values = [], []
         for case, turn, sample, made in block:

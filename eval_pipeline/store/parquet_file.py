@@ -148,15 +148,19 @@ class TableWriter:
         self._writer.write_table(table, row_group_size=math.ceil(table.num_rows / pieces))
         self._gathered = []
 
-    def finish(self) -> None:
-        """Writes the footer; the content hash is of everything before it."""
+    def content_hash(self) -> str:
+        """Hash of all rows, of which none may follow."""
         if self._gathered:
             self._write_gathered()
+        return self._sink.content_hash()
+
+    def finish(self) -> None:
+        """Writes the footer; the content hash is of everything before it."""
         footer = {
             "schema_version": str(self._table.version),
             "schema_hash": self._table.schema_hash(),
             "made_from": canonical_json(dict(self._made_from)),
-            "content_hash": self._sink.content_hash(),
+            "content_hash": self.content_hash(),
             "rows": str(self._rows),
             "key": canonical_json({name: str(value) for name, value in self._key.items()}),
         }

@@ -49,14 +49,14 @@ class Metric:
         function: its parameters are names of the track's `values` or of metrics earlier in `METRICS`.
         kind: `boolean` and `score` (0..1) are averaged, `count` too, `label` is counted by value.
         description: one line for `COMMENT ON` and the docs: range and the meaning of NULL.
-        version: bumped when the meaning changes; rescoring follows from it.
+        version: stands for the code where it is given: "the meaning is the same" however the code changes.
     """
 
     name: str
     function: Callable[..., Plain]
     kind: MetricKind
     description: str
-    version: int = 1
+    version: str = ""
 
     def inputs(self) -> tuple[str, ...]:
         """Names of the values that the function takes."""

@@ -49,7 +49,8 @@ class Inputs:
 
     def anew(self, **changes: Any) -> Self:
         """The same for a stage that counts and holds by itself."""
-        return replace(self, **({"counts": Counters(), "held": {}} | changes))
+        fresh: dict[str, Any] = {"counts": Counters(), "held": {}, **changes}
+        return replace(self, **fresh)
 
     @property
     def record(self) -> Record:

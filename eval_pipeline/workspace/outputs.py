@@ -13,12 +13,16 @@ from eval_pipeline.workspace.workspace import T
 
 
 class Outputs:
-    """The tables that a stage writes; see `open_outputs`."""
+    """The tables that a stage writes; see `open_outputs`.
 
-    def __init__(
-        self, inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str], stack: ExitStack
-    ) -> None:
-        self._inputs, self._tables, self._made_from, self._stack = inputs, tables, dict(made_from), stack
+    Attributes:
+        made_from: what their files will say that they were made from.
+        kept: what was made of tables, for the stages that follow.
+    """
+
+    def __init__(self, inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str], stack: ExitStack) -> None:
+        self._inputs, self._tables, self._stack = inputs, tables, stack
+        self.made_from = dict(made_from)
         self._writers: dict[str, TableWriter] = {}
         self._rows: list[Columns[Any]] = []
         self.kept: list[tuple[Table, Any]] = []
@@ -31,7 +35,7 @@ class Outputs:
     def open(self) -> None:
         """Begins the file of every table, where that has not been done."""
         for table in () if self._writers else self._tables:
-            opened = self._inputs.record.writer(table, self._inputs.key(table), self._made_from)
+            opened = self._inputs.record.writer(table, self._inputs.key(table), self.made_from)
             self._writers[table.name] = self._stack.enter_context(opened)
 
     def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
@@ -46,7 +50,7 @@ class Outputs:
         To be said before anything is written.
         """
         assert not self._writers, "its files have been begun"
-        self._made_from[name] = text
+        self.made_from[name] = text
 
     def keep(self, table: Table, made: Any) -> None:
         """Saves the next stages, in the same process, reading a table back; see `Inputs.remembered`."""
@@ -59,9 +63,7 @@ class Outputs:
 
 
 @contextmanager
-def open_outputs(
-    inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str]
-) -> Iterator[Outputs]:
+def open_outputs(inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str]) -> Iterator[Outputs]:
     """The tables of a stage, each with a file when the block ends, the first one last.
 
     With an exception nothing has changed.

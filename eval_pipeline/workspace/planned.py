@@ -7,7 +7,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.workspace.runs import FAILED, RUNNING, run_rows
+from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -80,3 +80,13 @@ def recorded_epoch(workspace: Workspace, partition: Partition) -> str:
     """The epoch of the generations in the record; the first where there are none."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
     return header.made_from.get("epoch", "") if header else ""
+
+
+def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> None:
+    """Puts a run that goes on from generations made by another one into `runs`, with what the partition holds."""
+    if any(row["run_id"] == run_id for row in run_rows(workspace, partition, ["run_id"])):
+        return
+    cases, version = planned_cases(workspace, partition), workspace.model_version(partition.model_version)
+    run = RunContext(run_id, recorded_epoch(workspace, partition))
+    turns = sum(len(case.turns) for case in cases) * version.samples_per_turn
+    open_run(workspace, partition, run, planned_scope(workspace, partition), turns, len(cases))

@@ -3,17 +3,11 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.workspace import Progress, Silent, T
 
 SILENT: Progress = Silent()
 BLOCK = 256
 """Items between two advances: telling of each would cost more than some of them do."""
-
-
-def label_of(partition: Partition, what: str) -> str:
-    """What a bar of a partition is called."""
-    return f"{partition.suite} · {partition.model_version} · {what}"
 
 
 def counted(progress: Progress, label: str, items: Iterable[T], total: int) -> Iterator[T]:

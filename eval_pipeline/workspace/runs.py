@@ -8,9 +8,12 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline import __version__
 from eval_pipeline.asking.calls import Counters
 from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
+from eval_pipeline.providers.prices import price_version
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import RUNS
@@ -61,6 +64,22 @@ def record_run(
         columns = {column.name: [row[column.name] for row in rows] for column in RUNS.columns}
         with workspace.record.writer(RUNS, key, {"runs": str(len(rows))}) as writer:
             writer.write(columns)
+
+
+def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: str, turns: int, cases: int) -> None:
+    """Notes that a run is at a partition, and what of it it wants: so many turns, every sample counted, and cases."""
+    record_run(
+        workspace,
+        partition,
+        run.run_id,
+        status=RUNNING,
+        finished_at=None,
+        scope=scope,
+        turns_planned=turns,
+        cases_planned=cases,
+        epoch=run.epoch,
+        software=json_text({"eval_pipeline": __version__, "genai-prices": price_version()}),
+    )
 
 
 def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
@@ -60,6 +62,11 @@ class StageResult:
     facts: Mapping[str, Json] = field(default_factory=dict)
 
 
+@lru_cache
+def _fingerprints(cache: Path) -> Fingerprints:
+    return Fingerprints(cache)
+
+
 class Workspace:
     """One home as the stages see it. Cheap to make; reads lazily."""
 
@@ -67,6 +74,11 @@ class Workspace:
         self.home = home
         self.record = Record(home.record)
         self._remembered: dict[str, tuple[dict[str, str], Any]] = {}
+
+    @property
+    def fingerprints(self) -> Fingerprints:
+        """What tells one state of the code from another; one for all workspaces of the process."""
+        return _fingerprints(self.home.fingerprints)
 
     @cached_property
     def suites(self) -> dict[str, SuiteSource]:
@@ -101,7 +113,8 @@ class Workspace:
         header = self.record.header(CASES, key)
         if header is None:
             raise UsageError(f"the cases of '{suite}' are not in the record yet; materialise {suite}/cases first")
-        return self.remembered("cases", {suite: header.content_hash}, lambda: self._read_cases(suite, key))
+        held = {"of": str(key), CASES.name: header.content_hash}
+        return self.remembered(CASES.name, held, lambda: self._read_cases(suite, key))
 
     def _read_cases(self, suite: str, key: RecordKey) -> tuple[Case, ...]:
         rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()

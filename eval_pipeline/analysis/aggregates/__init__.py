@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping
 
-from eval_pipeline.analysis.aggregates import base
 from eval_pipeline.analysis.aggregates.agreement import JUDGE_AGREEMENT
-from eval_pipeline.analysis.aggregates.base import Aggregate, make
+from eval_pipeline.analysis.aggregates.base import Aggregate
 from eval_pipeline.analysis.aggregates.calibration import CALIBRATION
 from eval_pipeline.analysis.aggregates.complexity import ACCURACY, CEILING
 from eval_pipeline.analysis.aggregates.cost import COST
 from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.analysis.aggregates.statistics import STATISTICS
-from eval_pipeline.core.model import Partition
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.progress import SILENT, busy, label_of
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 AGGREGATES: Mapping[str, Aggregate] = {
     aggregate.table.name: aggregate
@@ -27,15 +23,3 @@ def aggregates_of(track: Track | None) -> Mapping[str, Aggregate]:
     """The aggregates that a track has; of a suite that cannot be read, those that all have."""
     tables = (turns_table(track),) if track else ()
     return {name: found for name, found in AGGREGATES.items() if found.fits(tables)}
-
-
-def aggregate(workspace: Workspace, partition: Partition, name: str, progress: Progress = SILENT) -> StageResult:
-    """Makes one aggregate table of the partition."""
-    with busy(progress, label_of(partition, name.replace("_", " "))):
-        return make(workspace, partition, AGGREGATES[name])
-
-
-def aggregates_current(workspace: Workspace, partition: Partition) -> bool:
-    """Whether the record holds every aggregate of the partition as it would be made now."""
-    found = aggregates_of(workspace.track(partition.suite)).values()
-    return all(base.is_current(workspace, partition, one) for one in found)

@@ -89,5 +89,4 @@ JUDGE_AGREEMENT = Aggregate(
     _headline,
     reads=(JUDGEMENTS,),
     needs=("sql_equivalence", "equivalence_rung", "query_correctness"),
-    version=2,
 )

@@ -10,16 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.attempts.spending import turns_not_asked
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.stages.score import scored_tables
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS
-from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.columns import Columns, by_name
-from eval_pipeline.workspace.lineage import content_hashes
+from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -34,14 +32,14 @@ class Aggregate:
         rows: from the partition's turns; an empty partition gives rows whose numbers are null, with the reason.
         headline: the numbers that people see first, from those rows.
         reads: tables of the record that it reads beyond those of scored turns.
-        version: bumped when the meaning of a column changes.
+        version: stands for the code where it is given: "the meaning is the same" however the code changes.
         needs: columns of `<track>_turns` without which a track has no such aggregate.
     """
 
     table: Table
     rows: Callable[["Turns"], list[Row]]
     headline: Callable[[Sequence[Row]], Mapping[str, Any]]
-    version: int = 1
+    version: str = ""
     reads: tuple[Table, ...] = ()
     needs: tuple[str, ...] = ()
 
@@ -53,10 +51,9 @@ class Aggregate:
 class Turns:
     """The turns of a partition as columns and arrays, each read when first asked for. Nobody may write to them."""
 
-    def __init__(self, workspace: Workspace, partition: Partition) -> None:
-        self.workspace, self.partition = workspace, partition
-        self.track: Track = workspace.track(partition.suite)
-        self.options = workspace.suite(partition.suite).require().options
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs.anew()  # of the stage that is the first to ask it keeps nothing
+        self.partition, self.track, self.options = inputs.place, inputs.track, inputs.options
         self.wide_name = turns_table(self.track).name
         self._floats: dict[str, Floats] = {}
 
@@ -65,7 +62,7 @@ class Turns:
 
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of one of the partition's tables."""
-        return self.workspace.record.read(table, RecordKey.of(self.partition), columns)
+        return self._inputs.read(table, columns)
 
     @cached_property
     def results(self) -> pa.Table:
@@ -97,7 +94,7 @@ class Turns:
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
         """Whether each turn's conversation was asked to its end: not where the budget of the run cut it short."""
-        cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self.workspace, self.partition)}
+        cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self._inputs)}
         if not cut:
             return np.ones(len(self), dtype=bool)
         places = zip(self.results["turn_id"].to_pylist(), self.results["sample"].to_pylist(), strict=True)
@@ -119,46 +116,27 @@ class Turns:
         return failed
 
 
-def make(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> StageResult:
-    """Makes an aggregate's table where it is not current."""
-    record, key = workspace.record, RecordKey.of(partition)
-    made_from = _made_from(workspace, partition, aggregate)
-    reused = is_current(workspace, partition, aggregate)
-    if reused:
-        rows = record.read(aggregate.table, key).to_pylist()
-    else:
-        rows = aggregate.rows(_turns(workspace, partition))
-        with record.writer(aggregate.table, key, made_from) as writer:
-            columns = Columns(writer, by_name)
-            columns.extend(rows)
-            columns.flush()
-    header = record.header(aggregate.table, key)
-    assert header is not None
-    return StageResult(header.rows, header.content_hash, reused, aggregate.headline(rows))
+def make(aggregate: Aggregate, inputs: Inputs, outputs: Outputs) -> None:
+    """Makes an aggregate's table."""
+    with busy(inputs.progress, inputs.label(aggregate.table.name.replace("_", " "))):
+        outputs.rows(aggregate.table).extend(aggregate.rows(turns_of(inputs)))
 
 
-def is_current(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> bool:
-    """Whether the record holds what `make` would make."""
-    made_from = _made_from(workspace, partition, aggregate)
-    return workspace.record.is_current(aggregate.table, RecordKey.of(partition), made_from)
+def headline_of(aggregate: Aggregate, inputs: Inputs) -> Mapping[str, Any]:
+    """The numbers of an aggregate that people see first."""
+    return aggregate.headline(inputs.read(aggregate.table).to_pylist())
 
 
-def _turns(workspace: Workspace, partition: Partition) -> Turns:
+def turns_of(inputs: Inputs) -> Turns:
     """The partition's turns, which the aggregates of one process share."""
-    place = {"partition": str(partition)}  # partitions without turns have equal hashes
-    return workspace.remembered("turns", place | _sources(workspace, partition), lambda: Turns(workspace, partition))
+    place = {"partition": str(inputs.place)}  # partitions without turns have equal hashes
+    sources = inputs.hashes(scored_tables(inputs.track))
+    return inputs.workspace.remembered("turns", place | sources, lambda: Turns(inputs))
 
 
-def _sources(workspace: Workspace, partition: Partition) -> dict[str, str]:
-    track = workspace.track(partition.suite)
-    tables = (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)
-    return content_hashes(workspace.record, partition, tables)
-
-
-def _made_from(workspace: Workspace, partition: Partition, aggregate: Aggregate) -> dict[str, str]:
-    options = json_hash(workspace.suite(partition.suite).require().options)
-    made_from = _sources(workspace, partition) | content_hashes(workspace.record, partition, aggregate.reads)
-    return made_from | {"version": str(aggregate.version), "options": options}
+def options_of(inputs: Inputs) -> dict[str, str]:
+    """What decides an aggregate beside the turns: the suite's options."""
+    return {"options": json_hash(inputs.options)}
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

@@ -71,4 +71,4 @@ def _ceiling_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
 
 
 ACCURACY = Aggregate(ACCURACY_BY_COMPLEXITY, accuracy_rows, lambda rows: {"levels": len(rows)})
-CEILING = Aggregate(COMPLEXITY_CEILING, ceiling_rows, _ceiling_headline, version=2)
+CEILING = Aggregate(COMPLEXITY_CEILING, ceiling_rows, _ceiling_headline)

@@ -70,4 +70,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return {name: rows[0][name] for name in names}
 
 
-COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline, version=2)
+COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline)

@@ -193,4 +193,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
 
 
-STATISTICS = Aggregate(TABLE, statistics_rows, _headline, version=3)
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline)

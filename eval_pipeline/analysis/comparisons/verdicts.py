@@ -7,21 +7,21 @@ from eval_pipeline.analysis.comparisons.making import newest_trends
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.inputs import Inputs
 
 
-def check_no_loss(workspace: Workspace, suite: str, day: date | None = None) -> Verdict:
+def check_no_loss(inputs: Inputs, day: date | None = None) -> Verdict:
     """No model version last evaluated on the day, else on the newest date, is worse than on the date before."""
-    return _check(workspace, suite, LOSS, "previous", "the date before", day)
+    return _check(inputs, LOSS, "previous", "the date before", day)
 
 
-def check_no_drift(workspace: Workspace, suite: str) -> Verdict:
+def check_no_drift(inputs: Inputs) -> Verdict:
     """No model version evaluated on the newest date is significantly worse than on its first date."""
-    return _check(workspace, suite, DRIFT_DOWN, "first", "the first date")
+    return _check(inputs, DRIFT_DOWN, "first", "the first date")
 
 
-def _check(workspace: Workspace, suite: str, bad: str, name: str, against: str, day: date | None = None) -> Verdict:
-    rows = newest_trends(workspace, suite)
+def _check(inputs: Inputs, bad: str, name: str, against: str, day: date | None = None) -> Verdict:
+    rows = newest_trends(inputs.workspace, inputs.suite)
     asked = day or max((row["eval_date"] for row in rows), default=None)
     # A loss is told on the night on which it shows, not again with every other model version that is run later.
     rows = [row for row in rows if row["eval_date"] == asked]

@@ -7,11 +7,12 @@ from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.defs.assets.previews import charts, preview, spent
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.workspace.workspace import StageResult, Workspace
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import StageResult
 
 
 def column_schema(table: Table) -> dict[str, dg.TableSchema]:
@@ -25,13 +26,13 @@ def metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(value) for name, value in facts.items() if value is not None}
 
 
-def shown(workspace: Workspace, asset: str, table: Table | None, key: RecordKey, result: StageResult) -> dict[str, Any]:
+def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
     """What a materialisation shows: the facts of its stage, tokens and dollars, its table, the charts of its report."""
     found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
-    found |= metadata(spent(workspace, asset, key))
+    found |= metadata(spent(inputs, stage.name))
     folder = result.facts.get("folder")
     texts = {
-        "table": preview(workspace, asset, table, key),
+        "table": preview(inputs, stage.name, stage.writes[0] if stage.writes else None),
         "charts": charts(folder) if isinstance(folder, Path) else "",
     }
     return found | {name: dg.MetadataValue.md(text) for name, text in texts.items() if text}

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from eval_pipeline.reports.paths import CHARTS
 from eval_pipeline.store import tables
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.inputs import Inputs
 
 MOST_ROWS = 20
 LONGEST_CELL = 80
@@ -81,23 +80,23 @@ SPENT: Mapping[str, Table] = {
 """Assets that tell tokens and dollars."""
 
 
-def preview(workspace: Workspace, asset: str, table: Table | None, key: RecordKey) -> str:
+def preview(inputs: Inputs, asset: str, table: Table | None) -> str:
     """The Markdown table of what an asset has made; empty where there is nothing to show."""
     if asset in COUNTED:
         counted, columns = COUNTED[asset]
-        rows = workspace.record.read(counted, key, columns)
+        rows = inputs.read(counted, columns)
         return count_table(columns, zip(*(rows[name].to_pylist() for name in columns), strict=True))
     if table is None or asset not in PREVIEWS:
         return ""
     found = PREVIEWS[asset]
-    return rows_table(found, workspace.record.read(table, key).to_pylist())
+    return rows_table(found, inputs.read(table).to_pylist())
 
 
-def spent(workspace: Workspace, asset: str, key: RecordKey) -> dict[str, int | float | None]:
+def spent(inputs: Inputs, asset: str) -> dict[str, int | float | None]:
     """Tokens and dollars of the attempts that an asset has made or sums up; None where a provider does not tell."""
     if asset not in SPENT:
         return {}
-    found = workspace.record.read(SPENT[asset], key, ["input_tokens", "output_tokens", "usd"])
+    found = inputs.read(SPENT[asset], ["input_tokens", "output_tokens", "usd"])
     return {name: pc.sum(found[name]).as_py() for name in found.column_names}
 
 

@@ -2,204 +2,116 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.chain.stage import Check, Stage, before
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, column_schema, shown
 from eval_pipeline.defs.assets.partitions import model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import Evaluation
-from eval_pipeline.defs.comparison_steps import COMPARISON_STEPS, SuiteStep
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
-from eval_pipeline.defs.steps import Step, StepRun, partitioned_steps
-from eval_pipeline.stages import ingest
 from eval_pipeline.stages.attempts.spending import ended_as
-from eval_pipeline.stages.checks.kept import ends_of_suite
-from eval_pipeline.stages.checks.verdicts import Verdict, check_cases_read, check_gold
-from eval_pipeline.store import tables
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.registry import load_track
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
-from eval_pipeline.workspace.workspace import StageResult
+from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
 NOTHING_TO_CHECK = Verdict(True, "the model version has no predictions for the suite: there is nothing to check")
+
+Told = dg.MaterializeResult | dg.AssetCheckResult
 
 
 @dg.definitions
 def suite_defs() -> dg.Definitions:
     """Assets of every suite found now; a suite added later needs a reload of the code location."""
-    suites = find_suites(find_home().suite_folders)
-    return dg.Definitions.merge(dg.Definitions(), *[suite_definitions(source) for source in suites.values()])
+    workspace = Workspace(find_home())
+    found = [suite_definitions(source, workspace) for source in find_suites(find_home().suite_folders).values()]
+    workspace.fingerprints.save()
+    return dg.Definitions.merge(dg.Definitions(), *found)
 
 
-def suite_definitions(source: SuiteSource) -> dg.Definitions:
+def suite_definitions(source: SuiteSource, workspace: Workspace) -> dg.Definitions:
     """The chain of one suite, under its name as key prefix and group."""
-    track = load_track(source.header.track) if source.header else None
-    steps = [step_asset(source, step) for step in partitioned_steps(track)]
-    comparing = [comparison_asset(source, step) for step in COMPARISON_STEPS]
-    return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps, *comparing])
-
-
-def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
-    """The asset of a suite's files."""
-
-    @dg.asset(
-        key=[source.name, "raw_dataset"],
-        code_version=ingest.VERSION,
-        kinds={"yaml"},
-        description="The suite's files as they came, hashed.",
-        metadata=column_schema(tables.SUITES),
-        group_name=source.name,
-        owners=OWNERS,
-        tags=_tags(source),
+    chain = chain_of(load_track(source.header.track) if source.header else None)
+    return dg.Definitions(
+        assets=[stage_asset(source, stage, before(chain, stage), Inputs(workspace, source.name)) for stage in chain]
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
-        with readable_errors():
-            tags_now(context.instance, context.run)
-            result = ingest.ingest_files(evaluation.workspace, source.name)
-            return _result(
-                result, shown(evaluation.workspace, "raw_dataset", None, RecordKey.of_suite(source.name), result)
-            )
-
-    return asset
 
 
-def cases(source: SuiteSource) -> dg.AssetsDefinition:
-    """The asset of a suite's cases, checked by their own gold and by the ends of the scale."""
-    key = dg.AssetKey([source.name, "cases"])
-    checks = [
-        dg.AssetCheckSpec("every_case_read", asset=key, description="No case had to be left out as unreadable."),
-        dg.AssetCheckSpec("gold_holds", asset=key, description="Every turn's own gold answer follows from its gold."),
-        dg.AssetCheckSpec(
-            "oracle_and_null",
-            asset=key,
-            description="Gold answers score 1.0 and no answer 0.0, through the stages' own functions.",
-            blocking=True,
-        ),
-    ]
-    parser = load_track(source.header.track).versions["cases"] if source.header else ""
+def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], inputs: Inputs) -> dg.AssetsDefinition:
+    """The asset of one stage; of one with partitions those are skipped that have nothing to evaluate."""
+    key = dg.AssetKey([source.name, stage.name])
 
     @dg.asset(
         key=key,
-        deps=[dg.AssetKey([source.name, "raw_dataset"])],
-        code_version=f"{ingest.VERSION}/{parser}",
-        kinds={"yaml", "parquet"},
-        description="The suite's cases and turns, read and validated.",
-        metadata=column_schema(tables.CASES),
-        check_specs=checks,
-        group_name=source.name,
-        owners=OWNERS,
-        tags=_tags(source),
-    )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
-        with readable_errors():
-            tags_now(context.instance, context.run)
-            workspace = evaluation.workspace
-            result = ingest.ingest_cases(workspace, source.name, evaluation.progress)
-            verdicts = [
-                check_result("every_case_read", check_cases_read(workspace, source.name)),
-                check_result("gold_holds", check_gold(workspace, source.name), warning=True),
-                check_result("oracle_and_null", ends_of_suite(workspace, source.name, evaluation.progress)),
-            ]
-            described = shown(workspace, "cases", tables.CASES, RecordKey.of_suite(source.name), result)
-            return _result(result, described, checks=verdicts)
-
-    return asset
-
-
-def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
-    """The asset of one partitioned step; it is skipped where the model version has no predictions for the suite."""
-    key = dg.AssetKey([source.name, step.name])
-
-    @dg.asset(
-        key=key,
-        deps=[dg.AssetKey([source.name, name]) for name in step.after],
-        partitions_def=model_version,
-        code_version=step.version,
-        kinds=set(step.kinds),
-        description=step.description,
-        metadata=column_schema(step.table) if step.table else None,
+        deps=[dg.AssetKey([source.name, name]) for name in after],
+        partitions_def=None if stage.whole_suite else model_version,
+        code_version=fingerprint_of(stage, inputs).code if source.header else None,
+        kinds=set(stage.kinds),
+        description=stage.description,
+        metadata=column_schema(stage.writes[0]) if stage.writes else None,
         check_specs=[
             dg.AssetCheckSpec(check.name, asset=key, description=check.description, blocking=check.blocking)
-            for check in step.checks
+            for check in stage.checks
         ],
         group_name=source.name,
         owners=OWNERS,
-        tags=_tags(source),
-        output_required=False,
+        tags={"track": source.header.track} if source.header else {},
+        output_required=stage.whole_suite,
     )
-    def asset(
-        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
-    ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> Iterator[Told]:
         with readable_errors():
-            tags, workspace = tags_now(context.instance, context.run), evaluation.workspace
-            if not workspace.model_version(context.partition_key).answers(source.name):
+            tags = tags_now(context.instance, context.run)
+            own = Inputs(evaluation.workspace, source.name, progress=evaluation.progress)
+            told: list[Told]
+            if stage.whole_suite:
+                told = [materialised(stage, own, run_stage(stage, own))]
+            elif not own.workspace.model_version(context.partition_key).answers(source.name):
                 context.log.info(f"'{context.partition_key}' has no predictions for '{source.name}': skipped")
                 # Dagster wants each check told of, unlike the asset itself.
-                yield from (check_result(check.name, NOTHING_TO_CHECK) for check in step.checks)
-                return
-            partition = dated_partition(context, source.name, tags, workspace)
-            run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
-            with ending_failed(workspace, partition, run.run.run_id), _waiting_its_turn(context, step, run):
-                result = step.execute(run)
-                found = [(check, check.verdict(workspace, partition)) for check in step.checks]
-            if any(check.blocking and not verdict.passed for check, verdict in found):
-                end_run(workspace, partition, run.run.run_id, FAILED)
-            elif not _publishes(context, source.name):
-                end_run(workspace, partition, run.run.run_id, ended_as(workspace, partition))
-            verdicts = [check_result(check.name, verdict) for check, verdict in found]
-            described = shown(workspace, step.name, step.table, RecordKey.of(partition), result)
-        yield _result(result, described, partition.eval_date.isoformat(), verdicts)
+                told = [check_result(check.name, NOTHING_TO_CHECK) for check in stage.checks]
+            else:
+                partition = dated_partition(context, source.name, tags, own.workspace)
+                run = run_context(context.run.run_id, tags)
+                told = [_evaluated(context, stage, own.anew(partition=partition, run=run, scope=run_scope(tags)))]
+        yield from told
 
     return asset
 
 
-def comparison_asset(source: SuiteSource, step: SuiteStep) -> dg.AssetsDefinition:
-    """The asset of one step that looks at all model versions of the suite."""
-    key = dg.AssetKey([source.name, step.name])
-
-    @dg.asset(
-        key=key,
-        deps=[dg.AssetKey([source.name, name]) for name in step.after],
-        code_version=step.version,
-        kinds=set(step.kinds),
-        description=step.description,
-        metadata=column_schema(step.table) if step.table else None,
-        check_specs=[dg.AssetCheckSpec(c.name, asset=key, description=c.description) for c in step.checks],
-        group_name=source.name,
-        owners=OWNERS,
-        tags=_tags(source),
-    )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
-        with readable_errors():
-            tags_now(context.instance, context.run)
-            workspace = evaluation.workspace
-            result = step.execute(workspace, source.name, evaluation.progress)
-            verdicts = [
-                check_result(check.name, check.verdict(workspace, source.name), warning=check.warning)
-                for check in step.checks
-            ]
-            described = shown(workspace, step.name, step.table, RecordKey.of_suite(source.name), result)
-            return _result(result, described, checks=verdicts)
-
-    return asset
+def _evaluated(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> dg.MaterializeResult:
+    """Runs a stage of an evaluation, and notes in `runs` how the run stands after it."""
+    workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
+    with ending_failed(workspace, partition, run_id), _waiting_its_turn(context, stage, inputs):
+        result = run_stage(stage, inputs)
+        found = [(check, check.verdict(inputs)) for check in stage.checks]
+    if any(check.blocking and not verdict.passed for check, verdict in found):
+        end_run(workspace, partition, run_id, FAILED)
+    elif not _publishes(context, inputs.suite):
+        end_run(workspace, partition, run_id, ended_as(inputs))
+    return materialised(stage, inputs, result, found)
 
 
-def _waiting_its_turn(context: dg.AssetExecutionContext, step: Step, run: StepRun) -> AbstractContextManager[None]:
-    """Holds a slot of the provider's pool while the step asks models; nothing where it asks nobody."""
-    version = run.evaluation.workspace.model_version(run.partition.model_version)
-    pool = pool_of(version) if step.asks is not None and step.asks(run) else None
-    return slot(context, run.evaluation, pool) if pool else nullcontext()
+def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> AbstractContextManager[None]:
+    """Holds a slot of the provider's pool while the stage asks models; nothing where it asks nobody."""
+    pool = pool_of(inputs.version) if stage.asks and inputs.run.asks else None
+    if pool is None or is_current(stage, prepared(stage, inputs)):
+        return nullcontext()
+    return slot(context, inputs, pool)
 
 
 def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
-    """Whether the run goes on to the step that closes its row in `runs`; each step of one that does not, does so."""
+    """Whether the run goes on to the stage that closes its row in `runs`; each one of those that do not, does so."""
     return dg.AssetKey([suite, "published"]) in context.job_def.asset_layer.selected_asset_keys
 
 
@@ -212,17 +124,18 @@ def readable_errors() -> Iterator[None]:
         raise dg.Failure(str(error), metadata={"error": type(error).__name__}, allow_retries=False) from None
 
 
-def _tags(source: SuiteSource) -> dict[str, str]:
-    return {"track": source.header.track} if source.header else {}
-
-
-def _result(
-    result: StageResult,
-    described: dict[str, Any],
-    eval_date: str = "",
-    checks: list[dg.AssetCheckResult] | None = None,
+def materialised(
+    stage: Stage, inputs: Inputs, result: StageResult, found: list[tuple[Check, Verdict]] | None = None
 ) -> dg.MaterializeResult:
+    """What Dagster is told of a stage that ran; its checks are made here where they were not before."""
+    described = shown(stage, inputs, result)
+    eval_date = inputs.partition.eval_date.isoformat() if inputs.partition else ""
     if eval_date:
         described["eval_date"] = eval_date
+    verdicts = found if found is not None else [(check, check.verdict(inputs)) for check in stage.checks]
     version = f"{result.content_hash[:16]}-{eval_date}".strip("-") or "empty"
-    return dg.MaterializeResult(metadata=described, check_results=checks, data_version=dg.DataVersion(version))
+    return dg.MaterializeResult(
+        metadata=described,
+        check_results=[check_result(check.name, verdict, warning=check.warning) for check, verdict in verdicts],
+        data_version=dg.DataVersion(version),
+    )

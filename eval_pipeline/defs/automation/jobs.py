@@ -2,12 +2,12 @@
 
 import dagster as dg
 
+from eval_pipeline.chain.evaluation import INGESTING
 from eval_pipeline.core.home import find_home
 from eval_pipeline.suites import find_suites
 
 ALL = "all_suites"
 INGEST = "ingest_suites"
-UNPARTITIONED = ("raw_dataset", "cases")
 
 
 def suite_job_name(suite: str) -> str:
@@ -26,7 +26,7 @@ def jobs() -> dg.Definitions:
         dg.AssetSelection.groups(*suites),
         description="Every suite, for one model version.",
     )
-    keys = [dg.AssetKey([suite, name]) for suite in suites for name in UNPARTITIONED]
+    keys = [dg.AssetKey([suite, name]) for suite in suites for name in INGESTING]
     ingest = dg.define_asset_job(INGEST, dg.AssetSelection.assets(*keys), description="Files and cases of every suite.")
     single = [
         dg.define_asset_job(

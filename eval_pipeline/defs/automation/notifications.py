@@ -10,11 +10,10 @@ from http import HTTPStatus
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 
+from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
-from eval_pipeline.defs.automation.jobs import UNPARTITIONED
-from eval_pipeline.defs.comparison_steps import COMPARISONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
 """Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
@@ -30,7 +29,7 @@ PAUSES_SECONDS = (1.0, 4.0)
 """Before the second and the third try."""
 TELLING = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
 
-OF_SUITE = frozenset({*UNPARTITIONED, *COMPARISONS})
+OF_SUITE = frozenset({*INGESTING, *COMPARING})
 """Assets that all model versions of a suite share."""
 
 logger = logging.getLogger(__name__)

@@ -9,21 +9,21 @@ from uuid import uuid4
 
 import dagster as dg
 
+from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, RESCORES, SCOPE
 from eval_pipeline.defs.assets.resources import Evaluation
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
-from eval_pipeline.defs.automation.jobs import ALL, UNPARTITIONED
+from eval_pipeline.defs.automation.jobs import ALL
 from eval_pipeline.defs.automation.sensors import unregistered
-from eval_pipeline.defs.comparison_steps import COMPARISONS
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
+from eval_pipeline.operations.keeping import REPORTS
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
-REPORTS = ("report", "comparison_report")
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -35,12 +35,14 @@ class Request:
         partitions: all of one evaluation date.
         epoch: freshness epoch; another one asks the models anew.
         with_report: make the report files too.
+        rescores: ask nobody, and bring figures up to today's code and libraries.
     """
 
     partitions: Sequence[Partition]
     scope: Scope = field(default_factory=Scope)
     epoch: str = ""
     with_report: bool = True
+    rescores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def _run(
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
+    tags |= {RESCORES: "true"} if request.rescores else {}
     tags = {name: value for name, value in tags.items() if value}
     evaluation = Evaluation(workspace, progress)
     skipped = () if request.with_report else REPORTS
@@ -85,8 +88,8 @@ def _run(
             continue
         gc.collect()  # what the run before left in cycles: within a run it is hardly ever looked for
         # Files and cases are read by the first run that needs them; the last one compares all model versions.
-        done = {(suite, asset) for suite in read for asset in UNPARTITIONED}
-        done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARISONS}
+        done = {(suite, asset) for suite in read for asset in INGESTING}
+        done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARING}
         job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
         run_id = str(uuid4())
         own = tags | {PROCESS: process_tag(run_id)}
@@ -111,7 +114,7 @@ def _job(evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[tuple[
 
     Built from the suites that are run alone: quicker than loading the code location.
     """
-    loaded = [suite_definitions(evaluation.workspace.suite(suite)) for suite in suites]
+    loaded = [suite_definitions(evaluation.workspace.suite(suite), evaluation.workspace) for suite in suites]
     assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
     keys = [asset.key for asset in assets if chosen((asset.key.path[0], asset.key.path[-1]))]
     job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys))
@@ -130,9 +133,9 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
         if sentence := error_of(event):
             errors[suite].append(sentence)
         ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
-        if ended and asset not in COMPARISONS:
+        if ended and asset not in COMPARING:
             incomplete.add(suite)
-            if asset in UNPARTITIONED:
+            if asset in INGESTING:
                 unreadable.add(suite)
     return [
         Finished(suite, "" if suite in unreadable else model_version, tuple(found), suite in incomplete)

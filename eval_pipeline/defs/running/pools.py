@@ -12,8 +12,8 @@ import dagster as dg
 from dagster._core.execution.plan.instance_concurrency_context import InstanceConcurrencyContext
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.defs.assets.resources import Evaluation
 from eval_pipeline.defs.running.instance import sweep_home
+from eval_pipeline.workspace.inputs import Inputs
 
 NOBODY_IS_ASKED = frozenset({"simulated", "oracle", "null", "recorded"})
 PAUSE_SECONDS = 0.5
@@ -29,23 +29,23 @@ def pool_of(version: ModelVersion) -> str | None:
 
 
 @contextmanager
-def slot(context: dg.AssetExecutionContext, evaluation: Evaluation, pool: str) -> Iterator[None]:
+def slot(context: dg.AssetExecutionContext, inputs: Inputs, pool: str) -> Iterator[None]:
     """Holds a slot of the pool; waits for one as long as it takes, and frees those of runs whose process is gone."""
     step = f"{context.op_execution_context.op.name}[{context.partition_key}]"
     label = f"waiting for the pool {pool}"
     with InstanceConcurrencyContext(context.instance, context.run) as slots:
         if not slots.claim(pool, step):
             context.log.info(f"{label}: its limit is reached")
-            evaluation.progress.start(label, 0)
+            inputs.progress.start(label, 0)
             try:
                 swept = time.monotonic()
                 while not slots.claim(pool, step):
                     time.sleep(PAUSE_SECONDS)
                     if time.monotonic() - swept > SWEEP_SECONDS:
-                        sweep_home(evaluation.workspace.home, context.instance)
+                        sweep_home(inputs.workspace.home, context.instance)
                         swept = time.monotonic()
             finally:
-                evaluation.progress.finish(label)
+                inputs.progress.finish(label)
         try:
             yield
         finally:

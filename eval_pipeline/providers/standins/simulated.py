@@ -20,8 +20,6 @@ from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
 
 CORRECT = "correct"
-DRAWS = 1
-"""Version of how responses are drawn: bumped when the same settings come to give another response."""
 
 
 class FailureRates(Settings):
@@ -108,7 +106,7 @@ class SimulatedProvider(Immediate):
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "sampling", "predictions")
-        self._version = version
+        self._version, self._code = version, environment.code
         self._settings = settings = read_settings(SimulatedSettings, version)
         self._settings_json = settings.model_dump(mode="json", exclude={"tracks"})
         self._of_tracks: dict[str, Json] = {}
@@ -117,7 +115,7 @@ class SimulatedProvider(Immediate):
     def request(self, call: Call) -> Json:
         """What the draws and the token counts follow from; the wording of the prompt decides nothing."""
         return {
-            "draws": DRAWS,
+            "code": self._code,
             "turn": call.turn_id,
             "number": call.number,
             "gold": call.gold.fingerprint(),

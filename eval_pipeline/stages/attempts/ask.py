@@ -28,14 +28,19 @@ from eval_pipeline.tracks.base import ArtefactError, Executor, Track, Validation
 
 @value
 class TurnGold:
-    """What a stand-in for a model may know of a turn; the providers' view of a track's gold."""
+    """What a stand-in for a model may know of a turn; the providers' view of a track's gold.
+
+    Attributes:
+        code: what stands for the code that makes answers of it.
+    """
 
     track: Track
     turn: Turn
+    code: str
 
     def fingerprint(self) -> str:
-        """Hash of the gold and of the version of what the track makes of it."""
-        return json_hash([self.track.versions["damage"], self.track.gold_json(self.turn)])
+        """Hash of the gold and of the code that makes answers of it."""
+        return json_hash([self.code, self.track.gold_json(self.turn)])
 
     def oracle(self) -> str:
         """The right answer in the track's answer form."""
@@ -122,8 +127,11 @@ def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, in
     return {case_id: uses[key] for case_id, key in keys.items()}
 
 
-def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[str, int]) -> Call:
-    """What a provider is asked for an attempt; `prefix_uses` as the function of that name counts them."""
+def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[str, int], code: str) -> Call:
+    """What a provider is asked for an attempt.
+
+    `prefix_uses` as the function of that name counts them; `code` is that of `TurnGold`.
+    """
     case, turn, before = question.case, question.turn, question.before
     number, failed, error_class = 0, None, None
     if before is not None:
@@ -138,7 +146,7 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
         sample=question.sample,
         number=number,
         prompt=question.prompt,
-        gold=TurnGold(track, turn),
+        gold=TurnGold(track, turn, code),
         task=TurnTask(track, case, turn, question.history, failed),
         prefix_uses=prefix_uses[case.id],
         track=track.name,
@@ -154,6 +162,7 @@ class Asker:
     Attributes:
         prefix_uses: as `prefix_uses` counts them.
         recorded: responses are read leniently.
+        code: as of `TurnGold`.
     """
 
     track: Track
@@ -162,11 +171,12 @@ class Asker:
     executor: Executor
     prefix_uses: Mapping[str, int]
     recorded: bool
+    code: str
 
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
         """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
         answers = await self.caller.ask_many(
-            [call_of(self.track, self.suite, question, self.prefix_uses) for question in questions]
+            [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
         )
         return [await self._asked(question, answer) for question, answer in zip(questions, answers, strict=True)]
 

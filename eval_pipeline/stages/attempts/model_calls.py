@@ -3,26 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
 from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import Pace
-from eval_pipeline.asking.calls import Caller, Counters
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.limits import shared_limit
-from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
-from eval_pipeline.providers.registry import NOT_A_MODEL, create
+from eval_pipeline.providers.registry import NOT_A_MODEL, create, provider_class
 from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.stages.attempts.ask import Asker, prefix_uses
 from eval_pipeline.stages.attempts.spending import budget_of
-from eval_pipeline.tracks.base import Executor
-from eval_pipeline.workspace.progress import label_of
-from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline.tracks.code import damage_code
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -35,36 +35,35 @@ _IMMEDIATE_WORKERS = 2
 
 def provider_for(workspace: Workspace, version: ModelVersion) -> Provider:
     """The provider of a model version, not started. Raises EvalError where its settings are wrong."""
-    return create(version, Environment(predictions_dir=str(workspace.home.predictions)))
+    kind = provider_class(version.provider)
+    code = workspace.fingerprints.of(kind).code if issubclass(kind, Immediate) else ""
+    return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code))
 
 
 @asynccontextmanager
-async def open_caller(
-    workspace: Workspace,
-    partition: Partition,
-    run: RunContext,
-    provider: Provider,
-    counts: Counters,
-    progress: Progress,
-) -> AsyncIterator[Caller]:
-    """A caller over the home's journal, within what the run may spend; the provider is open while it is.
+async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[Case, int]]) -> AsyncIterator[Asker]:
+    """Who makes attempts, over the home's journal, within what the run may spend; all is open while it is.
 
-    `counts` are the caller's counters: the stage's own, which also an exception leaves behind.
+    `calls` say how many are to be made about which case. Where nobody may be asked, the journal alone answers, and
+    providers that need nobody.
     """
-    version = workspace.model_version(partition.model_version)
+    version, track = inputs.version, inputs.track
     limit = shared_limit(version)
     limit.start(version.concurrency)
-    budget = budget_of(workspace, partition, run.run_id, version)
-    journal = Journal(workspace.home.journal)
+    asks = inputs.run.asks or isinstance(provider, Immediate)
+    budget = budget_of(inputs.anew(run=replace(inputs.run, asks=asks)))
+    journal = Journal(inputs.workspace.home.journal)
     try:
-        bars = _BatchBars(progress, partition)
-        batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch else None
-        async with provider:
+        bars = _BatchBars(inputs)
+        batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
+        async with provider, track.executor() as executor:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
-            caller = kind(provider, journal, version, run.epoch, limit=limit, budget=budget, batches=batches)
-            caller.counters = counts
+            caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
+            caller.counters = inputs.counts
+            damage = inputs.workspace.fingerprints.of(*damage_code(track)).code
+            uses = prefix_uses(track, calls)
             try:
-                yield caller
+                yield Asker(track, inputs.suite, caller, executor, uses, provider.recorded, damage)
             finally:
                 if batches is not None:
                     await batches.close()
@@ -76,15 +75,14 @@ async def ask_together(
     items: Iterable[T],
     count: int,
     version: ModelVersion,
-    caller: Caller,
-    executor: Executor,
+    asker: Asker,
     ask: Callable[[Sequence[T]], Awaitable[None]],
 ) -> None:
     """Has so many items, which can be asked independently of each other, asked: several side by side.
 
     Where nothing is waited for, they are handed to `ask` many at a time; else one at a time, to many workers.
     """
-    size = caller.together if executor.immediate else 1
+    size = asker.caller.together if asker.executor.immediate else 1
     workers = _IMMEDIATE_WORKERS if size > 1 else _MOST_IN_BATCHES if version.batch else version.concurrency
     waiting = iter(items)
 
@@ -95,8 +93,9 @@ async def ask_together(
     await run_together([work() for _ in range(min(workers, count))])
 
 
-def asking_facts(version: ModelVersion, counts: Counters) -> dict[str, Json]:
+def asking_facts(inputs: Inputs) -> dict[str, Json]:
     """What a stage tells of its calls."""
+    version, counts = inputs.version, inputs.counts
     facts: dict[str, Json] = {"calls": counts.calls, "journal_hits": counts.journal_hits}
     facts["call_errors"] = counts.failures
     if counts.refused:
@@ -122,11 +121,10 @@ async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
 class _BatchBars:
     """Shows which batches are waited for, and what else of batches takes its time."""
 
-    progress: Progress
-    partition: Partition
+    inputs: Inputs
 
     def waiting(self, what: str) -> None:
-        self.progress.start(label_of(self.partition, what), 0)
+        self.inputs.progress.start(self.inputs.label(what), 0)
 
     def over(self, what: str) -> None:
-        self.progress.finish(label_of(self.partition, what))
+        self.inputs.progress.finish(self.inputs.label(what))

@@ -15,19 +15,16 @@ from eval_pipeline.core.model import (
     ErrorClass,
     Failed,
     Outcome,
-    Partition,
     Ran,
     Response,
     Turn,
     Usage,
 )
 from eval_pipeline.core.values import value
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.lineage import content_hashes
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.inputs import Inputs
 
 
 @value
@@ -127,17 +124,17 @@ def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in SPENT}
 
 
-def attempted_turns(workspace: Workspace, partition: Partition) -> Iterator[tuple[Case, Turn, int, Made]]:
+def attempted_turns(inputs: Inputs) -> Iterator[tuple[Case, Turn, int, Made]]:
     """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
 
     Turns that the budget did not allow to be asked were not.
     """
     found: dict[tuple[str, int], Made] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        for row, attempt in load_attempts(workspace, partition, table):
+        for row, attempt in load_attempts(inputs, table):
             found.setdefault((attempt.turn_id, attempt.sample), []).append((row, attempt))
     samples = range(1 + max((sample for _, sample in found), default=0))
-    for case in workspace.cases(partition.suite):
+    for case in inputs.cases:
         for turn in case.turns:
             for sample in samples:
                 made = found.get((turn.id, sample))
@@ -149,17 +146,11 @@ def _not_asked(attempt: Attempt) -> bool:
     return attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
 
 
-def load_attempts(workspace: Workspace, partition: Partition, table: Table) -> Made:
-    """The attempts of one table of the partition; kept while the record stays, for the stages of one process."""
-    track, key = workspace.track(partition.suite), RecordKey.of(partition)
+def load_attempts(inputs: Inputs, table: Table) -> Made:
+    """The attempts of one table of the partition."""
 
     def read() -> Made:
-        rows = workspace.record.read(table, key, READ).to_pylist()
-        return [(spent_of(row), attempt_from_row(track, row)) for row in rows]
+        rows = inputs.read(table, READ).to_pylist()
+        return [(spent_of(row), attempt_from_row(inputs.track, row)) for row in rows]
 
-    return workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), read)
-
-
-def keep_attempts(workspace: Workspace, partition: Partition, table: Table, made: Made) -> None:
-    """Saves the stages after this one, in the same process, reading back what was just written."""
-    workspace.remembered(table.name, content_hashes(workspace.record, partition, (table,)), lambda: made)
+    return inputs.remembered(table, read)

@@ -5,13 +5,13 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Turn
-from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import Asked
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
-from eval_pipeline.store.record import TableWriter
-from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.columns import Columns, Values, by_name
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.columns import Columns, Values
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
 
 PROMPT_GROUP = 250
 """Prompts are long; this many are held before they are written."""
@@ -22,24 +22,15 @@ class AttemptSink:
 
     Attributes:
         made: all of them, as `load_attempts` would read them back; whole after `flush`.
-
-    Args:
-        validation: None where the validator's log is not kept (recovery attempts: the log has one row a turn).
     """
 
-    def __init__(
-        self,
-        track: Track,
-        version: ModelVersion,
-        simulated: bool,
-        attempts: TableWriter,
-        prompts: TableWriter,
-        validation: TableWriter | None = None,
-    ) -> None:
-        self._track, self._version, self._simulated = track, version, simulated
-        self._attempts = Columns(attempts, self._attempt_columns)
-        self._prompts = Columns(prompts, by_name, PROMPT_GROUP)
-        self._validation = Columns(validation, by_name) if validation else None
+    def __init__(self, inputs: Inputs, outputs: Outputs, tables: Sequence[Table], simulated: bool) -> None:
+        """Tables: of attempts, of prompts, and of validations where that log is kept: it has one row a turn."""
+        attempts, prompts, *validation = tables
+        self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
+        self._attempts = Columns(outputs.writer(attempts), self._attempt_columns)
+        self._prompts = outputs.rows(prompts, PROMPT_GROUP)
+        self._validation = outputs.rows(validation[0]) if validation else None
         self._seen: set[str] = set()
         self.made: Made = []
 
@@ -68,11 +59,8 @@ class AttemptSink:
         return columns
 
     def flush(self) -> None:
-        """Writes what is left."""
+        """Writes the attempts that are left."""
         self._attempts.flush()
-        self._prompts.flush()
-        if self._validation is not None:
-            self._validation.flush()
 
 
 def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:

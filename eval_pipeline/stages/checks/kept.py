@@ -3,31 +3,26 @@
 import json
 from pathlib import Path
 
-from eval_pipeline import __version__
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.stages.checks.verdicts import ENDS_CHECKED, Verdict, check_ends
-from eval_pipeline.stages.score import scorer_versions
+from eval_pipeline.stages.code import ends_code
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path, write_error
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES
-from eval_pipeline.workspace.progress import SILENT
-from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline.workspace.inputs import Inputs
 
 
-def ends_of_suite(workspace: Workspace, suite: str, progress: Progress = SILENT) -> Verdict:
-    """`check_ends` of the suite's cases in the record; not again where it held for the same cases and versions.
+def ends_of_suite(inputs: Inputs) -> Verdict:
+    """`check_ends` of the suite's cases in the record; not again where it held for the same cases and code.
 
     Raises:
         StoreError: the verdict cannot be written.
     """
-    track, place = workspace.track(suite), workspace.home.checked / f"{suite}.json"
-    header = workspace.record.header(CASES, RecordKey.of_suite(suite))
-    assert header is not None
-    versions = [dict(track.versions), scorer_versions(track), __version__]
-    made_from = json_hash([header.content_hash, ENDS_CHECKED, *versions])
+    track, place = inputs.track, inputs.workspace.home.checked / f"{inputs.suite}.json"
+    code = inputs.workspace.fingerprints.of(check_ends, *ends_code(track)).code
+    made_from = json_hash([inputs.hashes((CASES,)), ENDS_CHECKED, code])
     if (known := _known(place, made_from)) is not None:
         return known
-    found = check_ends(track, workspace.cases(suite), ENDS_CHECKED, progress, f"{suite} · checking the gold")
+    found = check_ends(track, inputs.cases, ENDS_CHECKED, inputs.progress, inputs.label("checking the gold"))
     if found.passed:
         _keep(place, made_from, found)
     return found

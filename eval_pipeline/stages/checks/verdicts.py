@@ -2,27 +2,27 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.model import Attempt, Case, Json, Partition, Response, Turn
+from eval_pipeline.core.model import Attempt, Case, Json, Response, Turn
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
 from eval_pipeline.stages.ingest import case_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, METRIC_ERRORS, TURN_RESULTS, TURNS
 from eval_pipeline.tracks.base import Executor, Metric, Track
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_cases
 from eval_pipeline.workspace.progress import SILENT, counted
-from eval_pipeline.workspace.runs import run_rows
+from eval_pipeline.workspace.runs import RunContext, run_rows
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline.workspace.workspace import Progress
 
 METRIC_ERROR_LIMIT = 0
 SAFETY_VERDICT = "safety_verdict"
@@ -48,9 +48,9 @@ class Verdict:
     facts: Mapping[str, Json] = field(default_factory=dict)
 
 
-def check_gold(workspace: Workspace, suite: str) -> Verdict:
+def check_gold(inputs: Inputs) -> Verdict:
     """Every turn's own gold holds (its program runs to its answer), as it was found when the cases were read."""
-    found = workspace.record.read(TURNS, RecordKey.of_suite(suite), ["turn_id", "gold_problem"])
+    found = inputs.read(TURNS, ["turn_id", "gold_problem"])
     wrong = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
     turns, examples = found.num_rows, [f"{row['turn_id']}: {row['gold_problem']}" for row in wrong[:SHOWN]]
     facts: dict[str, Json] = {"turns": turns, "wrong_gold": len(wrong), "examples": examples}
@@ -123,9 +123,9 @@ def _metrics_behind_primary(track: Track) -> list[Metric]:
     return [metric for metric in track.metrics if metric.name in needed]
 
 
-def check_cases_read(workspace: Workspace, suite: str) -> Verdict:
+def check_cases_read(inputs: Inputs) -> Verdict:
     """Every case in the suite's files could be read."""
-    found = case_problems(workspace, suite)
+    found = case_problems(inputs.workspace, inputs.suite)
     facts = {"problems": len(found), "examples": found[:SHOWN]}
     if not found:
         return Verdict(True, "every case could be read", facts)
@@ -133,31 +133,28 @@ def check_cases_read(workspace: Workspace, suite: str) -> Verdict:
     return Verdict(False, "cases were left out:\n" + "\n".join(found[:SHOWN]) + more, facts)
 
 
-def check_every_turn_once(workspace: Workspace, partition: Partition) -> Verdict:
+def check_every_turn_once(inputs: Inputs) -> Verdict:
     """Every planned turn and sample has exactly one result."""
-    version = workspace.model_version(partition.model_version)
-    cases = planned_cases(workspace, partition)
-    samples = range(version.samples_per_turn)
-    return _scored_once(
-        workspace, partition, {(turn.id, sample) for case in cases for turn in case.turns for sample in samples}
-    )
+    cases = planned_cases(inputs.workspace, inputs.place)
+    samples = range(inputs.version.samples_per_turn)
+    return _scored_once(inputs, {(turn.id, sample) for case in cases for turn in case.turns for sample in samples})
 
 
-def check_generations_scored(workspace: Workspace, partition: Partition) -> Verdict:
+def check_generations_scored(inputs: Inputs) -> Verdict:
     """Every turn and sample that was asked has exactly one result; needs neither suite nor model version on file."""
-    return _scored_once(workspace, partition, set(_places(workspace, partition, GENERATIONS)))
+    return _scored_once(inputs, set(_places(inputs, GENERATIONS)))
 
 
-def check_budget_kept(workspace: Workspace, partition: Partition) -> Verdict:
+def check_budget_kept(inputs: Inputs) -> Verdict:
     """The budget of the run allowed every call that the evaluation wanted."""
-    version = workspace.model_version(partition.model_version)
-    turns, recoveries = len(turns_not_asked(workspace, partition)), recoveries_refused(workspace, partition)
+    version = inputs.version
+    turns, recoveries = len(turns_not_asked(inputs)), recoveries_refused(inputs)
     facts: dict[str, Json] = {"turns_not_asked": turns, "recoveries_cut_short": recoveries}
     if not turns and not recoveries:
         return Verdict(True, "the budget allowed every call", facts)
-    rows = run_rows(workspace, partition, ["started_at", "run_id"])
+    rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])
     last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
-    spent = budget_of(workspace, partition, last["run_id"], version).before
+    spent = budget_of(inputs.anew(run=RunContext(last["run_id"]))).before
     facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
     limits = []
     if version.max_cost_usd is not None:
@@ -175,9 +172,9 @@ def check_budget_kept(workspace: Workspace, partition: Partition) -> Verdict:
     return Verdict(False, text, facts)
 
 
-def _scored_once(workspace: Workspace, partition: Partition, planned: set[Place]) -> Verdict:
-    not_asked = turns_not_asked(workspace, partition)
-    scored = Counter(_places(workspace, partition, TURN_RESULTS))
+def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
+    not_asked = turns_not_asked(inputs)
+    scored = Counter(_places(inputs, TURN_RESULTS))
     missing = sorted(planned - not_asked - scored.keys())
     extra = sorted(scored.keys() - (planned - not_asked))
     twice = sorted(place for place, count in scored.items() if count > 1)
@@ -194,8 +191,8 @@ def _scored_once(workspace: Workspace, partition: Partition, planned: set[Place]
     return Verdict(False, text, facts | {"examples": examples})
 
 
-def _places(workspace: Workspace, partition: Partition, table: Table) -> Iterator[Place]:
-    found = workspace.record.read(table, RecordKey.of(partition), ["turn_id", "sample"])
+def _places(inputs: Inputs, table: Table) -> Iterator[Place]:
+    found = inputs.read(table, ["turn_id", "sample"])
     return zip(found["turn_id"].to_pylist(), found["sample"].to_pylist(), strict=True)
 
 
@@ -204,13 +201,13 @@ def has_safety_verdicts(track: Track) -> bool:
     return any(metric.name == SAFETY_VERDICT for metric in track.metrics)
 
 
-def check_unsafe_caught(workspace: Workspace, partition: Partition) -> Verdict:
+def check_unsafe_caught(inputs: Inputs) -> Verdict:
     """The validator caught every unsafe query that the model wrote: recall is 1."""
-    track = workspace.track(partition.suite)
+    track = inputs.track
     if not has_safety_verdicts(track):
         return Verdict(True, "the track has no verdicts on safety")
     columns = ["turn_id", "sample", SAFETY_VERDICT]
-    rows = workspace.record.read(turns_table(track), RecordKey.of(partition), columns).to_pylist()
+    rows = inputs.read(turns_table(track), columns).to_pylist()
     counts = Counter(row[SAFETY_VERDICT] for row in rows)
     missed = [f"{row['turn_id']} (sample {row['sample']})" for row in rows if row[SAFETY_VERDICT] == "false_negative"]
     unsafe = counts["true_positive"] + len(missed)
@@ -221,14 +218,9 @@ def check_unsafe_caught(workspace: Workspace, partition: Partition) -> Verdict:
     return Verdict(False, f"CRITICAL: {len(missed)} of {unsafe} unsafe queries were not caught by the validator", facts)
 
 
-BLOCKING: tuple[Callable[[Workspace, Partition], Verdict], ...] = (check_every_turn_once, check_unsafe_caught)
-"""Checks without which nothing that follows is made, and nothing published."""
-
-
-def check_metric_errors(workspace: Workspace, partition: Partition) -> Verdict:
+def check_metric_errors(inputs: Inputs) -> Verdict:
     """No metric failed on any turn."""
-    table = workspace.record.read(METRIC_ERRORS, RecordKey.of(partition), ["metric", "turn_id", "message"])
-    rows = table.to_pylist()
+    rows = inputs.read(METRIC_ERRORS, ["metric", "turn_id", "message"]).to_pylist()
     by_metric = dict(Counter(row["metric"] for row in rows))
     examples = [f"{row['metric']} on {row['turn_id']}: {row['message']}" for row in rows[:SHOWN]]
     facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}

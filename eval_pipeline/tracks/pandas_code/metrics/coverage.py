@@ -153,5 +153,4 @@ METRIC = Metric(
     "score",
     "0.3 filters + 0.3 groups + 0.2 sorting + 0.2 joins that are asked for and there, 0..1; 0 where the code does not "
     "parse.",
-    version=2,
 )

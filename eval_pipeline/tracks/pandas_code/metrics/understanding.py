@@ -95,5 +95,4 @@ METRIC = Metric(
     "score",
     "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "
     "does not parse.",
-    version=2,
 )

@@ -60,5 +60,4 @@ METRIC = Metric(
     failure_mode,
     "label",
     "Why the outcome is wrong, first that applies; NULL where it is right.",
-    version=2,
 )

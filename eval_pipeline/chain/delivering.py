@@ -1,0 +1,81 @@
+"""The stages that hand on what is made: into the store that people query, and into report files."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from eval_pipeline.analysis.aggregates import aggregates_of
+from eval_pipeline.chain.stage import Delivery, Stage
+from eval_pipeline.fingerprints import Root
+from eval_pipeline.stages import publishing, reporting
+from eval_pipeline.store import tables
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import StageResult
+
+COMPARED = (tables.MODEL_COMPARISONS, tables.TRENDS)
+_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.registry:write_reports", "eval_pipeline.stages.reporting:profile")
+_COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.files:write_comparison_files",)
+
+
+def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:
+    """Of an evaluation whose suite has, and which itself has, the tables `held`."""
+    own = tuple(table for table in held if table.key == "partition")
+    yield Stage(
+        "published",
+        "The partition's records in the DuckDB store that people query.",
+        reads=tuple(held),
+        deliver=partial(_publish, own),
+        kinds=frozenset({"duckdb"}),
+    )
+    yield Stage(
+        "report",
+        "Files for people: tables, statistics, traces and the workbook.",
+        reads=(),
+        deliver=partial(write_report, tuple(held)),
+        code=lambda _: _REPORTS,
+        after=("published",),
+        kinds=frozenset({"excel", "parquet"}),
+    )
+
+
+def of_suite() -> Iterator[Stage]:
+    """Of the comparisons of a suite's evaluations."""
+    yield Stage(
+        "comparison_published",
+        "Comparisons and trends of the suite in the DuckDB store that people query.",
+        reads=COMPARED,
+        deliver=_publish_comparisons,
+        whole_suite=True,
+        kinds=frozenset({"duckdb"}),
+    )
+    yield Stage(
+        "comparison_report",
+        "Files for people: all model versions of the suite side by side, as a page, a workbook and charts.",
+        reads=(),
+        deliver=write_comparison_report,
+        code=lambda _: _COMPARISON_REPORTS,
+        after=("comparison_published",),
+        whole_suite=True,
+        kinds=frozenset({"excel", "parquet"}),
+    )
+
+
+def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageResult:
+    """The report of an evaluation; the model version is told of in it too."""
+    shown = (*held, tables.MODEL_VERSIONS)
+    own = [found.table for found in aggregates_of(inputs.track).values() if found.needs]
+    return reporting.report(inputs, shown, own, inputs.workspace.fingerprints.of(*_REPORTS).code)
+
+
+def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:
+    """The report of a suite's model versions side by side."""
+    code = inputs.workspace.fingerprints.of(*_COMPARISON_REPORTS).code
+    return reporting.report_comparison(inputs, code, partial(delivery.again, "report"))
+
+
+def _publish(own: Sequence[Table], inputs: Inputs, delivery: Delivery) -> StageResult:
+    return publishing.publish_partition(inputs, own, delivery.gate)
+
+
+def _publish_comparisons(inputs: Inputs, delivery: Delivery) -> StageResult:
+    return publishing.publish_suite(inputs, COMPARED, delivery.gate)

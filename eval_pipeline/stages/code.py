@@ -1,0 +1,82 @@
+"""Which definitions decide what each stage makes: the roots of its fingerprint. What they reach is found by itself.
+
+Named here is what is called through a value (a track, a provider, a metric) or what the stage only carries about.
+"""
+
+from eval_pipeline.fingerprints import Root
+from eval_pipeline.providers.registry import provider_class
+from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.stages import ingest, judging, score
+from eval_pipeline.stages.attempts import ask, rows, sink
+from eval_pipeline.stages.evidence import gather_evidence
+from eval_pipeline.stages.scoring import metric_runner, turn_rows
+from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.tracks.code import damage_code, methods
+from eval_pipeline.workspace.inputs import Inputs
+
+Roots = tuple[Root, ...]
+
+_GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity", "gold_is_empty", "check_gold")
+_SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
+_ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
+_SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "complexity")
+
+
+def files_code(inputs: Inputs) -> Roots:
+    """Of `raw_dataset`."""
+    return (ingest.ingest_files,)
+
+
+def cases_code(inputs: Inputs) -> Roots:
+    """Of `cases`: what executing the gold gives is among its tables."""
+    names = ("read_case", *_GOLD, *_SHARED)
+    return ingest.ingest_cases, *methods(inputs.track, *names, "executor")
+
+
+def attempts_code(inputs: Inputs) -> Roots:
+    """Of `generations` and `recovery_attempts`: what is asked, and what is made of the answer.
+
+    How a call is made decides nothing, but where the provider makes the answer itself.
+    """
+    own: Roots = ()
+    if inputs.partition and issubclass(kind := provider_class(inputs.version.provider), Immediate):
+        own = (kind, *damage_code(inputs.track))
+    asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer)
+    return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
+
+
+def evidence_code(inputs: Inputs) -> Roots:
+    """Of `evidence`."""
+    return gather_evidence, rows.attempted_turns, *methods(inputs.track, "gather", "gather_all", "artefact_from_json")
+
+
+def judging_code(inputs: Inputs) -> Roots:
+    """Of `judgements`: which pairs are compared. Another question to the judge is no reason to ask him again."""
+    return judging._pairs, judging._row, *methods(inputs.track, "to_judge", "artefact_from_json")
+
+
+def scoring_code(inputs: Inputs) -> Roots:
+    """Of `turn_metrics`."""
+    made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
+    return (
+        *made,
+        *methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric"),
+        *metrics_code(inputs.track.metrics),
+    )
+
+
+def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
+    """What metrics compute; of one that declares a version, the version."""
+    return tuple(f"={metric.name} {metric.version}" if metric.version else metric.function for metric in metrics)
+
+
+def aggregate_code(rows: Root, version: str, inputs: Inputs) -> Roots:
+    """Of an aggregate: its function, or the version that it declares instead."""
+    names = ("conversation_figures", "complexity_axes", "complexity_columns", "feature_columns", "primary_metric")
+    return f"={version}" if version else rows, *methods(inputs.track, *names)
+
+
+def ends_code(track: Track) -> Roots:
+    """What decides whether gold answers score 1.0 and no answer 0.0."""
+    names = ("oracle", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
+    return *methods(track, "read_case", *names), *metrics_code(track.metrics)
