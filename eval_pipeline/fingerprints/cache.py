@@ -9,14 +9,12 @@ import json
 import os
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from eval_pipeline.fingerprints.records import Module, from_plain, to_plain
-from eval_pipeline.fingerprints.trees import FORMAT
 
-_FORM = f"1/{FORMAT}"
-"""Of the file; another one is not read."""
 _SETTLED_NS = 100_000_000
 """A file that was changed so little before it was read may be changed again without looking different."""
 
@@ -30,6 +28,13 @@ def state_of(path: str) -> State | None:
     except OSError:
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+@lru_cache(maxsize=1)
+def form() -> str:
+    """What the file has to have been written by: this very package, since all that is kept follows from it."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return content_digest(b"".join(source.read_bytes() for source in sources))
 
 
 def content_digest(content: bytes) -> str:
@@ -59,8 +64,8 @@ class Kept:
 
     def _read(self, content: bytes) -> None:
         first, _, self._body = content.partition(b"\n")
-        head: dict[str, Any] = json.loads(first) if first else {"form": _FORM}
-        if head["form"] != _FORM:
+        head: dict[str, Any] = json.loads(first) if first else {"form": form()}
+        if head["form"] != form():
             raise ValueError("another form")
         self.files: dict[str, tuple[State, str]] = {
             name: ([int(number) for number in state], str(digest))
@@ -120,7 +125,7 @@ class Kept:
         for name, line in lines.items():
             places[name] = (start, len(line))
             start += len(line) + 1
-        head = {"form": _FORM, "files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places}
+        head = {"form": form(), "files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places}
         return b"\n".join([_json(head), *lines.values()])
 
 

@@ -170,10 +170,11 @@ class Reacher:
         """Adds an attribute of each class that has it; gives the classes of what it is."""
         types: set[Class] = set()
         for cls in classes:
-            if (found := self._resolver.member(cls, step, after)) is not None:
+            found, following = self._resolver.step(cls, step, after)
+            types |= following
+            if found is not None:
                 leads.nodes.add(Node(found.module, found.name, cls))
                 leads.meanings.add(str(found))
-                types |= self._resolver.types(found.module, found.name, cls)
         return types
 
     def _reach(self, found: Found, said: str, leads: Leads) -> None:
