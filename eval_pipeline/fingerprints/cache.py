@@ -1,7 +1,7 @@
 """What is kept between processes: modules as they were read, and fingerprints that were asked for.
 
-A file of lines: the first, which is short, holds the states of all files and the fingerprints; each further one a
-module, read only where it is needed. Nothing in it depends on the version of Python or on where the packages are.
+A file of lines: a mark, the states of all files with the fingerprints, then a line a module, read only where it is
+needed. Nothing in it depends on the version of Python or on where the packages are.
 """
 
 import hashlib
@@ -59,24 +59,25 @@ class Kept:
         if path is not None:
             try:
                 self._read(path.read_bytes())
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            except (OSError, ValueError):
                 self._read(b"")
 
     def _read(self, content: bytes) -> None:
-        first, _, self._body = content.partition(b"\n")
-        head: dict[str, Any] = json.loads(first) if first else {"form": form()}
-        if head["form"] != form():
-            raise ValueError("another form")
+        mark, _, rest = content.partition(b"\n")
+        first, _, self._body = rest.partition(b"\n")
+        if content and mark != _mark(first):
+            raise ValueError("damaged, or of another form")
+        head: dict[str, Any] = json.loads(first) if content else {}
         self.files: dict[str, tuple[State, str]] = {
-            name: ([int(number) for number in state], str(digest))
-            for name, (state, digest) in head.get("files", {}).items()
+            name: (state, digest) for name, (state, digest) in head.get("files", {}).items()
         }
-        self.lookups: dict[str, str] = {str(name): str(found) for name, found in head.get("lookups", {}).items()}
+        self.lookups: dict[str, str] = head.get("lookups", {})
         self.answers: dict[str, tuple[str, list[str]]] = {
-            asked: (str(code), [str(name) for name in names])
-            for asked, (code, names) in head.get("answers", {}).items()
+            asked: (code, names) for asked, (code, names) in head.get("answers", {}).items()
         }
-        self._lines = {name: (int(start), int(length)) for name, (start, length) in head.get("lines", {}).items()}
+        self._lines: dict[str, tuple[int, int, str]] = {
+            name: tuple(line) for name, line in head.get("lines", {}).items()
+        }
         self._added: dict[str, Module] = {}
         self.changed = False
 
@@ -95,11 +96,9 @@ class Kept:
         """A module as it was read before; None where it was not, or what is kept is damaged."""
         if name in self._added or name not in self._lines:
             return self._added.get(name)
-        start, length = self._lines[name]
-        try:
-            return from_plain(json.loads(self._body[start : start + length]))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            return None
+        start, length, digest = self._lines[name]
+        line = self._body[start : start + length]
+        return from_plain(json.loads(line)) if content_digest(line) == digest else None
 
     def save(self) -> None:
         """Writes the file anew; a failure to do so only costs time later."""
@@ -119,14 +118,19 @@ class Kept:
                 os.unlink(aside)
 
     def _content(self) -> bytes:
-        lines = {name: self._body[start : start + length] for name, (start, length) in self._lines.items()}
+        lines = {name: self._body[start : start + length] for name, (start, length, _) in self._lines.items()}
         lines |= {name: _json(to_plain(module)) for name, module in self._added.items()}
         places, start = {}, 0
         for name, line in lines.items():
-            places[name] = (start, len(line))
+            places[name] = (start, len(line), content_digest(line))
             start += len(line) + 1
-        head = {"form": form(), "files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places}
-        return b"\n".join([_json(head), *lines.values()])
+        head = _json({"files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places})
+        return b"\n".join([_mark(head), head, *lines.values()])
+
+
+def _mark(head: bytes) -> bytes:
+    """The first line of the file: it is of this form and whole, but for modules, which have digests of their own."""
+    return f"{form()} {content_digest(head)}".encode()
 
 
 def _json(value: Any) -> bytes:

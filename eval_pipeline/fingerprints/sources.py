@@ -10,7 +10,11 @@ OWN = "eval_pipeline"
 
 
 class Sources:
-    """Where the source of each module is."""
+    """Where the source of each module is.
+
+    Attributes:
+        listed: packages whose modules were listed.
+    """
 
     def __init__(self, roots: Mapping[str, Path] | None = None) -> None:
         """Looks into nothing yet.
@@ -21,6 +25,7 @@ class Sources:
         self._given = {name: str(folder) for name, folder in (roots or {}).items()}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, tuple[str, ...]] = {}
+        self.listed: set[str] = set()
         self._listed: dict[str, frozenset[str]] = {}
 
     def known(self) -> dict[str, str | None]:
@@ -39,6 +44,7 @@ class Sources:
 
     def submodules(self, module: str) -> list[str]:
         """Full names of the modules directly in a package."""
+        self.listed.add(module)
         found = {
             name.removesuffix(".py")
             for folder in (self._folders[module] if self.exists(module) else ())
