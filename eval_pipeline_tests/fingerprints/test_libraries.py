@@ -71,5 +71,5 @@ def test_folders_of_data_count_file_by_file(change: Change) -> None:
 
 def test_a_data_file_that_is_missing_is_told(tmp_path: Path) -> None:
     package = write(tmp_path, {"a": "DATA_FILES = ('words.txt',)\ndef f():\n    return 1\n"})
-    with pytest.raises(FingerprintError, match="DATA_FILES of pkg.a names 'words.txt'"):
+    with pytest.raises(FingerprintError, match=r"DATA_FILES of pkg\.a names 'words\.txt'"):
         Fingerprints(roots={"pkg": package}).of("pkg.a:f")

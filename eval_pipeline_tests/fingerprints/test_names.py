@@ -46,7 +46,7 @@ B = "def g():\n    return LIMIT\n\ndef unreached():\n    return 1\n\nLIMIT = 1\n
         "from pkg.b import g\nclass f(g):\n    pass\n",
         "from pkg.b import g\nclass f:\n    x = g\n",
         "from pkg.b import g\nclass f:\n    x: 'list[g]'\n",
-        "from pkg.b import g\nclass f:\n    def m(self):\n        def inner():\n            return g\n        return inner\n",
+        "from pkg.b import g\nclass f:\n    def m(self):\n        def inner(x=lambda: g):\n            return x\n",
         "from pkg.b import g\ndef f(x):\n    match x:\n        case g():\n            return 1\n",
         "from pkg.b import g\ndef f():\n    try:\n        pass\n    except g:\n        pass\n",
         "from pkg import b\ndef f():\n    return getattr(b, 'g')()\n",

@@ -49,6 +49,7 @@ def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
         path.write_text(source)
 
 
+@pytest.mark.soak
 def test_every_module_can_be_read() -> None:
     found = Fingerprints()
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
