@@ -118,7 +118,8 @@ class Kept:
                 os.unlink(aside)
 
     def _content(self) -> bytes:
-        lines = {name: self._body[start : start + length] for name, (start, length, _) in self._lines.items()}
+        kept = {name: place for name, place in self._lines.items() if name in self.files}
+        lines = {name: self._body[start : start + length] for name, (start, length, _) in kept.items()}
         lines |= {name: _json(to_plain(module)) for name, module in self._added.items()}
         places, start = {}, 0
         for name, line in lines.items():

@@ -132,6 +132,7 @@ class Fingerprints:
             self._loaded = Kept(self._cache)
             if not self._holds(self._loaded):
                 self._loaded.answers.clear()
+                self._loaded.lookups.clear()  # they are what those answers follow from
                 self._loaded.changed = True
         return self._loaded
 

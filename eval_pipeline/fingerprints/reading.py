@@ -103,7 +103,7 @@ def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
     """Gives each statement to the names that it binds or changes."""
-    bound = [set(bound_names([statement], found.package)) - _imported_in(statement) for statement in statements]
+    bound = [set(bound_names([statement], found.package)) for statement in statements]
     own = set().union(*bound) if bound else set()
     for statement, names in zip(statements, bound, strict=True):
         if _is_program(statement):
@@ -112,7 +112,7 @@ def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
         changed, anything = _changed(statement, own)
         for name in sorted(names | changed):
             found.by_name.setdefault(name, []).append(statement)
-        if anything or not (names or changed or _only_imports(statement)):
+        if anything or not (names or changed):
             found.loose.append(statement)
 
 
@@ -143,19 +143,6 @@ def root_name(node: ast.expr) -> str:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _imported_in(statement: ast.stmt) -> set[str]:
-    """Names that a statement only imports."""
-    bound = bound_names([statement], "")
-    return {name for name, bindings in bound.items() if all(binding.target for binding in bindings)}
-
-
-def _only_imports(statement: ast.stmt) -> bool:
-    """Whether a `try` or `if` does nothing but import."""
-    fine = (ast.Import, ast.ImportFrom, ast.Pass, ast.If, ast.Try)
-    inner = (node for node in own_nodes([statement]) if isinstance(node, ast.stmt))
-    return isinstance(statement, (ast.If, ast.Try)) and all(isinstance(node, fine) for node in inner)
 
 
 def _is_program(statement: ast.stmt) -> bool:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 OWN = "eval_pipeline"
@@ -90,7 +90,7 @@ class Sources:
         loaded = sys.modules.get(name)
         file, folders = getattr(loaded, "__file__", None), getattr(loaded, "__path__", None)
         if loaded is None:
-            spec = PathFinder.find_spec(name)
+            spec = find_spec(name)  # at the top it imports nothing
             file = spec.origin if spec and spec.has_location else None
             folders = spec.submodule_search_locations if spec else None
         return (file if file and file.endswith(".py") else None), tuple(folders or ())

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,34 @@ def test_a_module_that_comes_or_goes_is_seen(tmp_path: Path) -> None:
     digests.append(_digest(package, cache))
     assert digests[-1] == _digest(package, None)
     assert len(set(digests)) == 5
+
+
+def test_after_a_change_the_cache_settles_again(tmp_path: Path) -> None:
+    """What was looked for and has come since, and modules that have gone, must not have all worked out anew for ever."""
+    files = {"a": "def f():\n    return 'pkg.late:x', 'pkg.gone:y'\n", "gone": "y = 1\n"}
+    package, cache = write(tmp_path, files), tmp_path / "cache"
+    _digest(package, cache)
+    (package / "late.py").write_text("x = 1\n")
+    (package / "gone.py").unlink()
+    (package / "a.py").write_text("def f():\n    return 1\n")
+    _settle(package)
+    time.sleep(0.15)  # files that have just changed are not taken at their word
+    _digest(package, cache)
+    written = cache.stat().st_mtime_ns
+    _digest(package, cache)
+    assert cache.stat().st_mtime_ns == written
+    assert b'"y"' not in cache.read_bytes()
+
+
+def test_a_file_that_was_just_changed_is_compared_by_its_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, cache = write(tmp_path, FILES), tmp_path / "cache"
+    monkeypatch.setattr("eval_pipeline.fingerprints.fingerprints.state_of", lambda path: [1, time.time_ns(), 1, 1])
+    first = _digest(package, cache)
+    (package / "c.py").write_text("X = 2\n")
+    monkeypatch.setattr("eval_pipeline.fingerprints.fingerprints.state_of", lambda path: [1, 1, 1, 1])
+    assert _digest(package, cache) != first
 
 
 def test_a_copy_of_the_package_reads_only_what_differs(tmp_path: Path, read: list[str]) -> None:

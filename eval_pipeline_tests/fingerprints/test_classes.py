@@ -97,6 +97,14 @@ def test_a_root_that_is_a_method_takes_what_it_uses(tmp_path: Path) -> None:
     assert _reached(tmp_path, "", "pkg.turns:Turns.above") == {"Turns.above", "base:Base.over"}
 
 
+def test_static_methods_have_no_self(tmp_path: Path) -> None:
+    source = (
+        "class C:\n    x = 1\n    @staticmethod\n    def m(c):\n        return c.x\n    def n(c):\n        return c.x\n"
+    )
+    assert reached(tmp_path, {"a": source}, "pkg.a:C.m") == {"C.m"}
+    assert reached(tmp_path, {"a": source}, "pkg.a:C.n") == {"C.n", "C.x"}
+
+
 def test_an_inherited_method_uses_what_the_heir_overrides(tmp_path: Path) -> None:
     found = _reached(tmp_path, "", "pkg.turns:Turns.inherited")
     assert found == {"base:Base.inherited", "Turns.size", "SIZE"}

@@ -50,6 +50,8 @@ B = "def g():\n    return LIMIT\n\ndef unreached():\n    return 1\n\nLIMIT = 1\n
         "from pkg.b import g\ndef f(x):\n    match x:\n        case g():\n            return 1\n",
         "from pkg.b import g\ndef f():\n    try:\n        pass\n    except g:\n        pass\n",
         "from pkg import b\ndef f():\n    return getattr(b, 'g')()\n",
+        "from pkg.b import g\nfor x in (g,):\n    register(x)\nf = 1\n",
+        "from typing import TYPE_CHECKING\nfrom pkg.b import g\nif TYPE_CHECKING:\n    f = 1\nelse:\n    f = g\n",
         "from pkg.b import g\ndef h(x):\n    x()\nh(g)\nf = 1\n",
         "from pkg.b import g\ndef register(x):\n    return x\nclass f:\n    pass\nregister(f, g)\n",
     ],
@@ -120,6 +122,17 @@ def test_another_meaning_of_the_same_name(change: Change) -> None:
 def test_statements_without_a_name_are_reached_with_anything(change: Change) -> None:
     source = "import numpy as np\nnp.seterr(all='raise')\ndef f():\n    return 1\n"
     assert change.matters(source, source.replace("raise", "ignore"))
+
+
+def test_what_a_function_stores_in_the_module(tmp_path: Path) -> None:
+    assert reached(tmp_path, {"a": "X = 1\ndef f():\n    global X\n    X = 2\n"}) == {"f", "X"}
+
+
+def test_the_condition_of_an_import_counts(change: Change) -> None:
+    source = "if LATE > 1:\n    from pkg.b import g\nelse:\n    from pkg.c import g\ndef f():\n    return g()\n"
+    files = {"b": "def g():\n    return 1\n", "c": "def g():\n    return 2\n"}
+    assert change.matters({"a": source, **files}, {"a": source.replace("> 1", "> 2"), **files})
+    assert change.matters({"a": source, **files}, {"a": source, **files, "c": "def g():\n    return 3\n"})
 
 
 def test_circles_end(tmp_path: Path) -> None:

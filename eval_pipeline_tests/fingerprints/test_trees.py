@@ -1,7 +1,10 @@
 """What of a definition's source counts."""
 
+import ast
+
 import pytest
 
+from eval_pipeline.fingerprints.trees import digest
 from eval_pipeline_tests.fingerprints.packages import Change
 
 F = '''
@@ -26,6 +29,8 @@ def f(x, y=2):
         F.replace("LIMIT = 3", "LIMIT = 0x3"),
         F.replace("    return", "    pass\n    ...\n    return"),
         F.replace("    return", "    z: int\n    return"),
+        F.replace("    return", "    if TYPE_CHECKING:\n        from decimal import Decimal\n    return"),
+        F.replace("LIMIT = 3", "if TYPE_CHECKING:\n    LIMIT = 4\nelse:\n    LIMIT = 3"),
         "def other():\n    return 1\n" + F + "\nclass Further: ...\nMORE = 1\n",
         "def f(x, y=2):\n    return x * y + LIMIT\nLIMIT = 3\n",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from decimal import Decimal\n" + F,
@@ -86,6 +91,19 @@ def test_spellings_of_the_same(change: Change, one: str, other: str) -> None:
 @pytest.mark.parametrize(("one", "other"), [("f'{1!r}'", "f'{1}'"), ("f'{1:3}'", "f'{1:4}'"), ("f'a{1}'", "f'b{1}'")])
 def test_parts_of_f_strings_count(change: Change, one: str, other: str) -> None:
     assert change.matters(f"f = {one}", f"f = {other}")
+
+
+def test_empty_parts_of_f_strings_do_not_count() -> None:
+    """Some versions of Python leave them in the tree, others do not."""
+    name = ast.FormattedValue(ast.Name("x", ast.Load()), -1, None)
+    with_empty, without = ast.JoinedStr([ast.Constant(""), name, ast.Constant("")]), ast.JoinedStr([name])
+    assert digest([with_empty]) == digest([without]) != digest([ast.JoinedStr([name, name])])
+
+
+def test_annotations_in_inner_classes_count(change: Change) -> None:
+    source = "def f():\n    class Inner:\n        x: int\n        y: str = 1\n    return Inner\n"
+    assert change.matters(source, source.replace("x: int", "x: str"))
+    assert change.matters(source, source.replace("y: str", "y: int"))
 
 
 def test_annotations_in_classes_count(change: Change) -> None:
