@@ -112,7 +112,7 @@ def test_a_module_that_comes_or_goes_is_seen(tmp_path: Path) -> None:
 
 
 def test_after_a_change_the_cache_settles_again(tmp_path: Path) -> None:
-    """What was looked for and has come since, and modules that have gone, must not have all worked out anew for ever."""
+    """What was looked for and has come since, and modules that have gone, do not have all worked out anew for ever."""
     files = {"a": "def f():\n    return 'pkg.late:x', 'pkg.gone:y'\n", "gone": "y = 1\n"}
     package, cache = write(tmp_path, files), tmp_path / "cache"
     _digest(package, cache)

@@ -195,3 +195,32 @@ def test_what_methods_bind(change: Change) -> None:
     assert change.matters(source, source.replace("self.start = START", "self.start = 5"), "pkg.a:C.m")
     assert not change.matters(source, source.replace("given + 1", "given + 2"), "pkg.a:C.m")
     assert change.matters(source, source.replace("given + 1", "given + 2"), "pkg.a:C.n")
+
+
+def test_members_that_the_body_of_a_class_reads(tmp_path: Path) -> None:
+    assert reached(tmp_path, {"a": "class C:\n    x = 1\n    y = x + 1\n    z = 2\n"}, "pkg.a:C.y") == {"C.y", "C.x"}
+
+
+def test_the_default_of_what_methods_bind_counts(change: Change) -> None:
+    source = "class C:\n    x = 1\n    def m(self):\n        return self.x\n    def n(self):\n        self.x = 2\n"
+    assert change.matters(source, source.replace("x = 1", "x = 3"), "pkg.a:C.m")
+
+
+def test_a_base_that_several_share_comes_last(tmp_path: Path) -> None:
+    source = "class A:\n    def m(self): ...\nclass B(A): ...\nclass C(A):\n    def m(self): ...\nclass D(B, C): ...\n"
+    assert reached(tmp_path, {"a": source}, "pkg.a:D.m") == {"C.m"}
+
+
+def test_self_as_an_annotation_is_the_heir(tmp_path: Path) -> None:
+    source = """
+    from typing import Self
+    class A:
+        def me(self) -> Self:
+            return self
+        def m(self): ...
+    class B(A):
+        def m(self): ...
+    def f(b: B):
+        return b.me().m()
+    """
+    assert reached(tmp_path, {"a": source}) == {"f", "A.me", "B.m"}
