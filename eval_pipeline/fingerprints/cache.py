@@ -1,7 +1,7 @@
 """What is kept between processes: modules as they were read, and fingerprints that were asked for.
 
-A file of lines: the first, which is short, holds the states of all files and the fingerprints; each further one a
-module, read only where it is needed. Nothing in it depends on the version of Python or on where the packages are.
+A file of lines: a mark, the states of all files with the fingerprints, then a line a module, read only where it is
+needed. Nothing in it depends on the version of Python or on where the packages are.
 """
 
 import hashlib
@@ -9,14 +9,12 @@ import json
 import os
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from eval_pipeline.fingerprints.records import Module, from_plain, to_plain
-from eval_pipeline.fingerprints.trees import FORMAT
 
-_FORM = f"1/{FORMAT}"
-"""Of the file; another one is not read."""
 _SETTLED_NS = 100_000_000
 """A file that was changed so little before it was read may be changed again without looking different."""
 
@@ -30,6 +28,13 @@ def state_of(path: str) -> State | None:
     except OSError:
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+@lru_cache(maxsize=1)
+def form() -> str:
+    """What the file has to have been written by: this very package, since all that is kept follows from it."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return content_digest(b"".join(source.read_bytes() for source in sources))
 
 
 def content_digest(content: bytes) -> str:
@@ -54,24 +59,25 @@ class Kept:
         if path is not None:
             try:
                 self._read(path.read_bytes())
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            except (OSError, ValueError):
                 self._read(b"")
 
     def _read(self, content: bytes) -> None:
-        first, _, self._body = content.partition(b"\n")
-        head: dict[str, Any] = json.loads(first) if first else {"form": _FORM}
-        if head["form"] != _FORM:
-            raise ValueError("another form")
+        mark, _, rest = content.partition(b"\n")
+        first, _, self._body = rest.partition(b"\n")
+        if content and mark != _mark(first):
+            raise ValueError("damaged, or of another form")
+        head: dict[str, Any] = json.loads(first) if content else {}
         self.files: dict[str, tuple[State, str]] = {
-            name: ([int(number) for number in state], str(digest))
-            for name, (state, digest) in head.get("files", {}).items()
+            name: (state, digest) for name, (state, digest) in head.get("files", {}).items()
         }
-        self.lookups: dict[str, str] = {str(name): str(found) for name, found in head.get("lookups", {}).items()}
+        self.lookups: dict[str, str] = head.get("lookups", {})
         self.answers: dict[str, tuple[str, list[str]]] = {
-            asked: (str(code), [str(name) for name in names])
-            for asked, (code, names) in head.get("answers", {}).items()
+            asked: (code, names) for asked, (code, names) in head.get("answers", {}).items()
         }
-        self._lines = {name: (int(start), int(length)) for name, (start, length) in head.get("lines", {}).items()}
+        self._lines: dict[str, tuple[int, int, str]] = {
+            name: tuple(line) for name, line in head.get("lines", {}).items()
+        }
         self._added: dict[str, Module] = {}
         self.changed = False
 
@@ -90,11 +96,9 @@ class Kept:
         """A module as it was read before; None where it was not, or what is kept is damaged."""
         if name in self._added or name not in self._lines:
             return self._added.get(name)
-        start, length = self._lines[name]
-        try:
-            return from_plain(json.loads(self._body[start : start + length]))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            return None
+        start, length, digest = self._lines[name]
+        line = self._body[start : start + length]
+        return from_plain(json.loads(line)) if content_digest(line) == digest else None
 
     def save(self) -> None:
         """Writes the file anew; a failure to do so only costs time later."""
@@ -114,14 +118,20 @@ class Kept:
                 os.unlink(aside)
 
     def _content(self) -> bytes:
-        lines = {name: self._body[start : start + length] for name, (start, length) in self._lines.items()}
+        kept = {name: place for name, place in self._lines.items() if name in self.files}
+        lines = {name: self._body[start : start + length] for name, (start, length, _) in kept.items()}
         lines |= {name: _json(to_plain(module)) for name, module in self._added.items()}
         places, start = {}, 0
         for name, line in lines.items():
-            places[name] = (start, len(line))
+            places[name] = (start, len(line), content_digest(line))
             start += len(line) + 1
-        head = {"form": _FORM, "files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places}
-        return b"\n".join([_json(head), *lines.values()])
+        head = _json({"files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places})
+        return b"\n".join([_mark(head), head, *lines.values()])
+
+
+def _mark(head: bytes) -> bytes:
+    """The first line of the file: it is of this form and whole, but for modules, which have digests of their own."""
+    return f"{form()} {content_digest(head)}".encode()
 
 
 def _json(value: Any) -> bytes:

@@ -3,11 +3,12 @@
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from eval_pipeline.fingerprints.bindings import FUNCTIONS, SCOPES, Scope, bound_names, own_nodes, parameters
+from eval_pipeline.fingerprints.bindings import FUNCTIONS, SCOPES, Binding, Scope, bound_names, own_nodes, parameters
 from eval_pipeline.fingerprints.names import Names
 from eval_pipeline.fingerprints.records import CLASS, FUNCTION, INSTANCE, VALUE, Definition
 from eval_pipeline.fingerprints.trees import digest, does_nothing, text_digest
 
+Bound = dict[str, list[Binding]]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -75,16 +76,18 @@ def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], 
     return Definition(kind, digest(statements, in_class=True), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
 
 
-def _instance_attributes(node: ast.ClassDef) -> dict[str, list[tuple[Function, ast.stmt]]]:
+def _instance_attributes(node: ast.ClassDef) -> dict[str, list[tuple[Function, Bound, ast.stmt]]]:
     """The statements by which methods bind attributes (`self.x = ...`), with their methods."""
-    found: dict[str, list[tuple[Function, ast.stmt]]] = {}
+    found: dict[str, list[tuple[Function, Bound, ast.stmt]]] = {}
     for method in node.body:
         if not isinstance(method, FUNCTIONS) or not (given := parameters(method.args)):
             continue
+        local: Bound | None = None  # worked out once a method, for those that bind anything
         for statement in own_nodes(method.body):
             if isinstance(statement, ast.stmt) and not isinstance(statement, SCOPES):
                 for name in _bound_of(given[0].arg, statement):
-                    found.setdefault(name, []).append((method, statement))
+                    local = bound_names(method.body, "") if local is None else local
+                    found.setdefault(name, []).append((method, local, statement))
     return found
 
 
@@ -108,16 +111,15 @@ def _targets(statement: ast.stmt) -> Iterable[ast.expr]:
     return ()
 
 
-def _instance_attribute(bindings: Sequence[tuple[Function, ast.stmt]], names: Names) -> Definition:
+def _instance_attribute(bindings: Sequence[tuple[Function, Bound, ast.stmt]], names: Names) -> Definition:
     """What an attribute is bound to: the statement, or its whole method where it reads what the method has worked out.
 
     Parameters are not followed: what the maker of an object hands over is reached from there.
     """
     statements: list[ast.stmt] = []
     types: list[str] = []
-    for method, statement in bindings:
+    for method, inside, statement in bindings:
         given = {parameter.arg for parameter in parameters(method.args)}
-        inside = bound_names(method.body, "")
         worked_out = inside.keys() - given
         read = {inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name)}
         taken = method if read & worked_out or not isinstance(statement, _SIMPLE) else statement

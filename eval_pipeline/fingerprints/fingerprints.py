@@ -54,6 +54,7 @@ class Fingerprints:
         self._lock = RLock()
         self._loaded: Kept | None = None
         self._modules: dict[str, Module | None] = {}
+        self._listed: set[str] = set()
         self._data: dict[str, str | None] = {}
         self._reachers: dict[frozenset[str], tuple[Resolver, Reacher]] = {}
         self._answers: dict[str, Fingerprint] = {}
@@ -88,9 +89,9 @@ class Fingerprints:
         """Writes the cache where something new was found out; a failure to do so is ignored."""
         with self._lock:
             if self._loaded is not None and self._loaded.changed:
-                for name, file in self._sources.known().items():
-                    if file is None:
-                        self._loaded.lookups[name] = self._looked_up(name)
+                missing = [name for name, file in self._sources.known().items() if file is None]
+                for name in (*missing, *(f"{package}.*" for package in self._sources.listed), *self._listed):
+                    self._loaded.lookups[name] = self._looked_up(name)
                 self._loaded.save()
 
     def _reach(self, asked: Collection[str]) -> tuple[dict[str, str], set[str]]:
@@ -131,6 +132,7 @@ class Fingerprints:
             self._loaded = Kept(self._cache)
             if not self._holds(self._loaded):
                 self._loaded.answers.clear()
+                self._loaded.lookups.clear()  # they are what those answers follow from
                 self._loaded.changed = True
         return self._loaded
 
@@ -140,9 +142,14 @@ class Fingerprints:
         return not changed and all(self._looked_up(name) == found for name, found in kept.lookups.items())
 
     def _looked_up(self, name: str) -> str:
+        """What is found now: the files in a folder of data (`module:folder/`), modules of a package, or a module."""
+        if name.endswith("/"):
+            return "\n".join(self._files_in(*name[:-1].split(":")))
         if name.endswith(".*"):
             return " ".join(self._sources.submodules(name[:-2]))
-        return "folder" if self._sources.file(name) is None and self._sources.exists(name) else "none"
+        if self._sources.file(name) is not None:
+            return "module"
+        return "folder" if self._sources.exists(name) else ""
 
     def _unchanged(self, kept: Kept, name: str) -> bool:
         """Whether a file is as it was; a state that differs says nothing, the contents do."""
@@ -212,10 +219,19 @@ class Fingerprints:
             if path is None or not os.path.isdir(path):
                 yield inner
                 continue
-            for folder, folders, files in os.walk(path):
-                folders[:] = sorted(one for one in folders if one != "__pycache__")
-                for file in sorted(files):
-                    yield os.path.relpath(os.path.join(folder, file), os.path.dirname(self._path(name) or ""))
+            self._listed.add(f"{name}:{inner}/")
+            yield from self._files_in(name, inner)
+
+    def _files_in(self, name: str, inner: str) -> list[str]:
+        """The files in a folder beside a module, by their paths from there."""
+        start = os.path.dirname(self._path(name) or "")
+        found = [
+            os.path.relpath(os.path.join(folder, file), start)
+            for folder, _, files in os.walk(os.path.join(start, inner))
+            for file in files
+            if not folder.endswith("__pycache__")
+        ]
+        return sorted(found)
 
 
 def _asked(roots: Iterable[Root]) -> list[str]:

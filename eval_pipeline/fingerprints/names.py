@@ -187,8 +187,9 @@ class Names:
             self._attribute(node, scope)
         else:
             self._expression(node, scope)
+            done = self._call_parts(node, scope) if isinstance(node, ast.Call) else ()
             for child in ast.iter_child_nodes(node):
-                if not (isinstance(child, ast.Lambda) and isinstance(node, ast.Call)):
+                if child not in done:
                     self._visit(child, scope, in_class)
 
     def _scoped(self, node: _Scoped, scope: Scope | None) -> None:
@@ -213,19 +214,15 @@ class Names:
 
     def _expression(self, node: ast.AST, scope: Scope | None) -> None:
         if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load) or not (scope and scope.find(node.id)):
+            # what a function stores under a name that is not its own is the module's (`global`)
+            in_function = scope is not None and not scope.is_class
+            if isinstance(node.ctx, ast.Load) or (in_function and scope and not scope.find(node.id)):
                 self.found.update(self._name(node.id, scope))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _PLACE.fullmatch(node.value):
                 self.found.add("'" + node.value)
         elif isinstance(node, ast.JoinedStr):
             self._started_place(node)
-        elif isinstance(node, ast.Call):
-            self._undecided(node, scope)
-            given = [path for one in node.args if not isinstance(one, ast.Lambda) for path in self._types(one, scope)]
-            for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                if isinstance(value, ast.Lambda):
-                    self._lambda(value, scope, given)
 
     def _lambda(self, node: ast.Lambda, scope: Scope | None, given: list[str]) -> None:
         """A lambda; what is handed to a call together with it is what it may be called with (`sorted(xs, key=...)`)."""
@@ -241,19 +238,27 @@ class Names:
         if isinstance(first, ast.Constant) and (start := _PLACE_START.match(str(first.value))):
             self.found.add("'" + start[1] + (":*" if start[2] != "." else ".*"))
 
-    def _undecided(self, node: ast.Call, scope: Scope | None) -> None:
-        """`getattr(x, name)`, `vars(x)` and `globals()` may ask for anything."""
+    def _call_parts(self, node: ast.Call, scope: Scope | None) -> list[ast.AST]:
+        """Collects what a call refers to by its form; gives the parts of it that are done with.
+
+        `getattr(x, "name")` is `x.name`; `getattr(x, name)`, `vars(x)` and `globals()` may ask for anything.
+        """
+        given = [path for one in node.args for path in self._types(one, scope)]
+        lambdas = [one for one in node.args if isinstance(one, ast.Lambda)]
+        named = [one for one in node.keywords if isinstance(one.value, ast.Lambda)]
+        for one in (*lambdas, *(keyword.value for keyword in named)):
+            assert isinstance(one, ast.Lambda)
+            self._lambda(one, scope, given)
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         if called == "globals":
             self.found.add("*")
-        if called not in {"getattr", "vars"} or not node.args:
-            return
-        name = node.args[1] if len(node.args) > 1 else None
-        for path in self.types(node.args[0], scope):
+        elif called in {"getattr", "vars"} and node.args:
+            name = node.args[1] if len(node.args) > 1 else None
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                self.found.add(f"{path}|{name.value}")
-            else:
-                self.found.add("*" + path)
+                self._attribute(ast.Attribute(node.args[0], name.value, ast.Load()), scope)
+                return [*lambdas, *named, node.args[0]]
+            self.found.update("*" + path for path in self.types(node.args[0], scope))
+        return [*lambdas, *named]
 
 
 def _defaults(arguments: ast.arguments) -> list[ast.expr]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eval_pipeline.fingerprints.records import EFFECTS, INSTANCE, Definition, Module
+from eval_pipeline.fingerprints.records import EFFECTS, INSTANCE, Module
 from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
 from eval_pipeline.fingerprints.trees import text_digest
 
@@ -47,6 +47,7 @@ class Reacher:
         """
         self._resolver, self._data, self._stops = resolver, data, frozenset(stops)
         self._leads: dict[Node, Leads] = {}
+        self._digests: dict[Node, str] = {}
 
     def reached(self, nodes: Iterable[Node]) -> tuple[dict[str, str], set[str]]:
         """The digest of each definition reached by its place, and the names imported from outside."""
@@ -57,26 +58,30 @@ class Reacher:
             if node not in seen:
                 seen.add(node)
                 waiting += self.leads(node).nodes - seen
-        meanings: dict[tuple[str, str], set[str]] = {}
+        same: dict[str, list[Node]] = {}  # a definition as different classes see it
         libraries: set[str] = set()
         for node in seen:
-            leads = self.leads(node)
-            libraries |= leads.libraries
-            meanings.setdefault((node.module, node.name), set()).update(leads.meanings)
-        digests = {f"{at[0]}:{at[1]}": self._digest(*at, its) for at, its in meanings.items() if at[1] != ALL}
+            libraries |= self._leads[node].libraries
+            if node.name != ALL:
+                same.setdefault(f"{node.module}:{node.name}", []).append(node)
+        digests = {place: self._digest(*nodes) for place, nodes in same.items()}
         for module in {node.module for node in seen}:
             read = self._resolver.module(module)
             if read is not None and (data := self._data(module, read)) is not None:
                 digests[f"{module}:DATA_FILES contents"] = data
         return digests, libraries
 
-    def _digest(self, module: str, name: str, meanings: set[str]) -> str:
-        definition = self._definition(module, name)
-        return text_digest("\n".join([definition.tree if definition else "", *sorted(meanings)]))
-
-    def _definition(self, module: str, name: str) -> Definition | None:
-        read = self._resolver.module(module)
-        return read.definitions.get(name) if read is not None else None
+    def _digest(self, node: Node, *others: Node) -> str:
+        """The digest of a definition's source and of all that its names stand for."""
+        if not others and node in self._digests:
+            return self._digests[node]
+        read = self._resolver.module(node.module)
+        meanings = set().union(*(self._leads[one].meanings for one in (node, *others)))
+        tree = read.definitions[node.name].tree if read is not None else ""
+        digest = text_digest("\n".join([tree, *sorted(meanings)]))
+        if not others:
+            self._digests[node] = digest
+        return digest
 
     def leads(self, node: Node) -> Leads:
         """Where a definition leads."""
@@ -170,10 +175,11 @@ class Reacher:
         """Adds an attribute of each class that has it; gives the classes of what it is."""
         types: set[Class] = set()
         for cls in classes:
-            if (found := self._resolver.member(cls, step, after)) is not None:
+            found, following = self._resolver.step(cls, step, after)
+            types |= following
+            if found is not None:
                 leads.nodes.add(Node(found.module, found.name, cls))
                 leads.meanings.add(str(found))
-                types |= self._resolver.types(found.module, found.name, cls)
         return types
 
     def _reach(self, found: Found, said: str, leads: Leads) -> None:

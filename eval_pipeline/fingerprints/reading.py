@@ -74,6 +74,8 @@ def _definition(name: str, statements: Sequence[ast.stmt], names: Names) -> Defi
         for binding in bound_names([statement], "").get(name, ()):
             types += names.annotation(binding.annotation, None)
             types += names.types(binding.value, None)
+            if isinstance(binding.value, (ast.Subscript, ast.BinOp)):  # it may be another name of a type
+                types += names.annotation(binding.value, None)
     kind = FUNCTION if any(isinstance(one, FUNCTIONS) for one in statements) else VALUE
     return Definition(kind, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
 
@@ -101,34 +103,39 @@ def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
     """Gives each statement to the names that it binds or changes."""
-    bound = [set(bound_names([statement], found.package)) - _imported_in(statement) for statement in statements]
+    bound = [set(bound_names([statement], found.package)) for statement in statements]
     own = set().union(*bound) if bound else set()
     for statement, names in zip(statements, bound, strict=True):
         if _is_program(statement):
             found.by_name.setdefault(PROGRAM, []).append(statement)
             continue
-        names |= _changed(statement, own)
-        for name in sorted(names):
+        changed, anything = _changed(statement, own)
+        for name in sorted(names | changed):
             found.by_name.setdefault(name, []).append(statement)
-        if not names and not _only_imports(statement):
+        if anything or not (names or changed):
             found.loose.append(statement)
 
 
-def _changed(statement: ast.stmt, own: set[str]) -> set[str]:
-    """Names of the module that a statement changes: `X[0] = 1`, `X.append(1)`, and `register(X)`, which may."""
+def _changed(statement: ast.stmt, own: set[str]) -> tuple[set[str], bool]:
+    """Names of the module that a statement changes (`X[0] = 1`, `X.append(1)`), and whether it may change anything.
+
+    It may where it calls what is not known to be of one name: `register(X)`.
+    """
     changed: set[str] = set()
+    anything = False
     if isinstance(statement, SCOPES):
-        return changed
+        return changed, anything
     for node in own_nodes([statement]):
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            changed.add(root_name(node))
-        elif isinstance(node, ast.Expr):
-            value = node.value.value if isinstance(node.value, ast.Await) else node.value
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and root_name(value.func) in own:
-                changed.add(root_name(value.func))
-            else:
-                changed.update(inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name))
-    return changed & own
+            name = root_name(node)
+        elif isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
+            called = node.value.func if isinstance(node.value, ast.Call) else None
+            name = root_name(called) if isinstance(called, ast.Attribute) else ""
+        else:
+            continue
+        changed |= {name} & own
+        anything = anything or name not in own
+    return changed, anything
 
 
 def root_name(node: ast.expr) -> str:
@@ -136,19 +143,6 @@ def root_name(node: ast.expr) -> str:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _imported_in(statement: ast.stmt) -> set[str]:
-    """Names that a statement only imports."""
-    bound = bound_names([statement], "")
-    return {name for name, bindings in bound.items() if all(binding.target for binding in bindings)}
-
-
-def _only_imports(statement: ast.stmt) -> bool:
-    """Whether a `try` or `if` does nothing but import."""
-    fine = (ast.Import, ast.ImportFrom, ast.Pass, ast.If, ast.Try)
-    inner = (node for node in own_nodes([statement]) if isinstance(node, ast.stmt))
-    return isinstance(statement, (ast.If, ast.Try)) and all(isinstance(node, fine) for node in inner)
 
 
 def _is_program(statement: ast.stmt) -> bool:

@@ -120,6 +120,15 @@ class Resolver:
                 return Found(one.module, qualified)
         return None
 
+    def step(self, cls: Class, name: str, after: Class | None = None) -> tuple[Found | None, frozenset[Class]]:
+        """An attribute of a class, and the classes of what it is.
+
+        Annotations are taken for what they contain, so that instances may be asked for what only their container has.
+        """
+        if (found := self.member(cls, name, after)) is not None:
+            return found, self.types(found.module, found.name, cls)
+        return None, frozenset({cls}) if name in _OF_CONTAINERS else NO_CLASSES
+
     def operators(self, cls: Class) -> list[Found]:
         """What an instance does without being asked by name: `__len__`, `__eq__` and such; not how it is made."""
         found: dict[str, Found] = {}
@@ -186,10 +195,7 @@ class Resolver:
                 steps = steps[1:]
             classes = self.classes_of(founds)
         for step in steps:
-            members = [(cls, self.member(cls, step)) for cls in classes]
-            classes = frozenset(
-                one for cls, found in members if found for one in self.types(found.module, found.name, cls)
-            )
+            classes = frozenset(one for cls in classes for one in self.step(cls, step)[1])
         return frozenset(cls for cls in classes if not self.is_protocol(cls))
 
     def classes_of(self, founds: Iterable[Found]) -> frozenset[Class]:
@@ -208,6 +214,7 @@ class Resolver:
         return [found for path in paths for found in self.chain(cls.module, path.replace("|", "."))]
 
 
+_OF_CONTAINERS = frozenset({"get", "items", "values", "pop", "popitem", "popleft", "setdefault", "copy"})
 _MAKING = frozenset(
     {"__init__", "__new__", "__post_init__", "__init_subclass__", "__slots__", "__class_getitem__", "__match_args__"}
 )

@@ -3,14 +3,18 @@
 import os
 import sys
 from collections.abc import Mapping
-from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 OWN = "eval_pipeline"
 
 
 class Sources:
-    """Where the source of each module is."""
+    """Where the source of each module is.
+
+    Attributes:
+        listed: packages whose modules were listed.
+    """
 
     def __init__(self, roots: Mapping[str, Path] | None = None) -> None:
         """Looks into nothing yet.
@@ -21,6 +25,7 @@ class Sources:
         self._given = {name: str(folder) for name, folder in (roots or {}).items()}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, tuple[str, ...]] = {}
+        self.listed: set[str] = set()
         self._listed: dict[str, frozenset[str]] = {}
 
     def known(self) -> dict[str, str | None]:
@@ -39,6 +44,7 @@ class Sources:
 
     def submodules(self, module: str) -> list[str]:
         """Full names of the modules directly in a package."""
+        self.listed.add(module)
         found = {
             name.removesuffix(".py")
             for folder in (self._folders[module] if self.exists(module) else ())
@@ -84,7 +90,7 @@ class Sources:
         loaded = sys.modules.get(name)
         file, folders = getattr(loaded, "__file__", None), getattr(loaded, "__path__", None)
         if loaded is None:
-            spec = PathFinder.find_spec(name)
+            spec = find_spec(name)  # at the top it imports nothing
             file = spec.origin if spec and spec.has_location else None
             folders = spec.submodule_search_locations if spec else None
         return (file if file and file.endswith(".py") else None), tuple(folders or ())

@@ -10,9 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-FORMAT = "1"
-"""Bumped when the same source comes to be written out in another way."""
-
 _LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "returns", "type_ignores"})
 
 

@@ -1,0 +1,71 @@
+"""The package itself: what a metric reaches, and that changes there are seen."""
+
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+import eval_pipeline
+from eval_pipeline.fingerprints import Fingerprints
+
+PACKAGE = Path(eval_pipeline.__file__).parent
+METRIC = "eval_pipeline.tracks.finqa.metrics.numerical_match:METRIC"
+MATCHING = "eval_pipeline.tracks.finqa.matching"
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy") / "eval_pipeline"
+    return Path(copytree(PACKAGE, folder, ignore=ignore_patterns("__pycache__")))
+
+
+def test_a_metric_reaches_its_tolerance_and_little_else() -> None:
+    from eval_pipeline.tracks.finqa.metrics.numerical_match import METRIC as METRIC_ITSELF
+
+    reached = Fingerprints().reached(METRIC)
+    assert {METRIC, f"{MATCHING}:RELATIVE", f"{MATCHING}:ABSOLUTE", f"{MATCHING}:within_either"} <= reached.keys()
+    assert f"{MATCHING}:answers_soft_match" not in reached
+    assert len(reached) < 40
+    assert METRIC.replace("METRIC", "numerical_match") in Fingerprints().reached(METRIC_ITSELF.function)
+
+
+def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    before = Fingerprints(cache)
+    metric, other = before.of(METRIC), before.of(f"{MATCHING}:answers_soft_match")
+    before.save()
+    assert Fingerprints(cache, roots={"eval_pipeline": copied}).of(METRIC) == metric
+    path = copied / "tracks" / "finqa" / "matching.py"
+    source = path.read_text()
+    assert "ABSOLUTE = 0.001" in source
+    path.write_text(source.replace("ABSOLUTE = 0.001", "ABSOLUTE = 0.002"))
+    try:
+        after = Fingerprints(cache, roots={"eval_pipeline": copied})
+        assert after.of(METRIC).code != metric.code
+        assert after.of(f"{MATCHING}:answers_soft_match") == other
+    finally:
+        path.write_text(source)
+
+
+@pytest.mark.soak
+def test_every_module_can_be_read() -> None:
+    found = Fingerprints()
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    modules = {name.removesuffix(".__init__") for name in names}
+    reached = {place.partition(":")[0] for place in found.reached(*sorted(modules))}
+    empty = modules - reached
+    assert all(not found._module(name).definitions for name in empty)  # type: ignore[union-attr]
+
+
+def test_the_libraries_of_sql_decide() -> None:
+    libraries = Fingerprints().of("eval_pipeline.tracks.sql.track:TRACK").libraries
+    assert {"sqlglot", "duckdb"} <= libraries.keys()
+    assert "pandas" not in libraries
+
+
+def test_importing_it_is_light() -> None:
+    code = "import sys, eval_pipeline.fingerprints; print(*{name.partition('.')[0] for name in sys.modules})"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    assert not {"pandas", "numpy", "dagster", "pyarrow", "pydantic", "yaml"} & set(told.stdout.split())
