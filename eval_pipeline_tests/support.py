@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -19,24 +20,25 @@ import duckdb
 import pytest
 import yaml
 
-from eval_pipeline.analysis.aggregates import aggregate, aggregates_of
+from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting, stage_of
+from eval_pipeline.chain.runner import run_chain, run_stage
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.standins.inprocess import InProcess
-from eval_pipeline.stages import evidence as gather_evidence
-from eval_pipeline.stages import generate, ingest, publishing, recover, score
-from eval_pipeline.stages import judging as judge
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.tables import all_tables
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.track_tables import track_tables
-from eval_pipeline.workspace.workspace import Silent, StageResult, Workspace
+from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
+CACHE = Path(tempfile.gettempdir()) / f"eval-pipeline-tests-{os.getuid()}"
+"""Where all tests keep what the source looked like: reading it anew for each home would take a second a test."""
 SHIPPED = ROOT / "data"
 REAL = ROOT.parent / "shared" / "data" / "finqa"
 DAY = date(2026, 3, 1)
@@ -145,7 +147,7 @@ class Lab:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"EVAL_HOME": str(self.home.root), "EVAL_DATA": str(self.home.data)}
+        return {"EVAL_HOME": str(self.home.root), "EVAL_DATA": str(self.home.data), "EVAL_CACHE": str(CACHE)}
 
     def workspace(self) -> Workspace:
         return Workspace(self.home)
@@ -179,21 +181,20 @@ class Lab:
         publish: bool = False,
     ) -> dict[str, StageResult]:
         """Runs every stage of a partition, without Dagster: what came of each, by name."""
-        workspace, partition, run = self.workspace(), Partition(suite, version, day), RunContext(run_id, epoch)
-        made = {
-            "raw_dataset": ingest.ingest_files(workspace, suite),
-            "cases": ingest.ingest_cases(workspace, suite),
-            "generations": generate.generate(workspace, partition, run, scope or Scope(), Silent()),
-            "recovery_attempts": recover.recover(workspace, partition, run, Silent()),
-            "evidence": gather_evidence.gather_evidence(workspace, partition),
-        }
-        if workspace.track(suite).has_judge:
-            made["judgements"] = judge.judge_answers(workspace, partition)
-        made["turn_metrics"] = score.score(workspace, partition)
-        made |= {name: aggregate(workspace, partition, name) for name in aggregates_of(workspace.track(suite))}
-        if publish:
-            made["published"] = publishing.publish_partition(workspace, partition, run_id)
-        return made
+        inputs = self.inputs(suite, version, day=day, scope=scope or Scope(), run=RunContext(run_id, epoch))
+        chain = chain_of(inputs.track)
+        stages = [stage for stage in (*ingesting(chain), *evaluating(chain)) if stage.writes]
+        published = [stage_of(inputs.track, "published")] if publish else []
+        return run_chain([*stages, *published], inputs)
+
+    def inputs(self, suite: str = "small", version: str = "puppet", *, day: date = DAY, **fields: Any) -> Inputs:
+        """What the stages of an evaluation are handed."""
+        return Inputs.of(self.workspace(), Partition(suite, version, day), **fields)
+
+    def stage(self, name: str, inputs: Inputs | None = None) -> StageResult:
+        """Runs one stage of an evaluation, or of its suite."""
+        inputs = inputs or self.inputs()
+        return run_stage(stage_of(inputs.track, name), inputs)
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         """Rows of a query against the published store; against the record's files where nothing was published."""
@@ -211,6 +212,8 @@ class Lab:
             if files:
                 found = f"read_parquet({files}, hive_partitioning = false, union_by_name = true)"
                 connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {found}')
+                if table is TURN_ERRORS:
+                    connection.execute(f"CREATE VIEW errors AS SELECT * FROM {table.name}")
         return connection
 
     def one(self, query: str) -> Any:

@@ -47,7 +47,8 @@ class Fingerprints:
             cache: file that keeps what was read; it need not exist.
             roots: folders of packages at the top that are read instead of those that would be imported.
             stops: places that count themselves but are not followed, such as a registry of which one entry is used:
-                that entry is named as a root.
+                that entry is named as a root. A module or package (without `:`) does not count at all, unless a root is
+                in it: what only carries values about.
         """
         self._cache, self._stops = cache, tuple(sorted(stops))
         self._sources = Sources(roots)

@@ -43,9 +43,10 @@ class Reacher:
         Args:
             resolver: finds what paths lead to.
             data: the digest of a module's data files.
-            stops: places that count themselves but are not followed.
+            stops: places that count themselves but are not followed; modules and packages, which do not even count.
         """
         self._resolver, self._data, self._stops = resolver, data, frozenset(stops)
+        self._left_out = tuple(f"{stop}." for stop in stops if ":" not in stop)
         self._leads: dict[Node, Leads] = {}
         self._digests: dict[Node, str] = {}
 
@@ -57,7 +58,8 @@ class Reacher:
             node = waiting.pop()
             if node not in seen:
                 seen.add(node)
-                waiting += self.leads(node).nodes - seen
+                found = self.leads(node).nodes - seen
+                waiting += [one for one in found if not f"{one.module}.".startswith(self._left_out)]
         same: dict[str, list[Node]] = {}  # a definition as different classes see it
         libraries: set[str] = set()
         for node in seen:
