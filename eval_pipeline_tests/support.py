@@ -212,8 +212,6 @@ class Lab:
             if files:
                 found = f"read_parquet({files}, hive_partitioning = false, union_by_name = true)"
                 connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {found}')
-                if table is TURN_ERRORS:
-                    connection.execute(f"CREATE VIEW errors AS SELECT * FROM {table.name}")
         return connection
 
     def one(self, query: str) -> Any:
