@@ -10,9 +10,9 @@ from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ra
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import Query
-from eval_pipeline.tracks.sql.case_file import Context
-from eval_pipeline.tracks.sql.source import Database
-from eval_pipeline.tracks.sql.validator import Validation, validate
+from eval_pipeline.tracks.sql.cases.case_file import Context
+from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.validation.validator import Validation, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 
 SHOWN_ROWS = 20
@@ -76,7 +76,7 @@ def runnable(sql: str, dialect: str) -> str:
     """
     if dialect in ("sqlite", "duckdb"):
         return sql
-    from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, translated
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     try:
         return translated(sql, dialect, "duckdb")
