@@ -6,7 +6,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eval_pipeline.sql_equivalence.generated.references import Database
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.results import Result, Rows
 from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -36,7 +36,7 @@ def _table(told: dict[str, Any]) -> SqlTable:
 
 
 def counterexample(
-    schema: SqlSchema, database: Database, generated: Result, expected: Result, order: Sequence[int] | None
+    schema: SqlSchema, database: GeneratedDatabase, generated: Result, expected: Result, order: Sequence[int] | None
 ) -> dict[str, Any]:
     """A generated database and what both queries give on it."""
     return {

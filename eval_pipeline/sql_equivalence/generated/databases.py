@@ -11,15 +11,15 @@ from random import Random
 from typing import Any
 
 from eval_pipeline.sql_equivalence.generated.checks import Checks
-from eval_pipeline.sql_equivalence.generated.mining import Column, Mined
-from eval_pipeline.sql_equivalence.generated.references import Database, References
+from eval_pipeline.sql_equivalence.generated.mining import ColumnName, Mined
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
 from eval_pipeline.sql_equivalence.generated.rows import RowMaker, TablePlan, plan_of
 from eval_pipeline.sql_equivalence.generated.shapes import SHAPES, Shape
-from eval_pipeline.sql_equivalence.generated.values import GENERIC, Candidates, Family, candidates, family_of, fits
+from eval_pipeline.sql_equivalence.generated.values import GENERIC, CandidateValues, Family, candidates, family_of, fits
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
-_Active = dict[tuple[Column, Family], list[Any]]
+_Active = dict[tuple[ColumnName, Family], list[Any]]
 _MOST_ROWS = 40
 
 
@@ -45,8 +45,8 @@ class DatabaseMaker:
         self.schema = schema
         self._mined = mined
         self._today = datetime.now(UTC).date()
-        self._choices: dict[Column, tuple[Family, Candidates]] = {}
-        self._anywhere: dict[Family, Candidates] = {}
+        self._choices: dict[ColumnName, tuple[Family, CandidateValues]] = {}
+        self._anywhere: dict[Family, CandidateValues] = {}
         self.references = References(schema)
         self._checks = checks
         self._plans = [self._plan(table) for table in schema.referenced_first()]
@@ -55,12 +55,12 @@ class DatabaseMaker:
         keeps = partial(self._checks.keeps, table) if table.checks else None
         return plan_of(table, self.schema, self._mined.used, lambda column: self._chosen(column)[0], keeps)
 
-    def make(self, number: int) -> Database:
+    def make(self, number: int) -> GeneratedDatabase:
         """The `number`-th database, from 0."""
         rng = Random(number)
         shape = SHAPES[number % len(SHAPES)]
         active: _Active = {}
-        made: Database = {}
+        made: GeneratedDatabase = {}
         empty = rng.choice(self._plans).name if shape.empty and self._plans else ""
         for plan in self._plans:
             maker = RowMaker(plan, made, rng, shape, lambda column: self._values(column, rng, shape, active))
@@ -76,7 +76,7 @@ class DatabaseMaker:
             wanted = max(wanted, self._mined.group_size + rng.randint(-1, 2))
         return min(wanted, _MOST_ROWS)
 
-    def _values(self, place: Column, rng: Random, shape: Shape, active: _Active) -> list[Any]:
+    def _values(self, place: ColumnName, rng: Random, shape: Shape, active: _Active) -> list[Any]:
         """The few values that a column, and those compared with it, have in this database."""
         family, found = self._chosen(place)
         key = (self._mined.group(place), family)
@@ -91,11 +91,11 @@ class DatabaseMaker:
         # The list may be that of a column without the CHECK.
         return list(filter(found.keeps, active[key])) or self._drawn(found, 1, rng, shape)
 
-    def _drawn(self, found: Candidates, most: int, rng: Random, shape: Shape) -> list[Any]:
+    def _drawn(self, found: CandidateValues, most: int, rng: Random, shape: Shape) -> list[Any]:
         return list(dict.fromkeys(self._draw(found, rng, shape) for _ in range(most)))
 
     @staticmethod
-    def _draw(found: Candidates, rng: Random, shape: Shape) -> Any:
+    def _draw(found: CandidateValues, rng: Random, shape: Shape) -> Any:
         drawn = rng.random()
         if found.exact and drawn < shape.exact:
             return rng.choice(found.exact)
@@ -103,20 +103,20 @@ class DatabaseMaker:
             return rng.choice(found.near)
         return rng.choice(found.generic)
 
-    def _chosen(self, place: Column) -> tuple[Family, Candidates]:
+    def _chosen(self, place: ColumnName) -> tuple[Family, CandidateValues]:
         """What kind of values a column holds, and which are worth trying; worked out when first asked for."""
         if place not in self._choices:
             self._choices[place] = self._worked_out(place)
         return self._choices[place]
 
-    def _worked_out(self, place: Column) -> tuple[Family, Candidates]:
+    def _worked_out(self, place: ColumnName) -> tuple[Family, CandidateValues]:
         table = self.schema.table(place[0])
         column = table.column(place[1]) if table is not None else None
         assert table is not None and column is not None
         family = family_of(column)
         if family == "text" and place in self._mined.date_texts:
             family = "datetext"
-        found = Candidates(generic=GENERIC[family])
+        found = CandidateValues(generic=GENERIC[family])
         for literal in self._mined.literals(place):
             found.add(candidates(literal, family, self._today))
         if family not in self._anywhere:
@@ -126,11 +126,11 @@ class DatabaseMaker:
         found.near = [value for value in found.near if fits(value, column)]
         if column.type.upper().startswith("ENUM"):
             members = [part.strip().strip("'") for part in column.type[5:-1].split(",")]
-            found = Candidates(members, generic=members)
+            found = CandidateValues(members, generic=members)
         keeps = self._checks.of_column(table, place[1])
         return family, found if keeps is None else found.kept_by(keeps)
 
-    def _unplaced(self, family: Family) -> Candidates:
+    def _unplaced(self, family: Family) -> CandidateValues:
         """What the queries suggest for any column of a family: a literal may mean it though no condition says so."""
         near: list[Any] = []
         if family != "text":
@@ -138,7 +138,7 @@ class DatabaseMaker:
                 near += candidates(literal, family, self._today).exact
         if family in ("date", "timestamp", "datetext"):
             near += self._distant_days(family)
-        return Candidates([], list(dict.fromkeys(near)))
+        return CandidateValues([], list(dict.fromkeys(near)))
 
     def _distant_days(self, family: Family) -> list[Any]:
         """Days as far from today, the start of its week, month and year, or from each other, as the queries say."""

@@ -12,7 +12,7 @@ from eval_pipeline.sandbox.sql.errors import of_duckdb, of_sqlite
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline.sql_equivalence.generated.references import Database
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.generated.values import family_of
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -28,7 +28,7 @@ class Memory(Protocol):
 
     dialect: str
 
-    def load(self, database: Database) -> None:
+    def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows. Raises SqlError."""
 
     def query(self, sql: str) -> SqlRows:
@@ -57,7 +57,7 @@ class SqliteMemory:
             (table.name.lower(), quoted(table.name), ", ".join("?" * len(table.columns))) for table in schema.tables
         ]
 
-    def load(self, database: Database) -> None:
+    def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows."""
         connection = self._guard.connection
         self._guard.trusted = True
@@ -97,7 +97,7 @@ class DuckdbMemory:
             for table in schema.tables
         }
 
-    def load(self, database: Database) -> None:
+    def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows. Raises SqlError where a type or a value is not DuckDB's."""
         import duckdb
 

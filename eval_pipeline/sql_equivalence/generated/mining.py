@@ -11,7 +11,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from eval_pipeline.sql_equivalence.generated.checks import parsed_check
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
-Column = tuple[str, str]
+ColumnName = tuple[str, str]
 """Table and column, in lower case."""
 
 _LARGEST_GROUP = 30
@@ -35,14 +35,14 @@ class Mined:
     def __init__(self, schema: SqlSchema) -> None:
         """Takes in the schema. Raises SqlError where a CHECK cannot be read."""
         self._schema = schema
-        self._parent: dict[Column, Column] = {}
-        self._literals: defaultdict[Column, dict[Any, None]] = defaultdict(dict)
+        self._parent: dict[ColumnName, ColumnName] = {}
+        self._literals: defaultdict[ColumnName, dict[Any, None]] = defaultdict(dict)
         self._anywhere: dict[Any, None] = {}
-        self._compared: set[Column] = set()
-        self.used: set[Column] = set()
+        self._compared: set[ColumnName] = set()
+        self.used: set[ColumnName] = set()
         self.group_size = 0
         self.relative = False
-        self.date_texts: set[Column] = set()
+        self.date_texts: set[ColumnName] = set()
         self.days: dict[int, None] = {}
         for table in schema.tables:
             for key in table.foreign_keys:
@@ -51,7 +51,7 @@ class Mined:
             for check in table.checks:
                 self.look_at(parsed_check(check), alone=table.name.lower())
 
-    def group(self, column: Column) -> Column:
+    def group(self, column: ColumnName) -> ColumnName:
         """The column that stands for all that share values with one."""
         root = column
         while (above := self._parent.get(root, root)) != root:
@@ -60,7 +60,7 @@ class Mined:
             self._parent[column], column = root, above
         return root
 
-    def link(self, one: Column, other: Column) -> None:
+    def link(self, one: ColumnName, other: ColumnName) -> None:
         """Two columns are compared, so they share values."""
         if one != other:
             self._compared |= {one, other}
@@ -69,11 +69,11 @@ class Mined:
             self._parent[second] = first
             self._literals[first] |= self._literals.pop(second, {})
 
-    def is_compared(self, column: Column) -> bool:
+    def is_compared(self, column: ColumnName) -> bool:
         """Whether it is compared with another column, here or by a foreign key."""
         return column in self._compared
 
-    def literals(self, column: Column) -> list[Any]:
+    def literals(self, column: ColumnName) -> list[Any]:
         """Literals that the column, or one that shares its values, is compared with; in the order of the queries."""
         return list(self._literals.get(self.group(column), ()))
 
@@ -92,16 +92,16 @@ class Mined:
         for scope in scopes or [None]:
             _Scoped(self, scope, tree, alone).collect()
 
-    def candidates_named(self, name: str) -> list[Column]:
+    def candidates_named(self, name: str) -> list[ColumnName]:
         """Columns of that name in any table."""
         return [(t.name.lower(), name) for t in self._schema.tables if t.column(name) is not None]
 
-    def has(self, column: Column) -> bool:
+    def has(self, column: ColumnName) -> bool:
         """Whether the schema has a column."""
         table = self._schema.table(column[0])
         return table is not None and table.column(column[1]) is not None
 
-    def compare(self, columns: Iterable[Column], values: Iterable[Any], *, halves: bool = False) -> None:
+    def compare(self, columns: Iterable[ColumnName], values: Iterable[Any], *, halves: bool = False) -> None:
         """Values stand in a condition with columns; those of sums are worth trying in parts."""
         columns = list(columns)
         for value in values:
@@ -171,12 +171,12 @@ class _Scoped:
         elif isinstance(node, exp.In) and (inside := node.args.get("query")) is not None:
             self._link(self._bases_of(node.this), self._selected(inside.unnest()))
 
-    def _bases_of(self, side: exp.Expr) -> list[Column]:
+    def _bases_of(self, side: exp.Expr) -> list[ColumnName]:
         if isinstance(side, exp.Subquery):
             return self._selected(side.unnest())
         return [base for part in _own_nodes(side) if isinstance(part, exp.Column) for base in self._base(part)]
 
-    def _selected(self, query: exp.Expr) -> list[Column]:
+    def _selected(self, query: exp.Expr) -> list[ColumnName]:
         """Base columns of the first column that a subquery of a condition selects."""
         if self.scope is None or not isinstance(query, exp.Query) or not query.selects:
             return []
@@ -185,12 +185,12 @@ class _Scoped:
                 return _bases(self.mined, scope, query.selects[0])
         return []
 
-    def _link(self, mine: list[Column], theirs: list[Column]) -> None:
+    def _link(self, mine: list[ColumnName], theirs: list[ColumnName]) -> None:
         for one in mine:
             for other in theirs:
                 self.mined.link(one, other)
 
-    def _base(self, column: exp.Column) -> list[Column]:
+    def _base(self, column: exp.Column) -> list[ColumnName]:
         if self.alone:
             found = (self.alone, column.name.lower())
             return [found] if self.mined.has(found) else []
@@ -242,7 +242,7 @@ def _own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     return node.walk(prune=lambda part: isinstance(part, exp.Query) and part is not node)
 
 
-def _base(mined: Mined, scope: Scope | None, column: exp.Column, depth: int = 0) -> list[Column]:
+def _base(mined: Mined, scope: Scope | None, column: exp.Column, depth: int = 0) -> list[ColumnName]:
     """The columns of base tables that a column comes from."""
     source = scope.sources.get(column.table) if scope is not None and column.table else None
     if isinstance(source, exp.Table):
@@ -253,14 +253,14 @@ def _base(mined: Mined, scope: Scope | None, column: exp.Column, depth: int = 0)
     return mined.candidates_named(column.name.lower())
 
 
-def _through(mined: Mined, scope: Scope, name: str, depth: int) -> list[Column]:
+def _through(mined: Mined, scope: Scope, name: str, depth: int) -> list[ColumnName]:
     if len(scope.set_operation_scopes) == 2:
         return [base for branch in scope.set_operation_scopes for base in _through(mined, branch, name, depth + 1)]
     selects = [part for part in _selects(scope) if part.alias_or_name == name]
     return [base for part in selects for base in _bases(mined, scope, part, depth)]
 
 
-def _bases(mined: Mined, scope: Scope, part: exp.Expr, depth: int = 0) -> list[Column]:
+def _bases(mined: Mined, scope: Scope, part: exp.Expr, depth: int = 0) -> list[ColumnName]:
     columns = [inner for inner in _own_nodes(part) if isinstance(inner, exp.Column)]
     return [base for column in columns for base in _base(mined, scope, column, depth + 1)]
 

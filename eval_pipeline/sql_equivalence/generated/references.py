@@ -8,13 +8,13 @@ from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 Row = tuple[Any, ...]
-Database = dict[str, list[Row]]
+GeneratedDatabase = dict[str, list[Row]]
 """Rows by table, in lower case; columns in the schema's order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A foreign key.
+class PlacedReference:
+    """A foreign key by the places of its columns.
 
     Attributes:
         places: of its columns in the table that has it.
@@ -29,7 +29,7 @@ class Reference:
     parent_places: tuple[int, ...] | None
 
 
-def references_of(table: SqlTable, schema: SqlSchema) -> tuple[Reference, ...]:
+def references_of(table: SqlTable, schema: SqlSchema) -> tuple[PlacedReference, ...]:
     """The foreign keys of a table."""
     found = []
     for key in table.foreign_keys:
@@ -37,7 +37,7 @@ def references_of(table: SqlTable, schema: SqlSchema) -> tuple[Reference, ...]:
         places = column_places(table, key.columns)
         nullable = tuple(place for place in places if table.columns[place].nullable)
         there = None if parent is None else column_places(parent, key.references)
-        found.append(Reference(places, nullable, key.table.lower(), there))
+        found.append(PlacedReference(places, nullable, key.table.lower(), there))
     return tuple(found)
 
 
@@ -58,7 +58,7 @@ class References:
             if reference.parent_places is not None
         ]
 
-    def repaired(self, database: Database) -> Database:
+    def repaired(self, database: GeneratedDatabase) -> GeneratedDatabase:
         """The database without the rows whose foreign keys lead nowhere, and without those that led to these.
 
         Args:
@@ -76,7 +76,7 @@ class References:
         return database
 
 
-def _without_orphans(rows: list[Row], reference: Reference, parents: list[Row]) -> list[Row]:
+def _without_orphans(rows: list[Row], reference: PlacedReference, parents: list[Row]) -> list[Row]:
     assert reference.parent_places is not None
     there = {tuple(row[place] for place in reference.parent_places) for row in parents}
     kept = []

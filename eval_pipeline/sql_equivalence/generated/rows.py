@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from eval_pipeline.sql_equivalence.generated.mining import Column
-from eval_pipeline.sql_equivalence.generated.references import Database, Reference, Row, column_places, references_of
+from eval_pipeline.sql_equivalence.generated.mining import ColumnName
+from eval_pipeline.sql_equivalence.generated.references import (
+    GeneratedDatabase,
+    PlacedReference,
+    Row,
+    column_places,
+    references_of,
+)
 from eval_pipeline.sql_equivalence.generated.shapes import Shape
 from eval_pipeline.sql_equivalence.generated.values import GENERIC, Family, filler
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
@@ -31,7 +37,7 @@ class Cell:
     """
 
     place: int
-    column: Column
+    column: ColumnName
     family: Family
     nullable: bool
     in_key: bool
@@ -55,7 +61,7 @@ class TablePlan:
     name: str
     keys: tuple[tuple[int, ...], ...]
     has_primary: bool
-    references: tuple[Reference, ...]
+    references: tuple[PlacedReference, ...]
     template: tuple[Any, ...]
     cells: tuple[Cell, ...]
     keeps_checks: Callable[[Row], bool] | None
@@ -64,8 +70,8 @@ class TablePlan:
 def plan_of(
     table: SqlTable,
     schema: SqlSchema,
-    used: set[Column],
-    family: Callable[[Column], Family],
+    used: set[ColumnName],
+    family: Callable[[ColumnName], Family],
     keeps_checks: Callable[[Row], bool] | None,
 ) -> TablePlan:
     """The plan of a table.
@@ -99,7 +105,12 @@ class RowMaker:
     """Makes the rows of one table of one database."""
 
     def __init__(
-        self, plan: TablePlan, made: Database, rng: Random, shape: Shape, values: Callable[[Column], list[Any]]
+        self,
+        plan: TablePlan,
+        made: GeneratedDatabase,
+        rng: Random,
+        shape: Shape,
+        values: Callable[[ColumnName], list[Any]],
     ) -> None:
         """Takes what rows are drawn from.
 
@@ -165,7 +176,7 @@ class RowMaker:
             values.append(value)
         return value
 
-    def _taken(self, reference: Reference) -> dict[int, Any] | None:
+    def _taken(self, reference: PlacedReference) -> dict[int, Any] | None:
         """Values of a foreign key's columns by place; None where no row can have any."""
         own = reference.parent == self._plan.name
         parents = self._rows if own else self._made.get(reference.parent)

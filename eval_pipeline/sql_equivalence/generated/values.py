@@ -47,7 +47,7 @@ def family_of(column: SqlColumn) -> Family:
 
 
 @dataclass(slots=True)
-class Candidates:
+class CandidateValues:
     """Values for a column.
 
     Attributes:
@@ -62,19 +62,19 @@ class Candidates:
     generic: Sequence[Any] = ()
     keeps: Callable[[Any], bool] | None = None
 
-    def kept_by(self, keeps: Callable[[Any], bool]) -> "Candidates":
+    def kept_by(self, keeps: Callable[[Any], bool]) -> "CandidateValues":
         """Those that a CHECK leaves; the generic ones where that is none."""
         exact, near = list(filter(keeps, self.exact)), list(filter(keeps, self.near))
         generic = list(filter(keeps, self.generic))
-        return Candidates(exact, near, generic or near or exact or self.generic, keeps)
+        return CandidateValues(exact, near, generic or near or exact or self.generic, keeps)
 
-    def add(self, other: "Candidates") -> None:
+    def add(self, other: "CandidateValues") -> None:
         """Takes in others', without repetition."""
         self.exact += [value for value in other.exact if value not in self.exact]
         self.near += [value for value in other.near if value not in self.near]
 
 
-def candidates(literal: Any, family: Family, today: date) -> Candidates:
+def candidates(literal: Any, family: Family, today: date) -> CandidateValues:
     """What a literal suggests for a column of a family.
 
     Args:
@@ -90,9 +90,9 @@ def candidates(literal: Any, family: Family, today: date) -> Candidates:
         case "date" | "timestamp" | "datetext":
             return _days(literal, family, today)
         case "time" if isinstance(literal, str) and literal[:2].isdigit():
-            return Candidates([literal])
+            return CandidateValues([literal])
         case _:
-            return Candidates()
+            return CandidateValues()
 
 
 def filler(family: Family, number: int) -> Any:
@@ -132,44 +132,44 @@ def fits(value: Any, column: SqlColumn) -> bool:
     return True
 
 
-def _numbers(literal: Any, family: Family) -> Candidates:
+def _numbers(literal: Any, family: Family) -> CandidateValues:
     try:
         number = float(literal)
     except ValueError:
-        return Candidates()
+        return CandidateValues()
     if abs(number) > 1e15:
-        return Candidates()
+        return CandidateValues()
     if family == "float":
-        return Candidates([number], [number - 1, number + 1, number - 0.5, number + 0.5])
+        return CandidateValues([number], [number - 1, number + 1, number - 0.5, number + 0.5])
     whole = int(number)
     if whole != number:
-        return Candidates([], [whole, whole + 1])
-    return Candidates([whole], [whole - 1, whole + 1])
+        return CandidateValues([], [whole, whole + 1])
+    return CandidateValues([whole], [whole - 1, whole + 1])
 
 
-def _texts(literal: str) -> Candidates:
+def _texts(literal: str) -> CandidateValues:
     core = literal.replace("%", "").replace("_", "x")
     exact = [core]
     near = [core[:-1], core + "x", "x" + core] if core else ["x"]
     if "%" in literal:
         near += [f"x{core}x", *(part for part in literal.split("%") if part)]
     near += [form for form in (core.upper(), core.lower(), core.title()) if form != core]
-    return Candidates(exact, near)
+    return CandidateValues(exact, near)
 
 
-def _days(literal: Any, family: Family, today: date) -> Candidates:
+def _days(literal: Any, family: Family, today: date) -> CandidateValues:
     found = _moment(literal, today)
     if found is None:
-        return Candidates()
+        return CandidateValues()
     day = timedelta(days=1)
     midnight = datetime(found.year, found.month, found.day)
     if family == "date":
-        return Candidates([midnight.date()], [(midnight - day).date(), (midnight + day).date()])
+        return CandidateValues([midnight.date()], [(midnight - day).date(), (midnight + day).date()])
     exact, near = [found], [found - day, found + day, midnight + day / 2, found - timedelta(seconds=1)]
     if family == "timestamp":
-        return Candidates(exact, near)
+        return CandidateValues(exact, near)
     long = len(str(literal)) > 10
-    return Candidates([_as_text(one, long) for one in exact], [_as_text(one, long) for one in near])
+    return CandidateValues([_as_text(one, long) for one in exact], [_as_text(one, long) for one in near])
 
 
 def _as_text(moment: datetime, long: bool) -> str:

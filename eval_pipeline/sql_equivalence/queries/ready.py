@@ -10,7 +10,7 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.memory import Memory
-from eval_pipeline.sql_equivalence.generated.references import Database
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.determinism import tie_breaks
 from eval_pipeline.sql_equivalence.queries.ordering import OrderKeys, order_keys
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, reordered, same_rows
@@ -75,7 +75,7 @@ class ReadyPair:
         """As `ReadyQuery.cuts_ties`, of either."""
         return self.generated.cuts_ties(run) or self.expected.cuts_ties(run)
 
-    def is_stable(self, engine: Memory, database: Database) -> bool:
+    def is_stable(self, engine: Memory, database: GeneratedDatabase) -> bool:
         """Whether each query gives the same when the rows of the tables stand in another order. Raises SqlError."""
         before = self.results_on(engine, database)
         for other_order in (_reversed(database), _rotated(database)):
@@ -84,12 +84,12 @@ class ReadyPair:
                 return False
         return True
 
-    def results_on(self, engine: Memory, database: Database) -> tuple[Result, Result]:
+    def results_on(self, engine: Memory, database: GeneratedDatabase) -> tuple[Result, Result]:
         """What both give on a database. Raises SqlError."""
         engine.load(database)
         return self.results(engine.query)
 
-    def differs(self, engine: Memory, database: Database, order: Sequence[int] | None) -> bool:
+    def differs(self, engine: Memory, database: GeneratedDatabase, order: Sequence[int] | None) -> bool:
         """Whether both give stable results that differ on a database.
 
         Args:
@@ -135,10 +135,10 @@ def ready(sql: str, tree: exp.Expr, dialect: str, engine: str, *, keyed: bool) -
         raise SqlError(ErrorClass.SYNTAX, f"it cannot be said in the dialect of {engine}: {error}") from error
 
 
-def _reversed(database: Database) -> Database:
+def _reversed(database: GeneratedDatabase) -> GeneratedDatabase:
     return {name: rows[::-1] for name, rows in database.items()}
 
 
-def _rotated(database: Database) -> Database:
+def _rotated(database: GeneratedDatabase) -> GeneratedDatabase:
     """Rows that mean the same read backwards, as `a, b, a` do, do not so when the first one comes last."""
     return {name: rows[1:] + rows[:1] for name, rows in database.items()}

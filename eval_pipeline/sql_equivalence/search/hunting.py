@@ -9,7 +9,7 @@ from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
-from eval_pipeline.sql_equivalence.generated.references import Database
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result
 from eval_pipeline.sql_equivalence.search.shrinking import shrunk
@@ -71,7 +71,7 @@ class Hunt:
         self.pair, self.tally, self._samples, self._stop = pair, tally, samples, stop
         named = {table.name.lower() for table in pair.named.tables}
         self._maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named)
-        self._telling: list[Database] = []
+        self._telling: list[GeneratedDatabase] = []
 
     def run(self, *, proved: bool) -> dict[str, Any] | None:
         """The counterexample, or None. A pair that is proved is tried on fewer databases."""
@@ -160,7 +160,7 @@ class Hunt:
         for database in self._telling[:_TRIED_FOR_STABILITY]:
             self._note_instability(engine, database)
 
-    def _may_differ(self, hunting: Memory, database: Database) -> bool:
+    def _may_differ(self, hunting: Memory, database: GeneratedDatabase) -> bool:
         """Whether results differ on a database; if not, it is counted. Raises SqlError."""
         pair = self.pair.ready(hunting.dialect)
         generated, expected = pair.results_on(hunting, database)
@@ -174,14 +174,14 @@ class Hunt:
             self._telling.append(database)
         return False
 
-    def _note_instability(self, engine: Memory, database: Database) -> None:
+    def _note_instability(self, engine: Memory, database: GeneratedDatabase) -> None:
         """Counts a database on which a result changes with the order of the tables' rows."""
         try:
             self.tally.unstable += not self.pair.ready(engine.dialect).is_stable(engine, database)
         except SqlError as error:
             self.tally.error = error.message
 
-    def _counterexample(self, hunting: Memory, native: Memory, database: Database) -> dict[str, Any]:
+    def _counterexample(self, hunting: Memory, native: Memory, database: GeneratedDatabase) -> dict[str, Any]:
         """A database as small as can be found on which both differ in the engine that counts, with what they give."""
         order = self.tally.match.order
         pair, sure = self.pair.ready(hunting.dialect), self.pair.ready(native.dialect)

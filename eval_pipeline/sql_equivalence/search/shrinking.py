@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 
-from eval_pipeline.sql_equivalence.generated.references import Database, References
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
 
 _MOST_TRIES = 80
 
 
-def shrunk(references: References, database: Database, differ: Callable[[Database], bool], stop: float) -> Database:
+def shrunk(
+    references: References, database: GeneratedDatabase, differ: Callable[[GeneratedDatabase], bool], stop: float
+) -> GeneratedDatabase:
     """A smaller database on which `differ` still holds, constraints kept; the same one where none is found.
 
     Args:

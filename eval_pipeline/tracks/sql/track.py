@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran,
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sql.artefact import Query, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
@@ -138,19 +138,19 @@ class SqlTrack(PlainTrack):
             "hint": context.hint,
         }
 
-    def parse(self, text: str, *, recorded: bool) -> Query:
+    def parse(self, text: str, *, recorded: bool) -> SqlAnswer:
         """See `artefact.parse_query`."""
         return parse_query(text, recorded=recorded)
 
-    def artefact_json(self, artefact: Query) -> Json:
+    def artefact_json(self, artefact: SqlAnswer) -> Json:
         """See `artefact.query_json`."""
         return query_json(artefact)
 
-    def artefact_from_json(self, value: Json) -> Query:
+    def artefact_from_json(self, value: Json) -> SqlAnswer:
         """See `artefact.query_from_json`."""
         return query_from_json(value)
 
-    def validate(self, artefact: Query | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: Case) -> ValidationRow:
         """What the validator says: `invalid` is never run; declining is valid."""
         if artefact is None:
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
@@ -201,7 +201,7 @@ class SqlTrack(PlainTrack):
         from eval_pipeline.tracks.sql.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
-        query = final.artefact if isinstance(final.artefact, Query) else None
+        query = final.artefact if isinstance(final.artefact, SqlAnswer) else None
         generated = query.sql if query is not None else None
         validation = evidence_of.details_of(evidence, evidence_of.VALIDATION)
         execution = evidence_of.of_kind(evidence, evidence_of.EXECUTION)
@@ -249,7 +249,7 @@ class SqlTrack(PlainTrack):
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, the accepted queries and the model's."""
         gold, context = turn.gold, case.context
-        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, Query) else None
+        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, SqlAnswer) else None
         difficulty = case.features.get("difficulty")
         return {
             "database": context.database.name,
