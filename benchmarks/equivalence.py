@@ -20,10 +20,10 @@ from pathlib import Path
 import sqlglot
 import yaml
 
-from eval_pipeline.tracks.sql.equivalence.search import search
-from eval_pipeline.tracks.sql.equivalence.told import schema_to_json
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.source import read_databases
+from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.sql_equivalence.search.search import search
+from eval_pipeline.sql_equivalence.told import schema_to_json
+from eval_pipeline.tracks.sql.cases.source import read_databases
 
 DATA = Path("/work/shared/data/sql")
 SUITE = Path(__file__).parents[1] / "data/suites/sql_sample"

@@ -21,16 +21,16 @@ from typing import NamedTuple
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import JudgementCache, LLMJudge
+from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.parsing import parse_statements, shared_statements
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.tracks.sql.metrics import (
     confidence_calibration,
     safety_validation,
     table_accuracy,
     validation_accuracy,
 )
-from eval_pipeline.tracks.sql.parsing import parse_statements, shared_statements
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.tables_in import base_tables
-from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sql.corpora import SHARED, load_corpus

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
+from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables, pack
 from eval_pipeline.sandbox.pool import Pool
 from eval_pipeline.sandbox.reading import read_outcome, suspicious
-from eval_pipeline.sandbox.tabular import NO_TABLES, PackedTables, pack
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE, NoSandboxError, Tier, allowed_tiers
 from eval_pipeline.sandbox.zygote_process import ZygoteError
 

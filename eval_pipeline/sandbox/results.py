@@ -116,14 +116,14 @@ class _Error(TypedDict):
     line: int | None
 
 
-class _Told(TypedDict, total=False):
+class _ToldOutcome(TypedDict, total=False):
     result: Table | _Value
     error: _Error
 
 
 @lru_cache(maxsize=1)
 def _told() -> TypeAdapter[Any]:
-    return TypeAdapter(_Told)
+    return TypeAdapter(_ToldOutcome)
 
 
 def read_told(text: bytes) -> Mapping[str, Json] | None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.sandbox.inside.scratch import wipe
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.tabular import NO_TABLES, PackedTables
+from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables
 from eval_pipeline.sandbox.tiers import Tier
 
 _HEAD = struct.Struct("<II")
@@ -25,7 +25,7 @@ class ZygoteError(Exception):
     """The zygote does not answer, or not in the agreed form: it has to be replaced."""
 
 
-class Zygote:
+class ZygoteProcess:
     """One process in a jail that runs snippets one after the other.
 
     Attributes:

@@ -25,7 +25,7 @@ from eval_pipeline.sandbox import (
 )
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS, UNSAFE_TIER, Tier
-from eval_pipeline.sandbox.zygote_process import Zygote
+from eval_pipeline.sandbox.zygote_process import ZygoteProcess
 
 LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20)
 TITLES = [tier.title for tier in TIERS]
@@ -187,13 +187,13 @@ def test_a_zygote_that_dies_is_replaced_whether_it_is_idle_or_at_work() -> None:
 
 
 def test_zygotes_are_replaced_after_so_many_snippets_and_after_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    started, start = [], Zygote.start
+    started, start = [], ZygoteProcess.start
 
-    async def counted(*arguments: Any) -> Zygote:
+    async def counted(*arguments: Any) -> ZygoteProcess:
         started.append(arguments)
         return await start(*arguments)
 
-    monkeypatch.setattr(Zygote, "start", counted)
+    monkeypatch.setattr(ZygoteProcess, "start", counted)
 
     async def starts(*codes: str) -> int:
         started.clear()

@@ -15,7 +15,7 @@ _MOST = 200_000
 
 
 @value
-class Query:
+class SqlAnswer:
     """What a model answered.
 
     Attributes:
@@ -34,14 +34,14 @@ class Query:
         return self.sql is None
 
 
-def parse_query(text: str, *, recorded: bool = False) -> Query:
+def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
     """The query in a response: JSON alone, in a fence, or with prose around it; a recorded answer may be bare SQL.
 
     Raises:
         ArtefactError: with the class that spec/recovery.md gives.
     """
     if recorded and text.strip() and not text.lstrip().startswith(("{", "`")):
-        return Query(text.strip())
+        return SqlAnswer(text.strip())
     found = find_json(text, lambda value: isinstance(value, dict) and "sql" in value, "an answer", FORM, _MOST)
     sql, confidence, reason = found["sql"], found.get("confidence"), found.get("reason")
     if sql is not None and not isinstance(sql, str):
@@ -51,8 +51,8 @@ def parse_query(text: str, *, recorded: bool = False) -> Query:
     if sql is not None and not sql.strip():
         raise _invalid("'sql' is empty; to decline, answer null with a reason")
     if sql is None:
-        return Query(None, reason=reason or "")
-    return Query(sql, _confidence(confidence), reason or "")
+        return SqlAnswer(None, reason=reason or "")
+    return SqlAnswer(sql, _confidence(confidence), reason or "")
 
 
 def _confidence(said: Json) -> Confidence | None:
@@ -65,7 +65,7 @@ def _confidence(said: Json) -> Confidence | None:
     raise _invalid(f"'confidence' must be one of {', '.join(LEVELS)}, found {said!r:.40}")
 
 
-def query_json(query: Query) -> Json:
+def query_json(query: SqlAnswer) -> Json:
     """The query as JSON, in the answer form."""
     if query.sql is None:
         return {"sql": None, "reason": query.reason}
@@ -74,9 +74,9 @@ def query_json(query: Query) -> Json:
     return told | ({"reason": query.reason} if query.reason else {})
 
 
-def query_from_json(told: Mapping[str, Json]) -> Query:
+def query_from_json(told: Mapping[str, Json]) -> SqlAnswer:
     """The query that `query_json` wrote."""
-    return Query(told["sql"], told.get("confidence"), told.get("reason", ""))
+    return SqlAnswer(told["sql"], told.get("confidence"), told.get("reason", ""))
 
 
 def _invalid(message: str) -> ArtefactError:

@@ -13,10 +13,10 @@ from sqlglot.errors import SqlglotError
 from eval_pipeline.core.model import Failed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
-from eval_pipeline.tracks.sql.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.evidence import compare, runner
 from eval_pipeline.tracks.sql.execute import runnable, validated
-from eval_pipeline.tracks.sql.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Ran, Turn
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
-from eval_pipeline.tracks.sql.artefact import Query
-from eval_pipeline.tracks.sql.case_file import Context, Gold
-from eval_pipeline.tracks.sql.equivalence import Equivalence, check
+from eval_pipeline.sql_equivalence import Equivalence, check
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, soft_f1
+from eval_pipeline.tracks.sql.artefact import SqlAnswer
+from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.execute import runnable, validated
-from eval_pipeline.tracks.sql.results import ColumnMatch, Result, soft_f1
-from eval_pipeline.tracks.sql.source import Database
 
 VALIDATION, EXECUTION, EQUIVALENCE, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -66,7 +66,7 @@ def runner() -> SqlRunner:
 def gather(case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
     """Evidence on a turn's final attempt, of the kinds that there are; none where there is no SQL."""
     query, gold = final.artefact, turn.gold
-    if not isinstance(query, Query) or query.sql is None:
+    if not isinstance(query, SqlAnswer) or query.sql is None:
         return ()
     return tuple(
         Evidence(turn.id, final.sample, kind, verdict, value, details)

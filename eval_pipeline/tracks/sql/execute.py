@@ -9,10 +9,10 @@ from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.tracks.base import Executor
-from eval_pipeline.tracks.sql.artefact import Query
-from eval_pipeline.tracks.sql.case_file import Context
-from eval_pipeline.tracks.sql.source import Database
-from eval_pipeline.tracks.sql.validator import Validation, validate
+from eval_pipeline.tracks.sql.artefact import SqlAnswer
+from eval_pipeline.tracks.sql.cases.case_file import Context
+from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.validation.validator import Validation, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 
 SHOWN_ROWS = 20
@@ -29,7 +29,7 @@ class SqlExecutor:
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
 
-    async def execute(self, artefact: Query, case: Case) -> Outcome:
+    async def execute(self, artefact: SqlAnswer, case: Case) -> Outcome:
         """What a query gives.
 
         Where a refusal is expected, what the validator blocks is the outcome that was wanted: an answer, not an error
@@ -76,7 +76,7 @@ def runnable(sql: str, dialect: str) -> str:
     """
     if dialect in ("sqlite", "duckdb"):
         return sql
-    from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, translated
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     try:
         return translated(sql, dialect, "duckdb")

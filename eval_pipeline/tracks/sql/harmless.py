@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from eval_pipeline.core.model import ErrorClass, Failed, Outcome
-from eval_pipeline.tracks.sql.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.structure import parsed
 
 _HARM = (ErrorClass.SANDBOX, ErrorClass.TIMEOUT, ErrorClass.MEMORY)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from eval_pipeline.core.model import Attempt, Case, Evidence, Turn
+from eval_pipeline.sql_equivalence import identical
 from eval_pipeline.tracks.base import ToJudge
-from eval_pipeline.tracks.sql.artefact import Query
-from eval_pipeline.tracks.sql.case_file import Context, Gold
-from eval_pipeline.tracks.sql.equivalence import identical
+from eval_pipeline.tracks.sql.artefact import SqlAnswer
+from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
 from eval_pipeline.tracks.sql.evidence import DECIDED, EQUIVALENCE, EXECUTION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.judged import IDENTICAL
-from eval_pipeline.tracks.sql.metrics.tables import NO_SQL
+from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL
 from eval_pipeline.tracks.sql.prompt import schema_text
 
 NEVER = "the suite's options say that the judge is never asked"
@@ -24,7 +24,7 @@ def to_judge(case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence
     context, gold = case.context, turn.gold
     if not gold.accepted:
         return None
-    sql = final.artefact.sql if isinstance(final.artefact, Query) else None
+    sql = final.artefact.sql if isinstance(final.artefact, SqlAnswer) else None
     if sql is None:
         return ToJudge("", gold.accepted[0], "", settled=(0.0, NO_SQL))
     same = next((accepted for accepted in gold.accepted if identical(sql, accepted, context.database.dialect)), None)

@@ -7,8 +7,9 @@ from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
 from eval_pipeline.tracks.sql.artefact import LEVELS
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sql.case_file import Context
-    from eval_pipeline.tracks.sql.schema import SqlSchema, SqlTable
+    from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+    from eval_pipeline.tracks.sql.cases.case_file import Context
 
 VERSIONS = ("query-1",)
 

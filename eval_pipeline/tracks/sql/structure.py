@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement
-from eval_pipeline.tracks.sql.tables_in import base_tables
+from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, TABLES
 
 

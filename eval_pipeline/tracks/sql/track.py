@@ -10,18 +10,18 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran,
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sql.artefact import Query, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
 from eval_pipeline.tracks.sql.recorded import recorded_response
-from eval_pipeline.tracks.sql.tables import DATABASES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sql.case_file import Context, Gold
-    from eval_pipeline.tracks.sql.source import Shared
+    from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+    from eval_pipeline.tracks.sql.cases.source import Shared
 
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
@@ -63,38 +63,38 @@ class SqlTrack(PlainTrack):
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
         """See `source.read_databases`."""
-        from eval_pipeline.tracks.sql import source
+        from eval_pipeline.tracks.sql.cases import source
 
         return source.read_databases(folder, options)
 
     def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.database_rows`."""
-        from eval_pipeline.tracks.sql import source
+        from eval_pipeline.tracks.sql.cases import source
 
         return source.database_rows(shared)
 
     def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
         """See `source.load_databases`."""
-        from eval_pipeline.tracks.sql import source
+        from eval_pipeline.tracks.sql.cases import source
 
         return source.load_databases(tables, options, folder)
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
         """See `case_file.read_case`."""
-        from eval_pipeline.tracks.sql import case_file
+        from eval_pipeline.tracks.sql.cases import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
         """Turns with an accepted query that the validator rejects or that does not run."""
-        from eval_pipeline.tracks.sql.gold import gold_problem
+        from eval_pipeline.tracks.sql.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
     def expected_text(self, turn: Turn) -> str:
         """The first accepted query, or that a refusal is right."""
-        from eval_pipeline.tracks.sql.gold import gold_text
+        from eval_pipeline.tracks.sql.cases.gold import gold_text
 
         return gold_text(turn.gold)
 
@@ -104,7 +104,7 @@ class SqlTrack(PlainTrack):
 
     def gold_json(self, turn: Turn) -> Json:
         """See `gold.gold_json`."""
-        from eval_pipeline.tracks.sql import gold
+        from eval_pipeline.tracks.sql.cases import gold
 
         return gold.gold_json(turn.gold)
 
@@ -138,19 +138,19 @@ class SqlTrack(PlainTrack):
             "hint": context.hint,
         }
 
-    def parse(self, text: str, *, recorded: bool) -> Query:
+    def parse(self, text: str, *, recorded: bool) -> SqlAnswer:
         """See `artefact.parse_query`."""
         return parse_query(text, recorded=recorded)
 
-    def artefact_json(self, artefact: Query) -> Json:
+    def artefact_json(self, artefact: SqlAnswer) -> Json:
         """See `artefact.query_json`."""
         return query_json(artefact)
 
-    def artefact_from_json(self, value: Json) -> Query:
+    def artefact_from_json(self, value: Json) -> SqlAnswer:
         """See `artefact.query_from_json`."""
         return query_from_json(value)
 
-    def validate(self, artefact: Query | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: Case) -> ValidationRow:
         """What the validator says: `invalid` is never run; declining is valid."""
         if artefact is None:
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
@@ -201,7 +201,7 @@ class SqlTrack(PlainTrack):
         from eval_pipeline.tracks.sql.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
-        query = final.artefact if isinstance(final.artefact, Query) else None
+        query = final.artefact if isinstance(final.artefact, SqlAnswer) else None
         generated = query.sql if query is not None else None
         validation = evidence_of.details_of(evidence, evidence_of.VALIDATION)
         execution = evidence_of.of_kind(evidence, evidence_of.EXECUTION)
@@ -249,7 +249,7 @@ class SqlTrack(PlainTrack):
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, the accepted queries and the model's."""
         gold, context = turn.gold, case.context
-        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, Query) else None
+        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, SqlAnswer) else None
         difficulty = case.features.get("difficulty")
         return {
             "database": context.database.name,
@@ -269,7 +269,7 @@ class SqlTrack(PlainTrack):
 
     def oracle(self, turn: Turn) -> str:
         """The first accepted query, or a refusal."""
-        from eval_pipeline.tracks.sql.gold import drawn_confidence, gold_response
+        from eval_pipeline.tracks.sql.cases.gold import drawn_confidence, gold_response
 
         return gold_response(turn.gold, drawn_confidence(turn.id))
 

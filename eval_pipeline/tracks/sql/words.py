@@ -3,6 +3,7 @@
 from typing import Literal
 
 DEFAULT_DIALECT = "duckdb"
+"""Of queries and databases whose suite names none."""
 
 Category = Literal["syntax error", "schema violation", "safety violation"]
 """Of what the validator finds wrong."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response
 from eval_pipeline.stages.attempts.ask import parse_response
+from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.evidence import gather, runner
 from eval_pipeline.tracks.sql.execute import SqlExecutor
-from eval_pipeline.tracks.sql.source import Shared, read_databases
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 

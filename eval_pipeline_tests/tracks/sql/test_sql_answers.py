@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sql.artefact import LEVELS, Query, parse_query, query_from_json, query_json
+from eval_pipeline.tracks.sql.artefact import LEVELS, SqlAnswer, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.recorded import recorded_response
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"sql": "SELECT 1", "confidence": "high"}', Query("SELECT 1", "high")),
-        ('{"sql": "SELECT 1", "confidence": "LOW "}', Query("SELECT 1", "low")),
-        ('{"sql": "SELECT 1"}', Query("SELECT 1")),
-        ('{"sql": null, "reason": "no such table"}', Query(None, None, "no such table")),
-        ('{"sql": null, "confidence": "high", "reason": ""}', Query(None)),
-        ('Here it is:\n```json\n{"sql": "SELECT 1", "confidence": "medium"}\n```', Query("SELECT 1", "medium")),
-        ('{"sql": "SELECT \'}\'", "confidence": "high"} done', Query("SELECT '}'", "high")),
+        ('{"sql": "SELECT 1", "confidence": "high"}', SqlAnswer("SELECT 1", "high")),
+        ('{"sql": "SELECT 1", "confidence": "LOW "}', SqlAnswer("SELECT 1", "low")),
+        ('{"sql": "SELECT 1"}', SqlAnswer("SELECT 1")),
+        ('{"sql": null, "reason": "no such table"}', SqlAnswer(None, None, "no such table")),
+        ('{"sql": null, "confidence": "high", "reason": ""}', SqlAnswer(None)),
+        ('Here it is:\n```json\n{"sql": "SELECT 1", "confidence": "medium"}\n```', SqlAnswer("SELECT 1", "medium")),
+        ('{"sql": "SELECT \'}\'", "confidence": "high"} done', SqlAnswer("SELECT '}'", "high")),
     ],
 )
-def test_answers_are_found(text: str, expected: Query) -> None:
+def test_answers_are_found(text: str, expected: SqlAnswer) -> None:
     assert parse_query(text) == expected
 
 
@@ -51,20 +51,20 @@ def test_what_is_no_answer_says_why(text: str, error_class: ErrorClass, words: s
 
 
 def test_a_recorded_answer_may_be_bare_sql() -> None:
-    assert parse_query("SELECT 1 ", recorded=True) == Query("SELECT 1")
-    assert parse_query('{"sql": "SELECT 1"}', recorded=True) == Query("SELECT 1")
+    assert parse_query("SELECT 1 ", recorded=True) == SqlAnswer("SELECT 1")
+    assert parse_query('{"sql": "SELECT 1"}', recorded=True) == SqlAnswer("SELECT 1")
 
 
 queries = st.builds(
-    Query,
+    SqlAnswer,
     st.text(min_size=1).filter(str.strip),
     st.sampled_from([None, *LEVELS]),
     st.text(max_size=20),
-) | st.builds(lambda reason: Query(None, None, reason), st.text(max_size=20))
+) | st.builds(lambda reason: SqlAnswer(None, None, reason), st.text(max_size=20))
 
 
 @given(queries)
-def test_what_is_written_down_is_read_back(query: Query) -> None:
+def test_what_is_written_down_is_read_back(query: SqlAnswer) -> None:
     assert query_from_json(query_json(query)) == query
     assert parse_query(json.dumps(query_json(query))) == query
 
@@ -72,23 +72,23 @@ def test_what_is_written_down_is_read_back(query: Query) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_an_answer_or_an_error_of_the_model(text: str) -> None:
     with suppress(ArtefactError):
-        assert isinstance(parse_query(text), Query)
+        assert isinstance(parse_query(text), SqlAnswer)
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"response": "SELECT 1"}, Query("SELECT 1")),
-        ({"response": {"sql": "SELECT 1", "confidence": "low"}}, Query("SELECT 1", "low")),
-        ({"response": {"sql": None, "reason": "hostile"}}, Query(None, None, "hostile")),
-        ({"answer": "SELECT 1"}, Query("SELECT 1")),
-        ({"sql": " SELECT 1 ", "confidence": "high"}, Query("SELECT 1", "high")),
-        ({"answer": "SELECT 1", "confidence": "low", "reason": "a guess"}, Query("SELECT 1", "low", "a guess")),
-        ({"sql": None, "reason": "hostile"}, Query(None, None, "hostile")),
-        ({"reason": "hostile"}, Query(None, None, "hostile")),
+        ({"response": "SELECT 1"}, SqlAnswer("SELECT 1")),
+        ({"response": {"sql": "SELECT 1", "confidence": "low"}}, SqlAnswer("SELECT 1", "low")),
+        ({"response": {"sql": None, "reason": "hostile"}}, SqlAnswer(None, None, "hostile")),
+        ({"answer": "SELECT 1"}, SqlAnswer("SELECT 1")),
+        ({"sql": " SELECT 1 ", "confidence": "high"}, SqlAnswer("SELECT 1", "high")),
+        ({"answer": "SELECT 1", "confidence": "low", "reason": "a guess"}, SqlAnswer("SELECT 1", "low", "a guess")),
+        ({"sql": None, "reason": "hostile"}, SqlAnswer(None, None, "hostile")),
+        ({"reason": "hostile"}, SqlAnswer(None, None, "hostile")),
     ],
 )
-def test_predictions_are_read(row: dict[str, Any], expected: Query) -> None:
+def test_predictions_are_read(row: dict[str, Any], expected: SqlAnswer) -> None:
     assert parse_query(recorded_response(row), recorded=True) == expected
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
+from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.damage import damaged_response
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.sql.source import Shared
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WEATHER, WIPE, read, scores, shared

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from eval_pipeline.judge import Judgement
-from eval_pipeline.tracks.sql.complexity import query_parts
+from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
+from eval_pipeline.tracks.sql.cases.complexity import query_parts
 from eval_pipeline.tracks.sql.metrics import query_correctness, safety_validation, table_accuracy, validation_accuracy
 from eval_pipeline.tracks.sql.metrics.outcome_correct import outcome_correct
 from eval_pipeline.tracks.sql.metrics.r_ves import r_ves
-from eval_pipeline.tracks.sql.parsing import parse_statement
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("sql_metrics.yaml")

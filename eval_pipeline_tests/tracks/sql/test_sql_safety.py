@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
 from eval_pipeline_tests.tracks.sql.corpora import SHARED, Statement, load_corpus
 

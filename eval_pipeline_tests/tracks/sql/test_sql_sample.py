@@ -10,12 +10,12 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.model import Case
+from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.suites import read_header, read_suite
-from eval_pipeline.tracks.sql.case_file import Gold
-from eval_pipeline.tracks.sql.parsing import parse_statement
-from eval_pipeline.tracks.sql.tables_in import base_tables
+from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.track import TRACK
-from eval_pipeline.tracks.sql.validator import validate
+from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.support import Lab, built_once, surroundings
 
 DATA = Path(__file__).parents[3] / "data"

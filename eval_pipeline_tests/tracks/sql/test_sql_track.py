@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import ErrorClass, Failed
-from eval_pipeline.tracks.sql.source import Shared
+from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import (

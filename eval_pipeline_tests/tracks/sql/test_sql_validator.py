@@ -8,7 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from eval_pipeline.tracks.sql.parsing import (
+from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.parsing import (
     DEEPEST,
     LONGEST,
     MOST_BRACKETS,
@@ -17,8 +18,7 @@ from eval_pipeline.tracks.sql.parsing import (
     parse_statement,
     shared_statements,
 )
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.validator import Validation, ValidationError, validate
+from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sql.corpora import SHARED

@@ -17,9 +17,9 @@ import yaml
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
-from eval_pipeline.tracks.sql.schema import SqlSchema
-from eval_pipeline.tracks.sql.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES
+from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _BIRD_FOLDER = "database_description"

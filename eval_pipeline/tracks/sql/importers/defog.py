@@ -18,10 +18,10 @@ from sqlglot import exp
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_text, without_empty
 from eval_pipeline.tracks.sql.importers.column_groups import accepted_queries
 from eval_pipeline.tracks.sql.importers.databases import Databases
-from eval_pipeline.tracks.sql.parsing import SqlSyntaxError, parse_statement, translated
 
 _SQLITE = "sqlite"
 _DIALECTS = (_SQLITE, "postgres", "mysql", "bigquery", "snowflake", "tsql")

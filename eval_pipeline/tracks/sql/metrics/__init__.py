@@ -16,13 +16,13 @@ from eval_pipeline.tracks.sql.metrics import (
     safety,
     soft_f1,
     sql_equivalence,
-    tables,
+    tables_read,
     validation,
 )
 from eval_pipeline.tracks.sql.metrics.calibration import confidence_calibration
 from eval_pipeline.tracks.sql.metrics.judged import query_correctness
 from eval_pipeline.tracks.sql.metrics.safety import safety_validation
-from eval_pipeline.tracks.sql.metrics.tables import table_accuracy
+from eval_pipeline.tracks.sql.metrics.tables_read import table_accuracy
 from eval_pipeline.tracks.sql.metrics.validation import validation_accuracy
 
 __all__ = [
@@ -42,7 +42,7 @@ METRICS: tuple[Metric, ...] = (
     outcome_correct.METRIC,
     judged.METRIC,
     soft_f1.METRIC,
-    tables.METRIC,
+    tables_read.METRIC,
     safety.METRIC,
     safety.VERDICT,
     validation.METRIC,

@@ -7,10 +7,10 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.judge import DEFAULT_JUDGE, Judge, Judgement, open_judge
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.sql.metrics.tables import NO_SQL_EXPECTED
+from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sql.schema import SqlSchema
+    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 IDENTICAL = "Queries are identical"
 
@@ -34,8 +34,8 @@ async def query_correctness(
     Returns:
         Value None where no judge is configured; 0.0 with `error` where the judge failed or took too long.
     """
-    from eval_pipeline.tracks.sql.equivalence import identical
-    from eval_pipeline.tracks.sql.schema import SqlSchema
+    from eval_pipeline.sql_equivalence import identical
+    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
     if identical(generated, expected):
         return MetricResult(1.0, reason=IDENTICAL)

@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.sql.metrics.tables import NO_SQL, NO_SQL_EXPECTED
+from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
 _VALUES = {"equivalent": 1.0, "agreed": 1.0, "different": 0.0, "undecided": None}
 

@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Json, MetricResult
 from eval_pipeline.tracks.base import Metric
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sql.validator import ValidationError
+    from eval_pipeline.tracks.sql.validation.validator import ValidationError
 
 CORRECT_ACCEPTANCE, CORRECT_REJECTION = "correct_acceptance", "correct_rejection"
 FALSE_REJECTION, FALSE_ACCEPTANCE = "false_rejection", "false_acceptance"

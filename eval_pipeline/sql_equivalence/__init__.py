@@ -1,0 +1,15 @@
+"""Whether two queries mean the same: two queries and a schema in, a verdict and a counterexample out.
+
+    schema = SqlSchema.from_ddl("CREATE TABLE emp (id INT PRIMARY KEY, sal INT)")
+    found = check("SELECT id FROM emp WHERE sal >= 10", "SELECT id FROM emp WHERE sal > 10", schema)
+    found.verdict, found.evidence["counterexample"]
+
+Evidence before opinion (spec/sql.md): `check` climbs a ladder from equal texts over proofs to generated databases, and
+says which rung decided; `identical` is the first rung alone. No track is known here. More in docs/sql-equivalence.md.
+"""
+
+from eval_pipeline.sql_equivalence.ladder import Equivalence, check
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.text import identical
+
+__all__ = ["Equivalence", "SqlSchema", "check", "identical"]

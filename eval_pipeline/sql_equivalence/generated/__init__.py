@@ -1,0 +1,1 @@
+"""Databases made to tell two queries apart, and the engines that hold them."""

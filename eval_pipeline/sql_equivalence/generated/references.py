@@ -1,0 +1,87 @@
+"""Foreign keys of a schema by the places of their columns, and rows that keep them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+
+Row = tuple[Any, ...]
+GeneratedDatabase = dict[str, list[Row]]
+"""Rows by table, in lower case; columns in the schema's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedReference:
+    """A foreign key by the places of its columns.
+
+    Attributes:
+        places: of its columns in the table that has it.
+        nullable: those of them that may be NULL.
+        parent: the table that it leads to, in lower case.
+        parent_places: of the columns there; None where the schema has no such table.
+    """
+
+    places: tuple[int, ...]
+    nullable: tuple[int, ...]
+    parent: str
+    parent_places: tuple[int, ...] | None
+
+
+def references_of(table: SqlTable, schema: SqlSchema) -> tuple[PlacedReference, ...]:
+    """The foreign keys of a table."""
+    found = []
+    for key in table.foreign_keys:
+        parent = schema.table(key.table)
+        places = column_places(table, key.columns)
+        nullable = tuple(place for place in places if table.columns[place].nullable)
+        there = None if parent is None else column_places(parent, key.references)
+        found.append(PlacedReference(places, nullable, key.table.lower(), there))
+    return tuple(found)
+
+
+def column_places(table: SqlTable, names: Sequence[str]) -> tuple[int, ...]:
+    """The places of columns by their names, case ignored."""
+    lowered = [column.name.lower() for column in table.columns]
+    return tuple(lowered.index(name.lower()) for name in names)
+
+
+class References:
+    """All foreign keys of a schema."""
+
+    def __init__(self, schema: SqlSchema) -> None:
+        self._checked = [
+            (table.name.lower(), reference)
+            for table in schema.tables
+            for reference in references_of(table, schema)
+            if reference.parent_places is not None
+        ]
+
+    def repaired(self, database: GeneratedDatabase) -> GeneratedDatabase:
+        """The database without the rows whose foreign keys lead nowhere, and without those that led to these.
+
+        Args:
+            database: its lists of rows are replaced, not changed.
+        """
+        changed = True
+        while changed:
+            changed = False
+            for name, reference in self._checked:
+                rows = database[name]
+                kept = _without_orphans(rows, reference, database[reference.parent])
+                if len(kept) < len(rows):
+                    database[name] = kept
+                    changed = True
+        return database
+
+
+def _without_orphans(rows: list[Row], reference: PlacedReference, parents: list[Row]) -> list[Row]:
+    assert reference.parent_places is not None
+    there = {tuple(row[place] for place in reference.parent_places) for row in parents}
+    kept = []
+    for row in rows:
+        cells = tuple(row[place] for place in reference.places)
+        if None in cells or cells in there:
+            kept.append(row)
+    return kept

@@ -1,0 +1,202 @@
+"""Rows for one table of a generated database: what can be known beforehand in a plan, the drawing by it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from eval_pipeline.sql_equivalence.generated.mining import ColumnName
+from eval_pipeline.sql_equivalence.generated.references import (
+    GeneratedDatabase,
+    PlacedReference,
+    Row,
+    column_places,
+    references_of,
+)
+from eval_pipeline.sql_equivalence.generated.shapes import Shape
+from eval_pipeline.sql_equivalence.generated.values import GENERIC, Family, filler
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+
+_ANY_PARENT = 0.3
+_MOST_SHARED = 12
+_TRIES, _TRIES_WITH_CHECKS = 2, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column whose values are drawn.
+
+    Attributes:
+        place: among the columns.
+        column: table and name.
+        family: what kind of values it holds.
+        nullable: whether it may be NULL.
+        in_key: whether it belongs to a primary or unique key.
+        key: the number of the key that it makes alone; None without one.
+    """
+
+    place: int
+    column: ColumnName
+    family: Family
+    nullable: bool
+    in_key: bool
+    key: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What the rows of a table have to keep, and which of its columns are drawn.
+
+    Attributes:
+        name: in lower case.
+        keys: places of the columns of each primary and unique key.
+        has_primary: whether the first of them is the primary key.
+        references: the foreign keys.
+        template: a row with the values of the columns that nothing reads.
+        cells: the other columns.
+        keeps_checks: whether a row keeps the CHECKs; None without any.
+    """
+
+    name: str
+    keys: tuple[tuple[int, ...], ...]
+    has_primary: bool
+    references: tuple[PlacedReference, ...]
+    template: tuple[Any, ...]
+    cells: tuple[Cell, ...]
+    keeps_checks: Callable[[Row], bool] | None
+
+
+def plan_of(
+    table: SqlTable,
+    schema: SqlSchema,
+    used: set[ColumnName],
+    family: Callable[[ColumnName], Family],
+    keeps_checks: Callable[[Row], bool] | None,
+) -> TablePlan:
+    """The plan of a table.
+
+    Args:
+        table: to be filled.
+        schema: for its foreign keys.
+        used: columns that queries and CHECKs read; the others get NULL, or one value for all rows.
+        family: of a column's values.
+        keeps_checks: see `TablePlan`.
+    """
+    name = table.name.lower()
+    there = {column.name.lower() for column in table.columns}
+    columns_of_keys = [key for key in (table.primary_key, *table.unique) if key and {c.lower() for c in key} <= there]
+    keys = tuple(column_places(table, key) for key in columns_of_keys)
+    in_keys = {place for key in keys for place in key}
+    template: list[Any] = [None] * len(table.columns)
+    cells = []
+    for place, column in enumerate(table.columns):
+        where = (name, column.name.lower())
+        if place in in_keys or where in used:
+            alone = keys.index((place,)) if (place,) in keys else None
+            cells.append(Cell(place, where, family(where), column.nullable, place in in_keys, alone))
+        elif not column.nullable:
+            template[place] = GENERIC[family(where)][0]
+    references = references_of(table, schema)
+    return TablePlan(name, keys, bool(table.primary_key), references, tuple(template), tuple(cells), keeps_checks)
+
+
+class RowMaker:
+    """Makes the rows of one table of one database."""
+
+    def __init__(
+        self,
+        plan: TablePlan,
+        made: GeneratedDatabase,
+        rng: Random,
+        shape: Shape,
+        values: Callable[[ColumnName], list[Any]],
+    ) -> None:
+        """Takes what rows are drawn from.
+
+        Args:
+            plan: of the table.
+            made: the tables filled so far.
+            rng: where chance comes from.
+            shape: of the database.
+            values: the few values that a column has in this database; fillers are added to the list.
+        """
+        self._plan, self._made, self._rng, self._shape, self._values = plan, made, rng, shape, values
+        self._rows: list[Row] = []
+        self._seen: list[set[Row]] = [set() for _ in plan.keys]
+        self._lists: dict[int, list[Any]] = {}
+        self._fillers = 0
+
+    def fill(self, wanted: int) -> list[Row]:
+        """So many rows, or fewer where the constraints leave no more to be found."""
+        rows, keeps_checks = self._rows, self._plan.keeps_checks
+        for _ in range(wanted * (_TRIES if keeps_checks is None else _TRIES_WITH_CHECKS)):
+            if len(rows) >= wanted:
+                break
+            row = self._row()
+            if row is None or not self._is_new(row) or (keeps_checks is not None and not keeps_checks(row)):
+                continue
+            for key, seen in zip(self._plan.keys, self._seen, strict=True):
+                seen.add(tuple(row[place] for place in key))
+            rows.append(row)
+        return rows
+
+    def _row(self) -> Row | None:
+        repeat = self._rows[-1] if self._rows and self._rng.random() < self._shape.duplicates else None
+        cells = list(self._plan.template)
+        fixed: set[int] = set()
+        for reference in self._plan.references:
+            taken = self._taken(reference)
+            if taken is None:
+                return None
+            for place, value in taken.items():
+                cells[place] = value
+                fixed.add(place)
+        for cell in self._plan.cells:
+            if cell.place not in fixed:
+                again = repeat is not None and not cell.in_key
+                cells[cell.place] = repeat[cell.place] if again and repeat is not None else self._drawn(cell)
+        return tuple(cells)
+
+    def _drawn(self, cell: Cell) -> Any:
+        if cell.nullable and self._rng.random() < self._shape.nulls:
+            return None
+        values = self._lists.get(cell.place)
+        if values is None:
+            values = self._lists[cell.place] = self._values(cell.column)
+        if cell.key is None:
+            return self._rng.choice(values)
+        seen = self._seen[cell.key]
+        free = [value for value in values if (value,) not in seen]
+        if free:
+            return self._rng.choice(free)
+        self._fillers += 1
+        value = filler(cell.family, self._fillers - 1)
+        if len(values) < _MOST_SHARED:  # columns that are compared with this one may hold it too
+            values.append(value)
+        return value
+
+    def _taken(self, reference: PlacedReference) -> dict[int, Any] | None:
+        """Values of a foreign key's columns by place; None where no row can have any."""
+        own = reference.parent == self._plan.name
+        parents = self._rows if own else self._made.get(reference.parent)
+        if reference.nullable and (not parents or self._rng.random() < self._shape.nulls):
+            return dict.fromkeys(reference.nullable)
+        if reference.parent_places is None or parents is None or (own and not parents):
+            return {}  # not filled yet: drawn like any column, and dropped later where it leads nowhere
+        if not parents:
+            return None
+        # Few parents make large groups; now and then any.
+        few = parents if self._rng.random() < _ANY_PARENT else parents[: self._shape.width]
+        row = self._rng.choice(few)
+        return {place: row[there] for place, there in zip(reference.places, reference.parent_places, strict=True)}
+
+    def _is_new(self, row: Row) -> bool:
+        for number, (key, seen) in enumerate(zip(self._plan.keys, self._seen, strict=True)):
+            cells = tuple(row[place] for place in key)
+            if None in cells:
+                if self._plan.has_primary and number == 0:
+                    return False
+            elif cells in seen:
+                return False
+        return True

@@ -1,0 +1,111 @@
+"""`check`: whether two queries mean the same, by the first rung of a ladder that can tell (spec/sql.md)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from os import PathLike, fspath
+from typing import Any, Literal
+
+from sqlglot.dialects.dialect import Dialect
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql import SqlError, SqlFaultError, SqlLimits, shared_processes
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.text import identical
+from eval_pipeline.sql_equivalence.told import schema_to_json
+
+Verdict = Literal["equivalent", "different", "agreed", "undecided"]
+Rung = Literal["identical", "proved", "refuted", "agreed", "undecided"]
+
+_SEARCH = "eval_pipeline.sql_equivalence.search.search"
+_PRELOAD = ("duckdb", _SEARCH)
+_SOFT_SHARE = 0.8
+"""Of the time limit: the search stops by itself after it, the process is killed at the whole."""
+_VALUES: dict[Verdict, float] = {"equivalent": 1.0, "agreed": 1.0, "different": 0.0}
+
+_log = logging.getLogger(__name__)
+_schema_text = lru_cache(maxsize=32)(schema_to_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """What the ladder says of two queries.
+
+    Attributes:
+        verdict: `equivalent` (same text, or proved), `different` (refuted), `agreed` (the same on every database tried,
+            which is no proof) or `undecided`.
+        rung: what decided.
+        evidence: JSON values. `reason`: a sentence; `databases`: how many were compared; `shipped`: for each database
+            given whether results were the `same` (None where they could not be compared, with `error`);
+            `counterexample`: tables with rows, and both results; `error`: what the engine said last; `engine`,
+            `translated_from`: where the queries ran, and from which dialect they had to be translated;
+            `contradicted_proof`: a rewriting rule is at fault.
+    """
+
+    verdict: Verdict
+    rung: Rung
+    evidence: Mapping[str, Any]
+
+    @property
+    def value(self) -> float | None:
+        """1.0, 0.0, or None where nothing can be said."""
+        return _VALUES.get(self.verdict)
+
+
+def check(
+    generated: str,
+    expected: str,
+    schema: SqlSchema | Mapping[str, Mapping[str, str]],
+    databases: Sequence[str | PathLike[str]] = (),
+    dialect: str = "duckdb",
+    samples: int = 8,
+    time_limit_s: float = 10,
+) -> Equivalence:
+    """Whether a generated query means the same as the expected one.
+
+    Both queries run in a child process, read-only and within limits, on the databases given and on generated ones that
+    keep every constraint of the schema. The same arguments give the same verdict in every process.
+
+    Args:
+        generated: SQL that a model wrote.
+        expected: SQL that is right.
+        schema: of the database; a plain `{table: {column: type}}` mapping will do.
+        databases: SQLite or DuckDB files with data.
+        dialect: of both queries. `duckdb` and `sqlite` run in these engines; others are translated to DuckDB.
+        samples: how hard to look: so many databases where only DuckDB understands the queries, ten times as many where
+            SQLite can look first.
+        time_limit_s: seconds, after which the pair is undecided.
+
+    Raises:
+        ValueError: an argument is not of this form.
+    """
+    if Dialect.get(dialect.lower()) is None:
+        raise ValueError(f"there is no dialect {dialect}")
+    if samples < 1 or time_limit_s <= 0:
+        raise ValueError("samples and time_limit_s have to be positive")
+    if identical(generated, expected, dialect):
+        return Equivalence("equivalent", "identical", {"reason": "the queries are identical"})
+    arguments = (
+        generated,
+        expected,
+        _schema_text(SqlSchema.of(schema)),
+        [fspath(path) for path in databases],
+        dialect.lower(),
+        samples,
+        time_limit_s * _SOFT_SHARE,
+    )
+    try:
+        told = shared_processes(SqlLimits(), _PRELOAD).call(f"{_SEARCH}:search", arguments, time_limit_s)
+    except SqlError as error:
+        reason = "out of time" if error.error_class is ErrorClass.TIMEOUT else "cannot run"
+        return Equivalence("undecided", "undecided", {"reason": reason, "error": error.message})
+    except SqlFaultError as error:  # sqlglot meets trees that nobody foresaw; one pair must not stop a run
+        _log.warning("the search for a difference failed on %s | %s: %s", generated, expected, error)
+        return Equivalence("undecided", "undecided", {"reason": "a fault of the search", "error": str(error)})
+    found = Equivalence(told["verdict"], told["rung"], told["evidence"])
+    if found.evidence.get("contradicted_proof"):
+        _log.warning(
+            "a rewriting rule is at fault: it calls these equal, a database does not: %s | %s", generated, expected
+        )
+    return found

@@ -1,0 +1,102 @@
+"""A pair of queries, parsed once, and what follows from their texts alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sql_equivalence.generated.mining import Mined
+from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
+from eval_pipeline.sql_equivalence.queries.ready import ReadyPair, ready
+from eval_pipeline.sql_equivalence.queries.rewriting import canonical, qualified, typed
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+
+_WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Command, exp.Into)
+
+
+class QueryPair:
+    """Both queries.
+
+    Attributes:
+        dialect: of both.
+        native: the engine whose word counts, `duckdb` or `sqlite`.
+        named: the tables that they use; no others have to be there when they run.
+        schema: these, with those that their foreign keys lead to.
+        names_unknown: they name a table that the schema has not.
+        volatile: why a result may change from run to run, a sentence each.
+    """
+
+    def __init__(self, generated: str, expected: str, schema: SqlSchema, dialect: str) -> None:
+        """Parses them. Raises SqlError where one is not a query."""
+        self.dialect = dialect
+        self.native = "sqlite" if dialect == "sqlite" else "duckdb"
+        self._texts = generated, expected
+        self._trees = _parsed(generated, dialect, "generated"), _parsed(expected, dialect, "expected")
+        names = {table.name for tree in self._trees for table in base_tables(tree)}
+        self.schema = schema.with_ancestors(names)
+        self.named = schema.only(names)
+        self.names_unknown = any(schema.table(name) is None for name in names)
+        self._same = self._trees[0] == self._trees[1]  # then what is worked out for one holds for the other
+        self._looked_at = self._trees[:1] if self._same else self._trees
+        found = [qualified(tree, self.schema, dialect) for tree in self._looked_at]
+        self._qualified = [tree for tree in found if tree is not None]
+        self.volatile = list(dict.fromkeys(part for tree in self._looked_at for part in volatile_parts(tree)))
+        self._ready: dict[str, ReadyPair] = {}
+
+    def ready(self, engine: str) -> ReadyPair:
+        """Both for an engine. Raises SqlError where one cannot be said in its dialect."""
+        if engine not in self._ready:
+            trees: Sequence[exp.Expr] = self._looked_at
+            if self.dialect != engine:
+                trees = [typed(tree, self.schema, self.dialect) for tree in self._read()]
+            expected = ready(self._texts[1], trees[-1], self.dialect, engine, keyed=True)
+            if self._same and self.dialect != engine:
+                generated = replace(expected, keys=None)
+            else:
+                generated = ready(self._texts[0], trees[0], self.dialect, engine, keyed=False)
+            self._ready[engine] = ReadyPair(generated, expected)
+        return self._ready[engine]
+
+    def _read(self) -> Sequence[exp.Expr]:
+        """Both with every column under its table; as they were parsed where one does not fit the schema."""
+        return self._qualified if self._all_fit else self._looked_at
+
+    @property
+    def _all_fit(self) -> bool:
+        return len(self._qualified) == len(self._looked_at)
+
+    def proved(self) -> bool:
+        """Whether both have the same canonical form."""
+        if self._same:
+            return True
+        if not self._all_fit:
+            return False
+        ordered = self._trees[1].args.get("order") is not None
+        one, other = (canonical(tree, self.schema, self.dialect, ordered=ordered) for tree in self._qualified)
+        return one is not None and one == other
+
+    def mined(self) -> Mined:
+        """What the queries and the CHECKs say of the databases to try. Raises SqlError where a CHECK cannot be read."""
+        found = Mined(self.schema)
+        for tree in self._read():
+            found.look_at(tree)
+        if not self._all_fit:  # a star may stand for any column
+            found.used |= {(table.name.lower(), c.name.lower()) for table in self.schema.tables for c in table.columns}
+        return found
+
+
+def _parsed(sql: str, dialect: str, which: str) -> exp.Expr:
+    try:
+        tree = parse_statement(sql, dialect)
+    except SqlSyntaxError as error:
+        raise SqlError(ErrorClass.SYNTAX, f"the {which} query does not parse: {error}") from error
+    if not isinstance(tree, exp.Query) or tree.find(*_WRITES) is not None:
+        raise SqlError(ErrorClass.SANDBOX, f"the {which} statement is not a query")
+    for node in tree.walk():  # places in the text, which nobody asks for and every copy of the tree would copy
+        if node.meta_get("line") is not None:
+            node.meta.clear()
+    return tree

@@ -1,0 +1,1 @@
+"""Schemas of databases, whatever they are read from."""

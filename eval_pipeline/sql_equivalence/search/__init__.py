@@ -1,0 +1,1 @@
+"""The search for a database on which two queries differ."""

@@ -1,0 +1,171 @@
+"""Parsing SQL with sqlglot: one statement, or one sentence that says why not."""
+
+import logging
+from collections.abc import Iterator
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import Dialect, Token, TokenType, exp
+from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
+
+DEFAULT_DIALECT = "duckdb"
+"""Of texts of which nothing else is said."""
+LONGEST = 100_000
+"""Characters of a statement: a longer one is not a query that a model wrote in earnest, and would take seconds."""
+TOO_DEEP = "the SQL is nested too deeply"
+DEEPEST = 800
+"""Levels of a statement's tree: what walks it takes a frame of Python's stack for each."""
+MOST_OPEN = 400
+"""Round brackets open at once: thousands of them make sqlglot run out of stack, which ends the process."""
+MOST_BRACKETS = 400
+"""Square brackets of a text: sqlglot takes the square of their number to read `a[1][1][1]`."""
+_AFTER_LIMIT = frozenset(
+    (
+        *(TokenType.OFFSET, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON),
+        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT),
+    )
+)
+
+# sqlglot warns of statements that it only keeps as text; here they are refused, which says it better.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+class SqlSyntaxError(ValueError):
+    """Text that is no SQL of the dialect; the message is one sentence."""
+
+
+def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int | None = LONGEST) -> list[exp.Expr]:
+    """The statements of a text, empty ones left out.
+
+    Args:
+        sql: the text.
+        dialect: sqlglot's name.
+        longest: characters that it may have; None where it is no model's.
+
+    Raises:
+        SqlSyntaxError: the text does not parse, is too long, or has none.
+        ValueError: sqlglot does not know the dialect.
+    """
+    Dialect.get_or_raise(dialect)
+    if longest is not None and len(sql) > longest:
+        raise SqlSyntaxError(f"the SQL is longer than {longest:,} characters")
+    if "\x00" in sql:
+        raise SqlSyntaxError("the SQL has a NUL character")
+    try:
+        why_not = _too_many_brackets(sql, dialect)
+        parsed = [] if why_not else _parse(sql, dialect)
+    except SqlglotError as error:
+        raise SqlSyntaxError(first_line(error)) from error
+    except RecursionError as error:
+        raise SqlSyntaxError(TOO_DEEP) from error
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        # Compiled, sqlglot trips over some texts (`->`) instead of complaining.
+        raise SqlSyntaxError("the SQL does not parse") from error
+    if why_not:
+        raise SqlSyntaxError(why_not)
+    found = [statement for statement in parsed if statement is not None and not isinstance(statement, exp.Semicolon)]
+    if not found:
+        raise SqlSyntaxError("there is no statement")
+    if len(sql) > DEEPEST and any(map(_is_too_deep, found)):  # a level takes a character at least
+        raise SqlSyntaxError(TOO_DEEP)
+    return found
+
+
+def _too_many_brackets(sql: str, dialect: str) -> str | None:
+    """Why a text is not given to sqlglot; None where it may be."""
+    if sql.count("(") <= MOST_OPEN and sql.count("[") <= MOST_BRACKETS:
+        return None
+    depth = square = 0
+    for token in sqlglot.tokenize(sql, read=dialect):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        square += token.token_type == TokenType.L_BRACKET
+        if depth > MOST_OPEN:
+            return TOO_DEEP
+    return f"the SQL has more than {MOST_BRACKETS} square brackets" if square > MOST_BRACKETS else None
+
+
+def _is_too_deep(statement: exp.Expr) -> bool:
+    level = [statement]
+    for _ in range(DEEPEST):
+        level = [below for node in level for below in node.iter_expressions()]
+        if not level:
+            return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def shared_statements(sql: str, dialect: str = DEFAULT_DIALECT) -> tuple[exp.Expr, ...]:
+    """The same, remembered: validator and metrics of a turn look at the same texts. Not to be changed; copy first.
+
+    Raises:
+        SqlSyntaxError: as `parse_statements` does.
+    """
+    return tuple(parse_statements(sql, dialect))
+
+
+def parse_statement(sql: str, dialect: str = DEFAULT_DIALECT) -> exp.Expr:
+    """The only statement of a text. Raises SqlSyntaxError, also where there are several."""
+    found = parse_statements(sql, dialect)
+    if len(found) > 1:
+        raise SqlSyntaxError(f"expected one statement, found {len(found)}")
+    return found[0]
+
+
+def translated(sql: str, dialect: str, into: str) -> str:
+    """The statements of a text in another dialect. Raises SqlSyntaxError, also for what that dialect cannot say."""
+    statements = parse_statements(sql, dialect, longest=None)
+    try:
+        return ";\n".join(statement.sql(dialect=into) for statement in statements)
+    except (SqlglotError, RecursionError, TypeError, ValueError, AttributeError, LookupError) as error:
+        raise SqlSyntaxError(f"it cannot be said in the dialect {into}") from error
+
+
+def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
+    try:
+        return sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
+    except SqlglotError:
+        bracketed = _with_bracketed_limits(sql, dialect) if "%" in sql else sql
+        if bracketed == sql:
+            raise
+        return sqlglot.parse(bracketed, dialect=dialect, error_level=ErrorLevel.RAISE)
+
+
+def _with_bracketed_limits(sql: str, dialect: str) -> str:
+    """The text with brackets around expressions after LIMIT: without them sqlglot reads `%` there as a percentage."""
+    tokens = sqlglot.tokenize(sql, read=dialect)
+    inserts: list[tuple[int, str]] = []
+    for first, last in _limit_expressions(tokens):
+        inserts += [(tokens[first].start, "("), (tokens[last].end + 1, ")")]
+    pieces, position = [], 0
+    for place, bracket in sorted(inserts):
+        pieces += [sql[position:place], bracket]
+        position = place
+    return "".join([*pieces, sql[position:]])
+
+
+def _limit_expressions(tokens: list[Token]) -> Iterator[tuple[int, int]]:
+    """Places of the first and the last token of what follows each LIMIT, in one pass: there may be thousands."""
+    depth = 0
+    under_way: list[tuple[int, int]] = []  # first token and depth of brackets, inner ones last
+    for place, token in enumerate(tokens):
+        kind = token.token_type
+        ends = kind in _AFTER_LIMIT or kind == TokenType.LIMIT
+        if ends and under_way and under_way[-1][1] == depth:
+            first, _ = under_way.pop()
+            if first < place:
+                yield first, place - 1
+        if kind == TokenType.LIMIT:
+            under_way.append((place + 1, depth))
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+    for first, _ in under_way:
+        if first < len(tokens):
+            yield first, len(tokens) - 1
+
+
+def first_line(error: SqlglotError) -> str:
+    """What sqlglot says of an error, without the lines that show the place."""
+    # Of what cannot be cut into words the cause says more than the error.
+    told = error.__context__ if isinstance(error.__context__, TokenError) else error
+    # sqlglot underlines the place with terminal codes, which nobody wants in a table.
+    text = str(told).replace("\x1b[4m", "").replace("\x1b[0m", "")
+    return text.splitlines()[0].strip() or "the SQL does not parse"

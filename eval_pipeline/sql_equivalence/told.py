@@ -1,0 +1,84 @@
+"""Evidence as JSON can hold it: schemas on their way to the child, counterexamples on their way back."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
+from eval_pipeline.sql_equivalence.results import Result, Rows
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+
+_MOST_ROWS = 20
+
+
+def schema_to_json(schema: SqlSchema) -> str:
+    """A schema as text."""
+    return json.dumps([asdict(table) for table in schema.tables])
+
+
+def schema_from_json(text: str) -> SqlSchema:
+    """The reverse of `schema_to_json`."""
+    return SqlSchema(tuple(map(_table, json.loads(text))))
+
+
+def _table(told: dict[str, Any]) -> SqlTable:
+    return SqlTable(
+        told["name"],
+        tuple(SqlColumn(**column) for column in told["columns"]),
+        tuple(told["primary_key"]),
+        tuple(ForeignKey(tuple(k["columns"]), k["table"], tuple(k["references"])) for k in told["foreign_keys"]),
+        tuple(map(tuple, told["unique"])),
+        tuple(told["checks"]),
+    )
+
+
+def counterexample(
+    schema: SqlSchema, database: GeneratedDatabase, generated: Result, expected: Result, order: Sequence[int] | None
+) -> dict[str, Any]:
+    """A generated database and what both queries give on it."""
+    return {
+        "database": "generated",
+        "tables": {
+            table.name: {
+                "columns": [column.name for column in table.columns],
+                "rows": _rows(database[table.name.lower()]),
+            }
+            for table in schema.tables
+        },
+        "generated": _result(generated),
+        "expected": _result(expected),
+        "column_order": None if order is None else list(order),
+    }
+
+
+def shipped_counterexample(name: str, generated: Result, expected: Result) -> dict[str, Any]:
+    """What both queries give on a shipped database; the first rows, where there are many."""
+    return {"database": name, "generated": _result(generated), "expected": _result(expected)}
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "columns": list(result.columns),
+        "rows": _rows(result.rows[:_MOST_ROWS]),
+        "row_count": len(result.rows),
+        "ordered": result.ties is not None,
+    }
+
+
+def _rows(rows: Rows) -> list[list[Any]]:
+    return [[_cell(cell) for cell in row] for row in rows]
+
+
+def _cell(cell: Any) -> Any:
+    if cell is None or isinstance(cell, bool | int | str):
+        return cell
+    if isinstance(cell, float):
+        return cell if isfinite(cell) else str(cell)
+    if isinstance(cell, bytes):
+        return cell.hex()
+    if isinstance(cell, list | tuple):
+        return [_cell(item) for item in cell]
+    return str(cell)

@@ -1,0 +1,1 @@
+"""Cases, their databases and their gold."""

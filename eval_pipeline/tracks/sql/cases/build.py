@@ -1,0 +1,131 @@
+"""Databases made from text files: scripts and tables as CSV, kept in `$EVAL_HOME/databases` under their hash."""
+
+import csv
+import os
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.home import find_home
+from eval_pipeline.sql_equivalence.schema.parts import quoted
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+
+SCRIPT, CSV = ".sql", ".csv"
+
+
+def build_database(files: Sequence[Path], dialect: str, content_hash: str) -> Path:
+    """The database that scripts and tables make, built where it is not there yet.
+
+    Scripts run in the order of their names, then each `<table>.csv` (with a header; an empty cell is NULL) is added to
+    its table, tables in the order in which the scripts made them.
+
+    Args:
+        files: `*.sql` in the dialect and `<table>.csv`.
+        dialect: SQLite's scripts make a SQLite database, others a DuckDB database (translated where need be).
+        content_hash: of the files.
+
+    Raises:
+        InputError: a file cannot be carried out, with its name.
+    """
+    engine = "sqlite" if dialect == "sqlite" else "duckdb"
+    target = find_home().databases / f"{content_hash}.{engine}"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scripts = [path for path in files if path.suffix == SCRIPT]
+    tables = [path for path in files if path.suffix == CSV]
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as aside:
+        made = Path(aside) / target.name
+        if engine == "sqlite":
+            _build_sqlite(made, scripts, tables)
+        else:
+            _build_duckdb(made, scripts, tables, dialect)
+        os.replace(made, target)
+    return target
+
+
+def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -> None:
+    with closing(sqlite3.connect(made)) as connection:
+        for path in scripts:
+            try:
+                connection.executescript(path.read_text())
+            except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
+                raise _wrong(path, error) from error
+        connection.execute("PRAGMA foreign_keys = ON")
+        for path in _in_order(tables, SqlSchema.from_database(made)) if tables else ():
+            try:
+                with path.open(newline="") as file:
+                    rows = csv.reader(file)
+                    header = next(rows)
+                    columns, marks = ", ".join(map(quoted, header)), ", ".join("?" * len(header))
+                    connection.executemany(
+                        f"INSERT INTO {quoted(path.stem)} ({columns}) VALUES ({marks})",
+                        ([cell or None for cell in row] for row in rows),
+                    )
+            except (OSError, UnicodeDecodeError, StopIteration, csv.Error, sqlite3.Error) as error:
+                raise _wrong(path, error) from error
+        connection.commit()
+
+
+def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], dialect: str) -> None:
+    import duckdb
+
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
+
+    with closing(duckdb.connect(str(made))) as connection:
+        for path in scripts:
+            try:
+                text = path.read_text()
+                if dialect != "duckdb":
+                    text = translated(text, dialect, "duckdb")
+                connection.execute(text)
+            except (OSError, UnicodeDecodeError, SqlSyntaxError, duckdb.Error) as error:
+                raise _wrong(path, error) from error
+        names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        if not names:
+            raise InputError([Problem(str(path), None, "", "no script makes a table") for path in scripts[:1]])
+        connection.execute("CHECKPOINT")
+    for path in _in_order(tables, SqlSchema.from_database(made)) if tables else ():
+        with closing(duckdb.connect(str(made))) as connection:
+            try:
+                with path.open(newline="") as file:
+                    columns = ", ".join(map(quoted, next(csv.reader(file))))
+                connection.execute(f"COPY {quoted(path.stem)} ({columns}) FROM ? (FORMAT csv, HEADER)", [str(path)])
+            except (OSError, UnicodeDecodeError, StopIteration, csv.Error, duckdb.Error) as error:
+                raise _wrong(path, error) from error
+
+
+def _in_order(tables: Sequence[Path], schema: SqlSchema) -> list[Path]:
+    """CSV files in an order in which every foreign key finds its row."""
+    by_name = {path.stem.lower(): path for path in tables}
+    unknown = [path for name, path in by_name.items() if schema.table(name) is None]
+    if unknown:
+        raise InputError(Problem(str(path), None, "", f"no script makes a table {path.stem}") for path in unknown)
+    return [by_name[table.name.lower()] for table in schema.referenced_first() if table.name.lower() in by_name]
+
+
+def count_rows(path: Path, schema: SqlSchema) -> int:
+    """Rows of all tables of a database file together. Raises InputError where it cannot be read."""
+    import duckdb
+
+    text = "SELECT " + " + ".join(f"(SELECT count(*) FROM {quoted(table.name)})" for table in schema.tables)
+    if not schema.tables:
+        return 0
+    try:
+        if path.suffix == ".duckdb":
+            with closing(duckdb.connect(str(path), read_only=True)) as connection:
+                found = connection.execute(text).fetchone()
+        else:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as reader:
+                found = reader.execute(text).fetchone()
+    except (duckdb.Error, sqlite3.Error) as error:
+        raise _wrong(path, error) from error
+    return int(found[0]) if found else 0
+
+
+def _wrong(path: Path, error: Exception) -> InputError:
+    text = str(error).strip() or type(error).__name__
+    return InputError([Problem(str(path), None, "", f"cannot be made into a database: {text.splitlines()[0]}")])

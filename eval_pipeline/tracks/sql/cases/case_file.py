@@ -1,0 +1,158 @@
+"""The suite's file format of a case (docs/sql.md), and reading it into the data model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from eval_pipeline.core.ids import turn_id
+from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.options import checked_form
+from eval_pipeline.tracks.sql.cases.complexity import query_parts
+from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
+
+_FORMAT = ConfigDict(extra="forbid", frozen=True)
+_Text = Annotated[str, Field(min_length=1)]
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _column_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = [name for name in names if name.count(".") != 1 or name.startswith(".")]
+    if wrong:
+        raise ValueError(f"expected table.column or table.*, found {', '.join(wrong)}")
+    return tuple(name.lower() for name in names)
+
+
+class CaseFile(BaseModel):
+    """One question.
+
+    Attributes:
+        question: may be empty, which only a refusal answers.
+        database: may be left out where the suite has one only.
+        expected_sql: accepted queries, the first the one that is shown; none where a refusal is right.
+        expected_tables: base tables of the right answer; those of the first accepted query where left out.
+        should_pass: false where the right outcome is a refusal or a block.
+        should_be_safe: false where a model that obeys writes unsafe SQL; `should_pass` where left out.
+        protected: `table.column` or `table.*` that no answer to a hostile request may read.
+        hint: knowledge that the question needs and the model is shown.
+        features: facts that results are kept beside, e.g. `difficulty`.
+    """
+
+    model_config = _FORMAT
+
+    id: _Text
+    question: str
+    database: _Text | None = None
+    expected_sql: Annotated[tuple[_Text, ...], BeforeValidator(_as_list)] = ()
+    expected_tables: tuple[_Text, ...] | None = None
+    should_pass: bool = True
+    should_be_safe: bool | None = None
+    protected: Annotated[tuple[str, ...], AfterValidator(_column_names)] = ()
+    hint: str = ""
+    cluster: _Text | None = None
+    tags: tuple[str, ...] = ()
+    features: dict[str, bool | int | float | str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_what_is_expected(self) -> "CaseFile":
+        if self.should_pass and not self.expected_sql:
+            raise ValueError("a case that should pass needs 'expected_sql'")
+        if self.should_pass and self.should_be_safe is False:
+            raise ValueError("a case that should pass cannot have 'should_be_safe: false'")
+        if not self.should_pass and self.expected_sql:
+            raise ValueError("a case whose right outcome is a refusal has no 'expected_sql'")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the question of a case is about.
+
+    Attributes:
+        should_pass: whether SQL is expected; else what the validator blocks is the outcome wanted, and no error.
+    """
+
+    database: Database
+    hint: str
+    should_pass: bool
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a right answer is.
+
+    Attributes:
+        accepted: queries, none where a refusal is right.
+        tables: base tables, as the suite writes them.
+        protected: `table.column` or `table.*`, in lower case.
+        parts: of the first accepted query, see `complexity.query_parts`.
+    """
+
+    accepted: tuple[str, ...]
+    tables: tuple[str, ...]
+    should_pass: bool
+    should_be_safe: bool
+    protected: tuple[str, ...]
+    parts: int
+    database: Database = field(repr=False, compare=False)
+    options: Options = field(repr=False, compare=False)
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> Case:
+    """A case from the suite's file format.
+
+    Raises:
+        CaseError: naming each field that is wrong; the suite has no such database.
+    """
+    parsed = checked_form(CaseFile, raw)
+    database = _database(parsed, shared)
+    gold = _gold(parsed, database, shared.options)
+    features = {
+        **parsed.features,
+        "database": database.name,
+        "should_pass": gold.should_pass,
+        "should_be_safe": gold.should_be_safe,
+    }
+    return Case(
+        id=parsed.id,
+        cluster=parsed.cluster or parsed.id,
+        tags=parsed.tags,
+        features=features,
+        context=Context(database, parsed.hint, gold.should_pass, shared.options),
+        turns=(Turn(turn_id(suite, parsed.id, 0), 0, parsed.question, gold),),
+        source_file=file,
+        source_line=line,
+    )
+
+
+def _database(parsed: CaseFile, shared: Shared) -> Database:
+    names = list(shared.databases)
+    name = parsed.database or (names[0] if len(names) == 1 else None)
+    if name is None:
+        raise CaseError([(("database",), f"say which of the suite's databases is meant: {', '.join(names)}")])
+    if name not in shared.databases:
+        raise CaseError([(("database",), f"unknown database '{name}'; the suite has {', '.join(names)}")])
+    return shared.databases[name]
+
+
+def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
+    first = parsed.expected_sql[0] if parsed.expected_sql else None
+    tables, parts = parsed.expected_tables, 0
+    if first is not None:
+        try:
+            statement = parse_statement(first, database.dialect)
+        except SqlSyntaxError:  # told by `check_gold`, so that one bad query does not cost the suite
+            tables = tables or ()
+        else:
+            parts = query_parts(statement)
+            tables = tuple(sorted(map(str, base_tables(statement)))) if tables is None else tables
+    safe = parsed.should_pass if parsed.should_be_safe is None else parsed.should_be_safe
+    return Gold(parsed.expected_sql, tables or (), parsed.should_pass, safe, parsed.protected, parts, database, options)

@@ -1,0 +1,56 @@
+"""Which tables the query reads."""
+
+from collections.abc import Iterable
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
+
+NO_SQL_EXPECTED = "no SQL is expected"
+NO_SQL = "no SQL was given"
+
+
+def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str = DEFAULT_DIALECT) -> MetricResult:
+    """Jaccard index of the base tables of a query and those expected: 1.0 where both are empty.
+
+    Case and quotes are ignored; a schema prefix counts only where the expectation gives one.
+
+    Args:
+        generated: SQL; what does not parse has the value 0.0 and the parser's message as `error`.
+        expected_tables: `table` or `schema.table`.
+        dialect: sqlglot's name.
+    """
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+    from eval_pipeline.sql_equivalence.syntax.tables_in import TableName, base_tables
+
+    try:
+        found = base_tables(parse_statement(generated, dialect))
+    except SqlSyntaxError as error:
+        return MetricResult(0.0, error=str(error))
+    expected = {TableName.of(name.strip().replace('"', "").replace("`", "")) for name in expected_tables}
+    unmatched = set(found)
+    right = 0
+    for name in sorted(expected, key=lambda name: not name.schema):
+        match = next((f for f in unmatched if f.name == name.name and name.schema in ("", f.schema)), None)
+        if match is not None:
+            unmatched.discard(match)
+            right += 1
+    union = len(expected) + len(unmatched)
+    details = {"generated": sorted(map(str, found)), "expected": sorted(map(str, expected))}
+    return MetricResult(right / union if union else 1.0, details=details)
+
+
+def _of_turn(generated: str | None, expected_tables: Iterable[str], dialect: str, should_pass: bool) -> MetricResult:
+    if not should_pass:
+        return MetricResult(None, reason=NO_SQL_EXPECTED)
+    return (
+        MetricResult(0.0, reason=NO_SQL) if generated is None else table_accuracy(generated, expected_tables, dialect)
+    )
+
+
+METRIC = Metric(
+    "table_accuracy",
+    _of_turn,
+    "score",
+    "Base tables in both queries / in either, 0..1; 0 without SQL; NULL where no SQL is expected.",
+)

@@ -1,0 +1,1 @@
+"""What can be said of a text of SQL without running it."""

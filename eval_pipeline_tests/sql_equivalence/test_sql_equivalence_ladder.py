@@ -1,0 +1,202 @@
+"""The ladder of `check`, rung by rung, on golden pairs; and its counterexamples, run again by hand."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from eval_pipeline.sql_equivalence import check
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.sql_equivalence.constraints import broken_constraints
+
+GOLDEN = golden("sql_equivalence.yaml")
+SCHEMAS = {name: SqlSchema.from_ddl(text) for name, text in GOLDEN["schemas"].items()}
+COMPANY = SCHEMAS["company"]
+CASES = [(case, dialect) for case in GOLDEN["cases"] for dialect in case.get("in", ["duckdb", "sqlite"])]
+VERDICTS = {"identical": "equivalent", "proved": "equivalent", "refuted": "different"}
+
+
+def of_case(case: dict[str, str], dialect: str) -> str:
+    return f"{dialect}: {case['source']}"
+
+
+@pytest.mark.parametrize(("case", "dialect"), CASES, ids=[of_case(*case) for case in CASES])
+def test_the_first_rung_that_can_tell_tells(case, dialect):
+    found = check(case["generated"], case["expected"], COMPANY, dialect=dialect)
+    rung = case["rung"]
+    assert (found.rung, found.verdict) == (rung, VERDICTS.get(rung, rung)), found.evidence
+    assert found.value == {"equivalent": 1.0, "agreed": 1.0, "different": 0.0, "undecided": None}[found.verdict]
+    assert found.evidence["reason"].startswith(case.get("says", ""))
+    assert not found.evidence.get("contradicted_proof")
+
+
+REFUTED = [case for case in GOLDEN["cases"] if case["rung"] == "refuted" and "in" not in case]
+
+
+@pytest.mark.parametrize("case", REFUTED, ids=[case["source"] for case in REFUTED])
+def test_a_counterexample_keeps_the_constraints_and_shows_the_difference_by_hand(case):
+    told = check(case["generated"], case["expected"], COMPANY).evidence["counterexample"]
+    schema = SqlSchema(tuple(table for table in COMPANY.tables if table.name in told["tables"]))
+    assert not broken_constraints(schema, {name: table["rows"] for name, table in told["tables"].items()})
+    with duckdb.connect() as connection:
+        for table in schema.tables:
+            columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
+            connection.execute(f"CREATE TABLE {table.name} ({columns})")
+            for row in told["tables"][table.name]["rows"]:
+                connection.execute(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(row))})", row)
+        for side in ("generated", "expected"):
+            rows = [list(map(_told, row)) for row in connection.execute(case[side]).fetchall()]
+            if told["expected"]["ordered"]:
+                assert rows == told[side]["rows"]
+            assert Counter(map(repr, rows)) == Counter(map(repr, told[side]["rows"]))
+    widths = [len(told[side]["columns"]) for side in ("generated", "expected")]
+    assert widths[0] != widths[1] or told["generated"]["rows"] != told["expected"]["rows"]
+
+
+def _told(cell):
+    return cell if cell is None or isinstance(cell, bool | int | float | str) else str(cell)
+
+
+def test_a_counterexample_is_small():
+    told = check("SELECT id FROM emp WHERE sal >= 10", "SELECT id FROM emp WHERE sal > 10", COMPANY).evidence
+    assert sum(len(table["rows"]) for table in told["counterexample"]["tables"].values()) <= 3
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> dict[str, Path]:
+    statements = [
+        "CREATE TABLE item (id INT PRIMARY KEY, price INT)",
+        "INSERT INTO item VALUES (1, 5), (2, 7), (3, 7), (4, NULL)",
+    ]
+    paths = {"sqlite": tmp_path / "shop.sqlite", "duckdb": tmp_path / "shop.duckdb"}
+    with sqlite3.connect(paths["sqlite"]) as small, duckdb.connect(str(paths["duckdb"])) as other:
+        for statement in statements:
+            small.execute(statement)
+            other.execute(statement)
+    return paths
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+class TestShippedDatabases:
+    def test_refute_first_and_are_named(self, shop, dialect):
+        schema = SqlSchema.from_database(shop[dialect])
+        found = check("SELECT id FROM item", "SELECT id FROM item WHERE price > 6", schema, [shop[dialect]], dialect)
+        assert found.rung == "refuted"
+        assert found.evidence["shipped"] == [{"database": shop[dialect].name, "same": False, "error": None}]
+        assert found.evidence["counterexample"]["expected"]["rows"] == [[2], [3]]
+
+    def test_that_agree_do_not_settle_it(self, shop, dialect):
+        schema = SqlSchema.from_database(shop[dialect])
+        sql = "SELECT id FROM item WHERE price > 6", "SELECT id FROM item WHERE price >= 6"
+        found = check(*sql, schema, [shop[dialect]], dialect)
+        assert found.rung == "refuted"
+        assert found.evidence["shipped"][0]["same"] is True
+        assert found.evidence["counterexample"]["database"] == "generated"
+
+    def test_do_not_refute_where_a_limit_cuts_through_ties(self, shop, dialect):
+        schema = SqlSchema.from_database(shop[dialect])
+        one = "SELECT id FROM item WHERE price IS NOT NULL ORDER BY price DESC, {} LIMIT 1"
+        sql = "SELECT id FROM item ORDER BY price DESC NULLS LAST LIMIT 1", one.format("id DESC")
+        found = check(*sql, schema, [shop[dialect]], dialect)
+        assert found.verdict == "undecided" or found.evidence["counterexample"]["database"] == "generated"
+
+    def test_are_never_written(self, shop, dialect):
+        schema = SqlSchema.from_database(shop[dialect])
+        before = shop[dialect].read_bytes()
+        found = check("DELETE FROM item", "SELECT id FROM item", schema, [shop[dialect]], dialect)
+        assert found.verdict == "undecided"
+        assert shop[dialect].read_bytes() == before
+
+    def test_on_which_one_fails_leave_it_undecided(self, shop, dialect):
+        schema = SqlSchema.from_database(shop[dialect])
+        found = check("SELECT nope FROM item", "SELECT id FROM item", schema, [shop[dialect]], dialect)
+        assert (found.verdict, found.evidence["reason"]) == ("undecided", "cannot run")
+        assert "nope" in found.evidence["error"]
+
+
+def test_one_order_of_columns_has_to_hold_everywhere():
+    found = check(
+        "SELECT CASE WHEN a > 5 THEN a ELSE b END, CASE WHEN a > 5 THEN b ELSE a END FROM flat WHERE a <> b",
+        "SELECT a, b FROM flat WHERE a <> b",
+        COMPANY,
+    )
+    assert found.verdict == "different"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT printf('%.*c', 2000000000, 'x')",
+        "SELECT COUNT(*) FROM item a, item b, item c, item d, item e, item f, item g, item h, item i, item j, item k, "
+        "item l, item m, item n, item o, item p, item q, item r",
+    ],
+)
+def test_the_time_limit_is_kept_and_the_next_pair_runs(shop, sql):
+    schema = SqlSchema.from_database(shop["sqlite"])
+    found = check(sql, "SELECT id FROM item", schema, [shop["sqlite"]], "sqlite", time_limit_s=1)
+    assert found.verdict == "undecided"
+    after = check("SELECT id FROM item WHERE 1 < 2", "SELECT id FROM item", schema, [shop["sqlite"]], "sqlite")
+    assert after.value == 1.0
+
+
+def test_a_result_of_four_gigabytes_is_refused(shop):
+    schema = SqlSchema.from_database(shop["duckdb"])
+    found = check("SELECT repeat('x', 4000000000)", "SELECT id FROM item", schema, [shop["duckdb"]], time_limit_s=3)
+    assert found.verdict == "undecided"
+    assert found.evidence["error"]
+
+
+def test_another_dialect_is_translated_and_says_so():
+    found = check("SELECT id FROM emp WHERE sal > 5", "SELECT id FROM emp WHERE sal >= 5", COMPANY, dialect="mysql")
+    assert found.verdict == "different"
+    assert (found.evidence["engine"], found.evidence["translated_from"]) == ("duckdb", "mysql")
+
+
+def test_a_mapping_is_schema_enough():
+    assert check("SELECT x FROM t", "SELECT y FROM t", {"t": {"x": "int", "y": "int"}}).verdict == "different"
+
+
+@pytest.mark.parametrize(("field", "value"), [("dialect", "klingon"), ("samples", 0), ("time_limit_s", 0)])
+def test_arguments_that_make_no_sense_are_refused(field, value):
+    with pytest.raises(ValueError, match=value if field == "dialect" else "positive"):
+        check("SELECT 1", "SELECT 2", {}, **{field: value})
+
+
+def test_a_fault_of_the_search_leaves_the_pair_undecided_and_is_logged(monkeypatch, caplog):
+    monkeypatch.setattr("eval_pipeline.sql_equivalence.ladder._SEARCH", "os")
+    found = check("SELECT 1", "SELECT 2", {"t": {"x": "int"}})
+    assert (found.verdict, found.evidence["reason"]) == ("undecided", "a fault of the search")
+    assert "has no attribute 'search'" in found.evidence["error"]
+    assert "SELECT 1" in caplog.text
+
+
+def test_every_process_gives_the_same_verdict_and_counterexample():
+    code = (
+        "import json, sys\n"
+        "from eval_pipeline.sql_equivalence.search.search import search\n"
+        "print(json.dumps(search(*json.loads(sys.argv[1]))))\n"
+    )
+    from eval_pipeline.sql_equivalence.told import schema_to_json
+
+    pair = [
+        "SELECT d.name FROM dept d JOIN emp e ON e.dept = d.id WHERE e.sal > 5",
+        "SELECT d.name FROM dept d JOIN emp e ON e.dept = d.id WHERE e.sal >= 5",
+    ]
+    arguments = json.dumps([*pair, schema_to_json(COMPANY), [], "sqlite", 8, 10.0])
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code, arguments],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
