@@ -30,7 +30,8 @@ from eval_pipeline.stages import evidence as gather_evidence
 from eval_pipeline.stages import generate, ingest, publishing, recover, score
 from eval_pipeline.stages import judging as judge
 from eval_pipeline.store.query import connect_read_only
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import ERRORS, all_tables
+from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.track_tables import track_tables
@@ -187,7 +188,7 @@ class Lab:
             "recovery_attempts": recover.recover(workspace, partition, run, Silent()),
             "evidence": gather_evidence.gather_evidence(workspace, partition),
         }
-        if workspace.track(suite).has_judge:
+        if isinstance(workspace.track(suite), Judged):
             made["judgements"] = judge.judge_answers(workspace, partition)
         made["turn_metrics"] = score.score(workspace, partition)
         made |= {name: aggregate(workspace, partition, name) for name in aggregates_of(workspace.track(suite))}
@@ -205,7 +206,7 @@ class Lab:
 
     def _over_files(self) -> "duckdb.DuckDBPyConnection":
         connection = duckdb.connect(":memory:")
-        for table in all_tables(track_tables()):
+        for table in (*all_tables(track_tables()), ERRORS):
             folders = [self.home.record / source.name for source in table.record_tables()]
             files = [str(path) for folder in folders for path in folder.rglob("*.parquet")]
             if files:

@@ -13,6 +13,7 @@ from eval_pipeline.stages import judging as judge
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.publishing import publish_partition
 from eval_pipeline.stages.reporting import report, report_comparison
+from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext, ending_failed
 from eval_pipeline.workspace.scope import Scope
@@ -27,7 +28,7 @@ def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope, epoc
             and generate.is_current(workspace, partition, scope, epoch)
             and recover.is_current(workspace, partition, epoch)
             and gather_evidence.is_current(workspace, partition)
-            and (not workspace.track(partition.suite).has_judge or judge.is_current(workspace, partition))
+            and (not isinstance(workspace.track(partition.suite), Judged) or judge.is_current(workspace, partition))
             and score.is_current(workspace, partition)
             and aggregates_current(workspace, partition)
         )

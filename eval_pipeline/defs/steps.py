@@ -23,6 +23,7 @@ from eval_pipeline.stages.reporting import REPORT_VERSION, report
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.track_tables import turns_table
@@ -95,7 +96,7 @@ def partitioned_steps(track: Track | None) -> Sequence[Step]:
     asking = "/".join(versions.get(name, "") for name in ("parser", "executor", "validator"))
     prompts = ",".join(track.prompt_versions) if track else ""
     metrics = score.scorer_versions(track) if track else ""
-    judging = [_judging_step(track)] if track and track.has_judge else []
+    judging = [_judging_step(track)] if track and isinstance(track, Judged) else []
     checks: tuple[Check, ...] = (EVERY_TURN_ONCE, BUDGET_KEPT, NO_METRIC_ERRORS)
     if track and has_safety_verdicts(track):
         checks = (*checks, UNSAFE_CAUGHT)

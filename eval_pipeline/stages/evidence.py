@@ -9,6 +9,7 @@ from eval_pipeline.core.model import Evidence, Partition
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.tracks.capabilities import gather_all
 from eval_pipeline.workspace.columns import Columns, by_name
 from eval_pipeline.workspace.lineage import content_hashes
 from eval_pipeline.workspace.progress import SILENT, counted, label_of
@@ -33,7 +34,7 @@ def gather_evidence(workspace: Workspace, partition: Partition, progress: Progre
             label, total = label_of(partition, "evidence"), generated.rows if generated else 0
             turns = counted(progress, label, attempted_turns(workspace, partition), total)
             while some := list(islice(turns, _AT_ONCE)):
-                gathered = track.gather_all([(case, turn, made[-1][1]) for case, turn, _, made in some])
+                gathered = gather_all(track, [(case, turn, made[-1][1]) for case, turn, _, made in some])
                 for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
                     place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
                     found[turn.id, sample] = pieces

@@ -26,6 +26,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, VALIDATION
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import executor_of
 from eval_pipeline.workspace.planned import (
     cases_in_scope,
     effective_epoch,
@@ -214,7 +215,7 @@ async def _ask_all(
     advance: Callable[[int], None],
 ) -> None:
     prompts = prompt_version(version, track)
-    async with opening as caller, track.executor() as executor:
+    async with opening as caller, executor_of(track) as executor:
         uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
         asker = Asker(track, suite, caller, executor, uses, recorded)
 

@@ -11,6 +11,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Shares, suite_tables_of
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
@@ -97,7 +98,7 @@ def case_problems(workspace: Workspace, suite: str) -> list[str]:
 
 
 def _tables(track: Track) -> tuple[Table, ...]:
-    return (CASES, TURNS, CASE_PROBLEMS, *track.suite_tables)
+    return (CASES, TURNS, CASE_PROBLEMS, *suite_tables_of(track))
 
 
 def _write_problems(record: Record, key: RecordKey, made_from: dict[str, str], found: SuiteCases) -> None:
@@ -111,8 +112,8 @@ def _write_shared(
 ) -> str | None:
     """Writes what the cases share; a hash of it, so that what is made from the cases follows it too."""
     hashes = []
-    columns = track.shared_rows(found.shared)
-    for table in track.suite_tables:
+    columns = track.shared_rows(found.shared) if isinstance(track, Shares) else {}
+    for table in suite_tables_of(track):
         with record.writer(table, key, made_from) as writer:
             writer.write(columns[table.name])
         header = record.header(table, key)

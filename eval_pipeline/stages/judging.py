@@ -16,7 +16,7 @@ from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, EVIDENCE, GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.base import ToJudge
+from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.columns import Columns, by_name
 from eval_pipeline.workspace.lineage import content_hashes
 from eval_pipeline.workspace.progress import SILENT, label_of
@@ -76,7 +76,7 @@ def is_current(workspace: Workspace, partition: Partition) -> bool:
 
 def load_judgements(workspace: Workspace, partition: Partition) -> Mapping[tuple[str, int], Sequence[Evidence]]:
     """The judgements of a partition by turn and sample, as evidence; none for tracks without a judge."""
-    if not workspace.track(partition.suite).has_judge:
+    if not isinstance(workspace.track(partition.suite), Judged):
         return {}
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
     columns = ["turn_id", "sample", "value", "choice", "reason", "error", "trace", "model", "expected"]
@@ -113,6 +113,7 @@ def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
 
 def _pairs(workspace: Workspace, partition: Partition) -> Iterator[tuple[Place, ToJudge]]:
     track, evidence = workspace.track(partition.suite), load_evidence(workspace, partition)
+    assert isinstance(track, Judged)
     for case, turn, sample, made in attempted_turns(workspace, partition):
         pair = track.to_judge(case, turn, made[-1][1], evidence.get((turn.id, sample), ()))
         if pair is not None:

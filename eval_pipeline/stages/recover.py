@@ -24,6 +24,7 @@ from eval_pipeline.stages.generate import (
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Recovers, executor_of
 from eval_pipeline.workspace.lineage import content_hashes
 from eval_pipeline.workspace.planned import recorded_epoch
 from eval_pipeline.workspace.runs import RUNNING, RunContext, partition_lock, record_run
@@ -63,7 +64,11 @@ def _recover_partition(workspace: Workspace, partition: Partition, run: RunConte
         note_later_run(workspace, partition, run.run_id)
         with closing_failed(workspace, partition, run.run_id, counts):
             provider = provider_for(workspace, version)
-            broken = [] if provider.recorded else _broken_turns(workspace, partition, version)
+            broken = (
+                []
+                if provider.recorded or not isinstance(track, Recovers)
+                else _broken_turns(workspace, partition, version)
+            )
             label = f"{partition.suite} · {partition.model_version} · recovery"
             progress.start(label, len(broken))
             results: list[list[Asked]] = [[] for _ in broken]
@@ -139,7 +144,7 @@ async def _recover_all(
     results: list[list[Asked]],
     advance: Callable[[int], None],
 ) -> None:
-    async with opening as caller, track.executor() as executor:
+    async with opening as caller, executor_of(track) as executor:
         uses = prefix_uses(track, ((item.unit.case, 1) for item in broken))
         asker = Asker(track, suite, caller, executor, uses, recorded=False)
 
@@ -154,11 +159,12 @@ async def _recover_all(
 async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:
     """Recovers turns side by side: the first attempt at each, then the second ones of those still broken."""
     track, prompts = asker.track, prompt_version(version, asker.track)
+    assert isinstance(track, Recovers)
     firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
     waiting = [(place, item.attempt) for place, item in enumerate(broken)]
     asked: list[list[Asked]] = [[] for _ in broken]
     for _ in range(version.max_recovery_attempts):
-        results = await asker.attempts([recovery_question(firsts[place], before) for place, before in waiting])
+        results = await asker.attempts([recovery_question(track, firsts[place], before) for place, before in waiting])
         failed = []
         for (place, _before), result in zip(waiting, results, strict=True):
             attempt = result.attempt

@@ -3,7 +3,6 @@
 What writes them is imported where it does: most that comes by here writes none.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from eval_pipeline.analysis.aggregates import aggregates_of
@@ -16,20 +15,13 @@ from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Reports, turn_tables_of
 from eval_pipeline.tracks.registry import load_place
 from eval_pipeline.workspace.progress import SILENT, busy, label_of
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 REPORT_VERSION = "5"
-
-MEAN_NAMES: Mapping[str, str] = {
-    "numerical_match": "numerical_accuracy",
-    "unit_agnostic_match": "unit_agnostic_accuracy",
-    "sign_agnostic_match": "sign_agnostic_accuracy",
-    "general_match": "general_accuracy",
-}
-"""Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
 
 
 def report(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:
@@ -105,13 +97,14 @@ def profile(track: Track) -> Profile:
         track.name,
         track.primary_metric,
         tuple(
-            MetricInfo(m.name, m.kind, m.description, MEAN_NAMES.get(m.name) or mean_name(m.name, m.kind))
+            MetricInfo(m.name, m.kind, m.description, m.mean_name or mean_name(m.name, m.kind), m.by_turn_name)
             for m in track.metrics
         ),
         tuple(column.name for column in track.feature_columns),
+        track.error_columns,
         turns_table(track),
-        track.turn_tables,
+        turn_tables_of(track),
         tuple(found.table for found in aggregates_of(track).values() if found.needs),
-        tuple(load_place(place) for place in track.sheets),
-        tuple(load_place(place) for place in track.report_files),
+        tuple(load_place(place) for place in (track.sheets if isinstance(track, Reports) else ())),
+        tuple(load_place(place) for place in (track.report_files if isinstance(track, Reports) else ())),
     )

@@ -34,6 +34,7 @@ from eval_pipeline.store.tables import (
     TURN_RESULTS,
 )
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Judged, Tabulates, turn_tables_of
 from eval_pipeline.workspace.columns import Columns, by_name
 from eval_pipeline.workspace.lineage import combined_hash, content_hashes
 from eval_pipeline.workspace.progress import SILENT, counted, label_of
@@ -85,12 +86,12 @@ def is_current(workspace: Workspace, partition: Partition) -> bool:
 
 
 def _tables(track: Track) -> tuple[Table, ...]:
-    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS, *track.turn_tables)
+    return (METRICS, turns_table(track), ERRORS, METRIC_ERRORS, TURN_RESULTS, *turn_tables_of(track))
 
 
 def _made_from(workspace: Workspace, partition: Partition) -> dict[str, str]:
     track = workspace.track(partition.suite)
-    judged = (JUDGEMENTS,) if track.has_judge else ()
+    judged = (JUDGEMENTS,) if isinstance(track, Judged) else ()
     sources = (CASES, GENERATIONS, RECOVERY_ATTEMPTS, EVIDENCE, *judged)
     made_from = content_hashes(workspace.record, partition, sources)
     return made_from | {"metrics": scorer_versions(track), "scorer": track.versions["scorer"], "stage": VERSION}
@@ -128,12 +129,13 @@ def _scored_blocks(
 
 def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
     """Rows of the track's further tables, in the order of `turn_tables`."""
-    if not further:
+    track = block.track
+    if not isinstance(track, Tabulates):
         return
     for item in block.turns:
         place = {"turn_id": item.turn.id, "case_id": item.case.id, "turn_index": item.turn.index}
         place["sample"] = item.final.sample
         found = evidence.get((item.turn.id, item.final.sample), ())
-        rows = block.track.table_rows(item.case, item.turn, item.attempts, found)
-        for table, columns in zip(block.track.turn_tables, further, strict=True):
+        rows = track.table_rows(item.case, item.turn, item.attempts, found)
+        for table, columns in zip(track.turn_tables, further, strict=True):
             columns.extend(place | dict(row) for row in rows[table.name])

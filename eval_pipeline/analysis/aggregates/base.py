@@ -16,6 +16,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import turn_tables_of
 from eval_pipeline.workspace.columns import Columns, by_name
 from eval_pipeline.workspace.lineage import content_hashes
 from eval_pipeline.workspace.track_tables import turns_table
@@ -80,7 +81,7 @@ class Turns:
     @cached_property
     def further(self) -> dict[str, pa.Table]:
         """The track's further tables by name."""
-        return {table.name: self.read(table) for table in self.track.turn_tables}
+        return {table.name: self.read(table) for table in turn_tables_of(self.track)}
 
     @cached_property
     def clusters(self) -> Codes:
@@ -151,7 +152,7 @@ def _turns(workspace: Workspace, partition: Partition) -> Turns:
 
 def _sources(workspace: Workspace, partition: Partition) -> dict[str, str]:
     track = workspace.track(partition.suite)
-    tables = (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)
+    tables = (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)
     return content_hashes(workspace.record, partition, tables)
 
 
