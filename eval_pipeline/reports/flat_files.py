@@ -85,16 +85,15 @@ def errors_table(evaluation: Evaluation) -> pa.Table:
     table = _renamed(evaluation.read(tables.ERRORS))
     place = table.column_names.index("error_type")
     table = table.set_column(place, "error_type", pc.fill_null(table["error_type"], "wrong_answer"))
-    own = _own_columns(evaluation, table)
-    for name, values in own.items():
+    for name, values in _own_columns(evaluation, table).items():
         table = table.append_column(name, values)
-    return _ordered(table, (*_ERRORS_FIRST, *own, "error_context"), ())
+    return _ordered(table, (*_ERRORS_FIRST, *evaluation.profile.error_columns, "error_context"), ())
 
 
 def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
     """The track's features and the columns that it shows of errors, for these errors."""
     profile = evaluation.profile
-    names = [name for name in (*profile.features, *profile.error_columns) if name not in errors.column_names]
+    names = [name for name in (*profile.error_columns, *profile.features) if name not in errors.column_names]
     wide = evaluation.read(profile.turns_table)
     rows = {place: row for row, place in enumerate(_places(wide))}
     taken = wide.take(pa.array([rows.get(place) for place in _places(errors)], pa.int64()))

@@ -63,7 +63,7 @@ class Profile:
     Attributes:
         primary_metric: the metric that `correct` stands for.
         features: columns of `turns_table` with facts about the case.
-        error_columns: columns of `turns_table` that the track's errors show beside these.
+        error_columns: columns of `turns_table` that the track's errors show beside these; they come first.
         turns_table: `<track>_turns`.
         tables: the track's further tables of turns, which its sheets read.
         aggregates: tables of figures that only some tracks have.

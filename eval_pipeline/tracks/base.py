@@ -90,7 +90,7 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
     turn_columns: tuple[Column, ...] = ()
     """Further columns of `<track>_turns`, filled by `turn_row`."""
     error_columns: tuple[str, ...] = ()
-    """Columns of `<track>_turns` that its errors show beside the features."""
+    """Columns of `<track>_turns` that its errors show beside the features; those named here come first."""
     prompt_versions: tuple[str, ...] = ("v1",)
     """Newest last."""
     versions: Mapping[str, str] = dict.fromkeys(_VERSIONED, "1")

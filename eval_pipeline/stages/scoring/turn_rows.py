@@ -236,8 +236,7 @@ def _error_row(block: ScoredTurns, place: int, wide: Mapping[str, Any], model_ve
         "attempts": len(item.attempts),
         "complexity": block.complexity[place],
     }
-    own = {column.name: wide[column.name] for column in track.feature_columns}
-    own |= {name: wide[name] for name in track.error_columns}
+    own = {name: wide[name] for name in (*track.error_columns, *(column.name for column in track.feature_columns))}
     context = shown | own | {"attempted": [_context(track, a) for a in item.attempts]}
     return shown | {"error_context": json_text(context)}
 

@@ -70,7 +70,12 @@ class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recov
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    error_columns: tuple[str, ...] = ("plan_steps", "operations_per_turn")
+    error_columns: tuple[str, ...] = (
+        "has_type2_question",
+        "has_non_numeric_values",
+        "plan_steps",
+        "operations_per_turn",
+    )
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(
         ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
