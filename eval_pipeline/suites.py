@@ -19,6 +19,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import files_hash, json_text
 from eval_pipeline.core.model import Case, Json, Suite
 from eval_pipeline.tracks.base import CaseError, Track
+from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.tracks.registry import TRACKS, load_track
 
 SUITE_FILE = "suite.yaml"
@@ -180,7 +181,7 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             the good cases, only if there are none, or if what they share is wrong.
     """
     header, track = source.require(), source.track()
-    shared = track.read_shared(source.folder, header.options)
+    shared = track.read_shared(source.folder, header.options) if isinstance(track, Shares) else None
     cases: list[Case] = []
     contents: list[str] = []
     problems: list[Problem] = []
@@ -200,7 +201,7 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             first[case.id] = f"{entry.file}:{entry.line}"
             cases.append(case)
             contents.append(json_text(entry.raw))
-    if problems and not (cases and track.keeps_good_cases):
+    if problems and not (cases and isinstance(track, Shares) and track.keeps_good_cases):
         raise InputError(problems)
     return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared)
 

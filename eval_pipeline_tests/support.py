@@ -29,7 +29,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.standins.inprocess import InProcess
 from eval_pipeline.store.query import connect_read_only
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import ERRORS, all_tables
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
@@ -206,7 +206,7 @@ class Lab:
 
     def _over_files(self) -> "duckdb.DuckDBPyConnection":
         connection = duckdb.connect(":memory:")
-        for table in all_tables(track_tables()):
+        for table in (*all_tables(track_tables()), ERRORS):
             folders = [self.home.record / source.name for source in table.record_tables()]
             files = [str(path) for folder in folders for path in folder.rglob("*.parquet")]
             if files:

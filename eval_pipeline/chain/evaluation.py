@@ -16,6 +16,7 @@ from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
 
 _SUITE_PARTS = (tables.CASES, tables.TURNS, tables.CASE_PROBLEMS)
 _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
@@ -71,7 +72,7 @@ def _ingesting(track: Track | None) -> Iterator[Stage]:
         "cases",
         "The suite's cases and turns, read and validated.",
         reads=(tables.SUITES,),
-        writes=(*_SUITE_PARTS, *(track.suite_tables if track else ())),
+        writes=(*_SUITE_PARTS, *(suite_tables_of(track) if track else ())),
         run=ingest.ingest_cases,
         code=code.cases_code,
         settings=ingest.files_of,
@@ -130,7 +131,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         code=code.evidence_code,
         facts=evidence.evidence_facts,
     )
-    judged = (tables.JUDGEMENTS,) if track and track.has_judge else ()
+    judged = (tables.JUDGEMENTS,) if isinstance(track, Judged) else ()
     if judged:
         yield Stage(
             "judgements",

@@ -1,18 +1,27 @@
 """The data model: Suite → Case → Turn → Attempt → Evidence → MetricResult.
 
-Plain frozen values. `context`, `gold` and `artefact` belong to a track: what is in them only that track knows.
+Plain frozen values. `context`, `gold` and `artefact` belong to a track: what is in them only that track knows, and
+tells the type checker: `Case[Document, Gold]`. Everybody else says `Case`, `Turn` and `Attempt`, which hold anything.
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import date
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from eval_pipeline.core.values import value
 
 Json = Any
 """A value that JSON can hold."""
+ContextT = TypeVar("ContextT", default=Any)
+"""What the turns of a case are about."""
+GoldT = TypeVar("GoldT", default=Any)
+"""What a right answer is."""
+ArtefactT = TypeVar("ArtefactT", default=Any)
+"""What a response is parsed into."""
 
 
 class ErrorClass(StrEnum):
@@ -51,7 +60,7 @@ class CallErrorKind(StrEnum):
 
 
 @value
-class Turn:
+class Turn(Generic[GoldT]):
     """One question of a case.
 
     Attributes:
@@ -63,11 +72,11 @@ class Turn:
     id: str
     index: int
     question: str
-    gold: Any
+    gold: GoldT
 
 
 @value
-class Case:
+class Case(Generic[ContextT, GoldT]):
     """One conversation over one context.
 
     Attributes:
@@ -82,8 +91,8 @@ class Case:
     cluster: str
     tags: tuple[str, ...]
     features: Mapping[str, bool | int | float | str]
-    context: Any
-    turns: tuple[Turn, ...]
+    context: ContextT
+    turns: tuple[Turn[GoldT], ...]
     source_file: str
     source_line: int
 
@@ -216,7 +225,7 @@ Outcome = Ran | Failed
 
 
 @value
-class Attempt:
+class Attempt(Generic[ArtefactT]):
     """One try at a turn: number 0 is the generation, the others are recovery attempts.
 
     Attributes:
@@ -232,7 +241,7 @@ class Attempt:
     prompt_hash: str
     response: Response | None
     call_failure: CallFailure | None
-    artefact: Any
+    artefact: ArtefactT | None
     outcome: Outcome | None
     from_journal: bool = False
 

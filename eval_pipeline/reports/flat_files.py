@@ -4,6 +4,7 @@ CSV holds the data exactly as they are: a text that starts with `=` stands there
 models' answers in a spreadsheet takes `report.xlsx`, where no text can become a formula.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ _TURNS_FIRST = (
 _TURNS_LAST = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attempts", "complexity", "simulated")
 FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
 """Columns of `turn_results` that stand beside the track's own."""
-_ERRORS_FIRST = (
+_ERRORS_FIRST: tuple[str, ...] = (
     "trace_id",
     "conversation_id",
     "turn_idx",
@@ -43,11 +44,6 @@ _ERRORS_FIRST = (
     "expected_answer",
     "error_type",
     "error_message",
-    "has_type2_question",
-    "has_non_numeric_values",
-    "plan_steps",
-    "operations_per_turn",
-    "error_context",
 )
 
 
@@ -89,7 +85,24 @@ def errors_table(evaluation: Evaluation) -> pa.Table:
     table = _renamed(evaluation.read(tables.ERRORS))
     place = table.column_names.index("error_type")
     table = table.set_column(place, "error_type", pc.fill_null(table["error_type"], "wrong_answer"))
-    return _ordered(table, _ERRORS_FIRST, ())
+    for name, values in _own_columns(evaluation, table).items():
+        table = table.append_column(name, values)
+    return _ordered(table, (*_ERRORS_FIRST, *evaluation.profile.error_columns, "error_context"), ())
+
+
+def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The track's features and the columns that it shows of errors, for these errors."""
+    profile = evaluation.profile
+    names = [name for name in (*profile.error_columns, *profile.features) if name not in errors.column_names]
+    wide = evaluation.read(profile.turns_table)
+    rows = {place: row for row, place in enumerate(_places(wide))}
+    taken = wide.take(pa.array([rows.get(place) for place in _places(errors)], pa.int64()))
+    return {name: taken[name] for name in names}
+
+
+def _places(table: pa.Table) -> Iterator[tuple[str, int]]:
+    """Turn and sample of each row."""
+    return zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
 
 
 def _renamed(table: pa.Table) -> pa.Table:

@@ -46,12 +46,14 @@ class MetricInfo:
     Attributes:
         kind: `boolean`, `score` (0..1), `count`, or `label` (no number).
         mean_name: what its mean over turns is called in `summary` and `statistics.json`.
+        by_turn_name: what its means by turn number are called there; empty where they have no name of their own.
     """
 
     name: str
     kind: str
     description: str
     mean_name: str
+    by_turn_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Profile:
     Attributes:
         primary_metric: the metric that `correct` stands for.
         features: columns of `turns_table` with facts about the case.
+        error_columns: columns of `turns_table` that the track's errors show beside these; they come first.
         turns_table: `<track>_turns`.
         tables: the track's further tables of turns, which its sheets read.
         aggregates: tables of figures that only some tracks have.
@@ -72,6 +75,7 @@ class Profile:
     primary_metric: str
     metrics: tuple[MetricInfo, ...]
     features: tuple[str, ...]
+    error_columns: tuple[str, ...]
     turns_table: Table
     tables: tuple[Table, ...] = ()
     aggregates: tuple[Table, ...] = ()

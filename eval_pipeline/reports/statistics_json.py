@@ -67,7 +67,7 @@ def _named(evaluation: Evaluation) -> dict[str, Any]:
     fields["cost_per_correct_answer"] = evaluation.cost["tokens_per_success"]
     fields["usd_per_correct_answer"] = evaluation.cost["usd_per_success"]
     fields["accuracy_by_turn_number"] = _by_turn(evaluation, "correct")
-    fields["avg_operations_by_turn"] = _by_turn(evaluation, "operations_per_turn")
+    fields |= {info.by_turn_name: _by_turn(evaluation, info.name) for info in profile.metrics if info.by_turn_name}
     fields["latency_ms_p50"] = _mean(overall.get("latency_ms_p50"))
     fields["latency_ms_p95"] = _mean(overall.get("latency_ms_p95"))
     return fields

@@ -10,6 +10,7 @@ from eval_pipeline.stages import ingest, judging, score
 from eval_pipeline.stages.attempts import ask, rows, sink
 from eval_pipeline.stages.evidence import gather_evidence
 from eval_pipeline.stages.scoring import metric_runner, turn_rows
+from eval_pipeline.tracks import capabilities
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.code import damage_code, methods
 from eval_pipeline.workspace.inputs import Inputs
@@ -19,7 +20,7 @@ Roots = tuple[Root, ...]
 _GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity", "gold_is_empty", "check_gold")
 _SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
 _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
-_SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "complexity")
+_SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "error_columns")
 
 
 def files_code(inputs: Inputs) -> Roots:
@@ -42,6 +43,7 @@ def attempts_code(inputs: Inputs) -> Roots:
     if inputs.partition and issubclass(kind := provider_class(inputs.version.provider), Immediate):
         own = (kind, *damage_code(inputs.track))
     asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer)
+    own = (*own, capabilities.executor_of, *methods(inputs.track, "recovery_message"))
     return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
 
 
@@ -72,7 +74,7 @@ def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
 
 def aggregate_code(rows: Root, version: str, inputs: Inputs) -> Roots:
     """Of an aggregate: its function, or the version that it declares instead."""
-    names = ("conversation_figures", "complexity_axes", "complexity_columns", "feature_columns", "primary_metric")
+    names = ("conversation_figures", "complexity_columns", "complexity_axes", "feature_columns", "primary_metric")
     return f"={version}" if version else rows, *methods(inputs.track, *names)
 
 

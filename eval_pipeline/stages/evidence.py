@@ -8,6 +8,7 @@ from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.store.tables import EVIDENCE, GENERATIONS
+from eval_pipeline.tracks.capabilities import gather_all
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
@@ -24,7 +25,7 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
     generated = inputs.header(GENERATIONS)
     turns = inputs.counted("evidence", attempted_turns(inputs), generated.rows if generated else 0)
     while some := list(islice(turns, _AT_ONCE)):
-        gathered = inputs.track.gather_all([(case, turn, made[-1][1]) for case, turn, _, made in some])
+        gathered = gather_all(inputs.track, [(case, turn, made[-1][1]) for case, turn, _, made in some])
         for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
             place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
             found[turn.id, sample] = pieces

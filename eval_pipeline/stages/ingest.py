@@ -10,6 +10,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
@@ -92,11 +93,12 @@ def _loaded(inputs: Inputs) -> Suite:
 
 def _write_shared(outputs: Outputs, track: Track, found: SuiteCases) -> str | None:
     """Writes what the cases share; a hash of it, so that what is made from the cases follows it too."""
+    if not isinstance(track, Shares):
+        return None
     columns = track.shared_rows(found.shared)
     for table in track.suite_tables:
         outputs.writer(table).write(columns[table.name])
-    hashes = [outputs.writer(table).content_hash() for table in track.suite_tables]
-    return json_hash(hashes) if hashes else None
+    return json_hash([outputs.writer(table).content_hash() for table in track.suite_tables])
 
 
 def case_columns(

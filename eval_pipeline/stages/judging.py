@@ -15,7 +15,7 @@ from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
-from eval_pipeline.tracks.base import ToJudge
+from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.workspace import Workspace
@@ -78,7 +78,7 @@ def not_all_judged(inputs: Inputs) -> bool:
 
 def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidence]]:
     """The judgements of a partition by turn and sample, as evidence; none for tracks without a judge."""
-    if not inputs.track.has_judge:
+    if not isinstance(inputs.track, Judged):
         return {}
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
     columns = ["turn_id", "sample", "value", "choice", "reason", "error", "trace", "model", "expected"]
@@ -105,6 +105,7 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
 
 def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
     track, evidence = inputs.track, load_evidence(inputs)
+    assert isinstance(track, Judged)
     for case, turn, sample, made in attempted_turns(inputs):
         pair = track.to_judge(case, turn, made[-1][1], evidence.get((turn.id, sample), ()))
         if pair is not None:

@@ -16,6 +16,7 @@ from eval_pipeline.stages.attempts.spending import REFUSED
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.stages.generate import prompt_version, unanswered
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
+from eval_pipeline.tracks.capabilities import Recovers
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.planned import note_later_run, recorded_epoch
@@ -38,7 +39,7 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     Wrong but running answers and generations whose call failed are left alone, and so are recorded predictions.
     """
     provider = provider_for(inputs.workspace, inputs.version)
-    broken = [] if provider.recorded else _broken_turns(inputs)
+    broken = [] if provider.recorded or not isinstance(inputs.track, Recovers) else _broken_turns(inputs)
     label = inputs.label("recovery")
     inputs.progress.start(label, len(broken))
     results: list[list[Asked]] = [[] for _ in broken]
@@ -123,11 +124,12 @@ async def _recover_all(
 async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:
     """Recovers turns side by side: the first attempt at each, then the second ones of those still broken."""
     track, prompts = asker.track, prompt_version(version, asker.track)
+    assert isinstance(track, Recovers)
     firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
     waiting = [(place, item.attempt) for place, item in enumerate(broken)]
     asked: list[list[Asked]] = [[] for _ in broken]
     for _ in range(version.max_recovery_attempts):
-        results = await asker.attempts([recovery_question(firsts[place], before) for place, before in waiting])
+        results = await asker.attempts([recovery_question(track, firsts[place], before) for place, before in waiting])
         failed = []
         for (place, _before), result in zip(waiting, results, strict=True):
             attempt = result.attempt

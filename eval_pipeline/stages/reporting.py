@@ -3,7 +3,7 @@
 What writes them is imported where it does: most that comes by here writes none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eval_pipeline.core.home import Home
@@ -16,19 +16,12 @@ from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, repor
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Reports, turn_tables_of
 from eval_pipeline.tracks.registry import load_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import StageResult, Workspace
-
-MEAN_NAMES: Mapping[str, str] = {
-    "numerical_match": "numerical_accuracy",
-    "unit_agnostic_match": "unit_agnostic_accuracy",
-    "sign_agnostic_match": "sign_agnostic_accuracy",
-    "general_match": "general_accuracy",
-}
-"""Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
 
 
 def report(inputs: Inputs, tables: Sequence[Table], aggregates: Sequence[Table], code: str) -> StageResult:
@@ -116,13 +109,14 @@ def profile(track: Track, aggregates: Sequence[Table]) -> Profile:
         track.name,
         track.primary_metric,
         tuple(
-            MetricInfo(m.name, m.kind, m.description, MEAN_NAMES.get(m.name) or mean_name(m.name, m.kind))
+            MetricInfo(m.name, m.kind, m.description, m.mean_name or mean_name(m.name, m.kind), m.by_turn_name)
             for m in track.metrics
         ),
         tuple(column.name for column in track.feature_columns),
+        track.error_columns,
         turns_table(track),
-        track.turn_tables,
+        turn_tables_of(track),
         tuple(aggregates),
-        tuple(load_place(place) for place in track.sheets),
-        tuple(load_place(place) for place in track.report_files),
+        tuple(load_place(place) for place in (track.sheets if isinstance(track, Reports) else ())),
+        tuple(load_place(place) for place in (track.report_files if isinstance(track, Reports) else ())),
     )

@@ -24,6 +24,7 @@ from eval_pipeline.stages.scoring.turn_rows import (
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, TURN_RESULTS
 from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.tracks.capabilities import Tabulates, turn_tables_of
 from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -41,7 +42,7 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
     track, evidence = inputs.track, load_evidence(inputs)
     metrics, wide, results = (outputs.writer(table) for table in (METRICS, turns_table(track), TURN_RESULTS))
     failed_turns, failed_metrics = outputs.rows(ERRORS), outputs.rows(METRIC_ERRORS)
-    further = [outputs.rows(table) for table in track.turn_tables]
+    further = [outputs.rows(table) for table in turn_tables_of(track)]
     versions = {metric.name: scorer_version(inputs, metric) for metric in track.metrics}
     for block in _scored_blocks(inputs, evidence):
         metrics.write(metric_columns(block, versions))
@@ -54,7 +55,7 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
 
 def scored_tables(track: Track) -> tuple[Table, ...]:
     """The tables of scored turns that figures over many turns are made of."""
-    return (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)
+    return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)
 
 
 def scorer_version(inputs: Inputs, metric: Metric) -> str:
@@ -88,12 +89,13 @@ def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredT
 
 def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
     """Rows of the track's further tables, in the order of `turn_tables`."""
-    if not further:
+    track = block.track
+    if not isinstance(track, Tabulates):
         return
     for item in block.turns:
         place = {"turn_id": item.turn.id, "case_id": item.case.id, "turn_index": item.turn.index}
         place["sample"] = item.final.sample
         found = evidence.get((item.turn.id, item.final.sample), ())
-        rows = block.track.table_rows(item.case, item.turn, item.attempts, found)
-        for table, columns in zip(block.track.turn_tables, further, strict=True):
+        rows = track.table_rows(item.case, item.turn, item.attempts, found)
+        for table, columns in zip(track.turn_tables, further, strict=True):
             columns.extend(place | dict(row) for row in rows[table.name])

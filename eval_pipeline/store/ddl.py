@@ -1,11 +1,11 @@
 """The published store's schema as SQL: tables, comments, views of the latest evaluations, macros."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from importlib.resources import files
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import TURN_ERRORS, all_tables
 
 _FORMAT = 1
 """Bumped when the same record would be published differently though the schema is the same."""
@@ -43,6 +43,16 @@ COMMENT ON COLUMN latest_partitions.scope IS 'Scope of the last run of that date
 """
 
 
+ERRORS_COMMENT = "The errors of all tracks as version 0.1.0 had them: `turn_errors` and four columns of finqa's turns."
+_FINQA_COLUMNS = (
+    Column("has_type2_question", "BOOLEAN", "The case mixes two questions; NULL: another track."),
+    Column("has_non_numeric_values", "BOOLEAN", "The case's table has text cells; NULL: another track."),
+    Column("plan_steps", "BIGINT", "Steps of the final plan, from 0; NULL: another track, or no plan was read."),
+    Column("operations_per_turn", "BIGINT", "Arithmetic operations of that plan, from 0; NULL: as above."),
+)
+"""Columns of `finqa_turns` that `errors` has always had, which people query; no other track's come to them."""
+
+
 def quoted(name: str) -> str:
     """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -57,7 +67,8 @@ def schema_sql(track_tables: Sequence[Table]) -> str:
     """Everything a new store needs before it is filled."""
     tables = all_tables(track_tables)
     parts = [META, *(part for table in tables for part in _table(table)), LATEST]
-    parts += [part for table in tables if table.key == "partition" for part in _latest(table)]
+    parts += [part for table in tables if table.key == "partition" for part in _latest(table.name)]
+    parts += _errors(tables)
     parts.append(files("eval_pipeline.store").joinpath("macros.sql").read_text(encoding="utf-8"))
     return "\n".join(parts)
 
@@ -81,10 +92,35 @@ def _column(column: Column) -> str:
     return f"{quoted(column.name)} {column.type}{compression}"
 
 
-def _latest(table: Table) -> Iterator[str]:
-    view = f"latest_{table.name}"
+def _latest(name: str) -> Iterator[str]:
+    view = f"latest_{name}"
     yield (
-        f"CREATE VIEW {quoted(view)} AS SELECT t.* FROM {quoted(table.name)} AS t SEMI JOIN latest_partitions AS p "
+        f"CREATE VIEW {quoted(view)} AS SELECT t.* FROM {quoted(name)} AS t SEMI JOIN latest_partitions AS p "
         "ON t.suite = p.suite AND t.model_version = p.model_version AND t.eval_date = p.eval_date;"
     )
-    yield f"COMMENT ON VIEW {quoted(view)} IS {text(f'The rows of {table.name} that belong to latest_partitions.')};"
+    yield f"COMMENT ON VIEW {quoted(view)} IS {text(f'The rows of {name} that belong to latest_partitions.')};"
+
+
+def _errors(tables: Sequence[Table]) -> Iterator[str]:
+    """The public views `errors` and `latest_errors`."""
+    own = list(TURN_ERRORS.published_columns)
+    place = [column.name for column in own].index("failure_mode") + 1
+    columns = (*own[:place], *_FINQA_COLUMNS, *own[place:])
+    turns = next((table for table in tables if table.name == "finqa_turns"), None)
+    there = {column.name for column in turns.columns} if turns else set[str]()
+    shown = ", ".join(_shown(column, there) for column in columns)
+    joined = "LEFT JOIN finqa_turns AS f USING (suite, model_version, eval_date, turn_id, sample)" if turns else ""
+    yield f"CREATE VIEW errors AS SELECT {shown} FROM turn_errors AS e {joined};"
+    yield f"COMMENT ON VIEW errors IS {text(ERRORS_COMMENT)};"
+    for column in columns:
+        yield f"COMMENT ON COLUMN errors.{quoted(column.name)} IS {text(column.comment)};"
+    yield from _latest("errors")
+
+
+def _shown(column: Column, of_finqa: Set[str]) -> str:
+    """A column of `errors`, from the errors or from finqa's turns."""
+    if column not in _FINQA_COLUMNS:
+        return f"e.{quoted(column.name)}"
+    if column.name not in of_finqa:
+        return f"NULL::{column.type} AS {quoted(column.name)}"
+    return f"f.{quoted(column.name)}::{column.type} AS {quoted(column.name)}"

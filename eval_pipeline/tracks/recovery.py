@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eval_pipeline.core.model import CALL_ERROR, Attempt, ErrorClass, Failed, Json, MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 OutcomeFact = tuple[str | None, str | None]
 """Error class and message of one attempt; both None where it ran."""

@@ -20,6 +20,7 @@ from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.tracks.registry import prompt_complaints
 
 T = TypeVar("T")
@@ -143,6 +144,8 @@ class Workspace:
     def _load_shared(self, suite: str, key: RecordKey) -> Any:
         """What the cases of a suite share, as the record has it."""
         track, source = self.track(suite), self.suite(suite)
+        if not isinstance(track, Shares):
+            return None
         tables = {table.name: self.record.read(table, key) for table in track.suite_tables}
         return track.load_shared(tables, source.require().options, source.folder)
 

@@ -80,7 +80,7 @@ def test_every_mode_is_as_frequent_as_its_rate_says(drawn: Lab) -> None:
     expected, variance = dict.fromkeys(modes, 0.0), dict.fromkeys(modes, 0.0)
     for case in drawn.workspace().cases(SUITE):
         for turn in case.turns:
-            possible = {mode for mode in modes if TRACK.damage(turn, mode, Random(0)) is not None}
+            possible = {mode for mode in modes if TRACK.damage(case, turn, mode, Random(0)) is not None}
             odds = total / (1 - total) * exp(SLOPE * TRACK.gold_complexity(turn))
             chances = dict.fromkeys(modes, 0.0)
             for place, mode in enumerate(modes):

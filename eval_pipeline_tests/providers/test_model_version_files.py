@@ -36,8 +36,9 @@ def test_the_shipped_file() -> None:
     assert [name for name, version in versions.items() if version.active] == ["simulated-strong", "simulated-weak"]
     for name, rate in [("simulated-strong", 0.10), ("simulated-weak", 0.35)]:
         tracks = versions[name].options["tracks"]
-        assert sorted(tracks) == sorted(TRACKS)
-        assert [sum(settings["rates"].values()) for settings in tracks.values()] == [pytest.approx(rate, rel=0.15)] * 4
+        assert {"finqa", "pandas", "sdmx", "sql"} <= set(tracks) <= set(TRACKS)
+        for settings in tracks.values():
+            assert sum(settings["rates"].values()) == pytest.approx(rate, rel=0.15)
         assert versions[name].description.startswith("Simulated, not a model.")
     assert versions["smollm2-135m"].prompt == {"finqa": "calculation-1"}
 

@@ -16,6 +16,7 @@ from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
     CASE_PROBLEMS,
     CASES,
+    ERRORS,
     GENERATION_PROMPTS,
     GENERATIONS,
     METRICS,
@@ -102,6 +103,7 @@ def put_partition(
         number=[1],
         prompt_hash=[prompt_hash(retry)],
     )
+    put(record, ERRORS, key, **{name: values[:1] for name, values in place.items()})
     put(record, METRICS, key, turns, **place, metric=["numerical_match"] * turns, value=[value] * turns)
     put(record, TURN_RESULTS, key, turns, **place, correct=[value == 1.0] * turns, tokens=[100] * turns)
     put(record, FINQA, key, turns, **place, numerical_match=[value] * turns)

@@ -14,6 +14,7 @@ from eval_pipeline.stages.attempts.spending import turns_not_asked
 from eval_pipeline.stages.score import scored_tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
+from eval_pipeline.tracks.capabilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
@@ -77,7 +78,7 @@ class Turns:
     @cached_property
     def further(self) -> dict[str, pa.Table]:
         """The track's further tables by name."""
-        return {table.name: self.read(table) for table in self.track.turn_tables}
+        return {table.name: self.read(table) for table in turn_tables_of(self.track)}
 
     @cached_property
     def clusters(self) -> Codes:

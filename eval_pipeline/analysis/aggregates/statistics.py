@@ -19,6 +19,7 @@ from eval_pipeline.statistics import (
     pass_hat_k,
 )
 from eval_pipeline.store.tables import STATISTICS as TABLE
+from eval_pipeline.tracks.capabilities import Tabulates
 
 ALL = "all"
 SHARED_RATES = ("correct", "first_attempt_correct")
@@ -141,6 +142,8 @@ def _conversation_rows(turns: Turns) -> list[Row]:
 
 def _track_rows(turns: Turns) -> list[Row]:
     """What the track itself takes the mean of over conversations."""
+    if not isinstance(turns.track, Tabulates):
+        return []
     figures = turns.track.conversation_figures(
         {"turn_results": turns.results, turns.wide_name: turns.wide, **turns.further}
     )

@@ -197,7 +197,7 @@ class SimulatedProvider(Immediate):
         if unknown:
             raise FatalCallError(
                 f"model version '{self._version.name}': options.rates names {', '.join(map(repr, unknown))}, which the "
-                f"suite '{call.suite}' does not know; allowed: {', '.join(known)}"
+                f"suite '{call.suite}' does not know; allowed: {', '.join(known) or 'none'}"
             )
         self._checked.add((call.track, *known))
 

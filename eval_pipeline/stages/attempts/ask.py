@@ -24,6 +24,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
+from eval_pipeline.tracks.capabilities import Damageable, Recovers, validation_of
 
 
 @value
@@ -35,6 +36,7 @@ class TurnGold:
     """
 
     track: Track
+    case: Case
     turn: Turn
     code: str
 
@@ -48,11 +50,13 @@ class TurnGold:
 
     def failure_modes(self) -> tuple[str, ...]:
         """The ways of going wrong that the track knows."""
-        return self.track.failure_modes
+        return self.track.failure_modes if isinstance(self.track, Damageable) else ()
 
     def damage(self, mode: str, rng: Random) -> str | None:
         """A response that goes wrong in the given way, or None where this gold cannot."""
-        return self.track.damage(self.turn, mode, rng)
+        if not isinstance(self.track, Damageable):
+            return None
+        return self.track.damage(self.case, self.turn, mode, rng)
 
 
 @value
@@ -146,7 +150,7 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
         sample=question.sample,
         number=number,
         prompt=question.prompt,
-        gold=TurnGold(track, turn, code),
+        gold=TurnGold(track, case, turn, code),
         task=TurnTask(track, case, turn, question.history, failed),
         prefix_uses=prefix_uses[case.id],
         track=track.name,
@@ -191,7 +195,7 @@ class Asker:
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
         # The validator's log has one row a turn: what it says of recovery attempts nobody keeps.
-        validation = self.track.validate(artefact, error, case) if before is None else None
+        validation = validation_of(self.track, artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
         return Asked(attempt, text, validation)
@@ -255,14 +259,12 @@ def own_answer(track: Track, attempt: Attempt) -> str:
     return track.answer_text(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else NO_ANSWER
 
 
-def recovery_question(first: Question, before: Attempt) -> Question:
+def recovery_question(track: Recovers, first: Question, before: Attempt) -> Question:
     """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
     assert isinstance(before.outcome, Failed) and before.response is not None
-    original, error = first.prompt, before.outcome.message
+    original = first.prompt
     # Some endpoints refuse an empty assistant message.
     written = Message("assistant", before.response.text or "(empty)")
-    request = Message(
-        "user", f"That failed with this error: {error}\nAnswer again in the same form, without the error."
-    )
+    request = Message("user", track.recovery_message(before.outcome))
     prompt = Prompt((*original.messages, written, request), original.shared, original.answer_schema)
     return Question(first.case, first.turn, first.sample, prompt, first.history, before)

@@ -20,6 +20,7 @@ from eval_pipeline.providers.registry import NOT_A_MODEL, create, provider_class
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages.attempts.ask import Asker, prefix_uses
 from eval_pipeline.stages.attempts.spending import budget_of
+from eval_pipeline.tracks.capabilities import executor_of
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
@@ -56,7 +57,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     try:
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
-        async with provider, track.executor() as executor:
+        async with provider, executor_of(track) as executor:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
             caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = inputs.counts

@@ -17,6 +17,7 @@ from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, METRIC_ERRORS, TURN_RESULTS, TURNS
 from eval_pipeline.tracks.base import Executor, Metric, Track
+from eval_pipeline.tracks.capabilities import executor_of, gather_all
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_cases
 from eval_pipeline.workspace.progress import SILENT, counted
@@ -82,7 +83,7 @@ async def _check_ends(track: Track, cases: Iterable[Case], whole: int) -> Verdic
     runner = MetricRunner(_metrics_behind_primary(track))
     wrong: list[str] = []
     turns = seen = 0
-    async with track.executor() as executor:
+    async with executor_of(track) as executor:
         for case in cases:
             seen += len(case.turns)
             excluded = {turn.id for turn, _ in track.check_gold(case)}
@@ -107,7 +108,7 @@ async def _is_correct(
     artefact, error = parse_response(track, text)
     outcome = await run_artefact(executor, case, artefact, error)
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
-    values = track.values(case, turn, [attempt], track.gather(case, turn, attempt))
+    values = track.values(case, turn, [attempt], gather_all(track, [(case, turn, attempt)])[0])
     return bool(runner.run([values]).plain[track.primary_metric][0])
 
 

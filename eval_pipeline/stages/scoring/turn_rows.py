@@ -209,16 +209,15 @@ def result_columns(block: ScoredTurns) -> Values:
     }
 
 
-_SHOWN = frozenset(
-    "question expected answer failure_mode has_type2_question has_non_numeric_values plan_steps "
-    "operations_per_turn".split()
-)
-"""Columns of a track's turns that an error shows, as far as the track has them."""
+_SHOWN = frozenset({"question", "expected", "answer", "failure_mode"})
+"""Columns of all tracks' turns that an error shows."""
 
 
 def error_rows(block: ScoredTurns, model_version: str) -> list[dict[str, Any]]:
     """Rows of `errors`: the failed turns with their full context; a wrong answer is one too."""
-    wide = {name: values for name, values in wide_columns(block).items() if name in _SHOWN or name in block.place}
+    track = block.track
+    own = {*(column.name for column in track.feature_columns), *track.error_columns}
+    wide = {name: v for name, v in wide_columns(block).items() if name in own or name in _SHOWN or name in block.place}
     wrong = [place for place, correct in enumerate(block.said["correct"]) if not correct]
     return [_error_row(block, place, {n: v[place] for n, v in wide.items()}, model_version) for place in wrong]
 
@@ -234,14 +233,12 @@ def _error_row(block: ScoredTurns, place: int, wide: Mapping[str, Any], model_ve
         "error_class": block.error_classes[place],
         "error_message": _error_message(item.final, wide["expected"], wide["answer"]),
         "failure_mode": wide.get("failure_mode"),
-        "has_type2_question": wide.get("has_type2_question"),
-        "has_non_numeric_values": wide.get("has_non_numeric_values"),
-        "plan_steps": wide.get("plan_steps"),
-        "operations_per_turn": wide.get("operations_per_turn"),
         "attempts": len(item.attempts),
         "complexity": block.complexity[place],
     }
-    return shown | {"error_context": json_text(shown | {"attempted": [_context(track, a) for a in item.attempts]})}
+    own = {name: wide[name] for name in (*track.error_columns, *(column.name for column in track.feature_columns))}
+    context = shown | own | {"attempted": [_context(track, a) for a in item.attempts]}
+    return shown | {"error_context": json_text(context)}
 
 
 def _context(track: Track, attempt: Attempt) -> dict[str, Json]:

@@ -19,12 +19,12 @@ from eval_pipeline.store.tables.comparisons import COMPARISON_TABLES, MODEL_COMP
 from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
-    ERRORS,
     EVIDENCE,
     JUDGEMENTS,
     METRIC_ERRORS,
     METRICS,
     PROMPTS,
+    TURN_ERRORS,
     TURN_RESULTS,
     TURN_TABLES,
     VALIDATION,
@@ -58,6 +58,7 @@ __all__ = [
     "SUITES",
     "TRENDS",
     "TURNS",
+    "TURN_ERRORS",
     "TURN_RESULTS",
     "VALIDATION",
     "all_tables",
@@ -67,6 +68,7 @@ __all__ = [
 
 GENERATIONS, RECOVERY_ATTEMPTS = ATTEMPTS.record_tables()
 GENERATION_PROMPTS, RECOVERY_PROMPTS = PROMPTS.record_tables()
+(ERRORS,) = TURN_ERRORS.record_tables()
 
 _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     "VARCHAR": pa.string(),

@@ -176,8 +176,8 @@ JUDGEMENTS = Table(
     ),
 )
 
-ERRORS = Table(
-    "errors",
+TURN_ERRORS = Table(
+    "turn_errors",
     "One row a turn that is not correct, with the context that a person needs to see why.",
     (
         Column("trace_id", "VARCHAR", "`<turn id>@<model version>`; never NULL."),
@@ -191,14 +191,11 @@ ERRORS = Table(
         Column("error_class", "VARCHAR", "Why it failed: error class, `wrong_answer` or `call_error`; never NULL."),
         Column("error_message", "VARCHAR", "The failure's message, or what was expected and what came; never NULL."),
         Column("failure_mode", "VARCHAR", "The track's name for how a running answer is wrong; NULL: none fits."),
-        Column("has_type2_question", "BOOLEAN", "The case mixes two questions; NULL: the data set does not say."),
-        Column("has_non_numeric_values", "BOOLEAN", "The case's table has text cells; NULL: the track has no table."),
-        Column("plan_steps", "BIGINT", "Steps of the final plan, from 0; NULL: the track has no plans or none parsed."),
-        Column("operations_per_turn", "BIGINT", "Arithmetic operations of the final plan, from 0; NULL: as above."),
         ATTEMPT_COUNT,
         COMPLEXITY,
         Column("error_context", "JSON", "Everything else worth seeing, by name; an empty object for none.", long=True),
     ),
+    sources=("errors",),
 )
 
 METRIC_ERRORS = Table(
@@ -244,4 +241,4 @@ def track_turns_table(
     return table
 
 
-TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, JUDGEMENTS, ERRORS, METRIC_ERRORS)
+TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, JUDGEMENTS, TURN_ERRORS, METRIC_ERRORS)

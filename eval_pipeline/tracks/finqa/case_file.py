@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text, parse_number
-from eval_pipeline.tracks.finqa.document import Document, Gold, Rows, answer_numbers
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, Gold, Rows, answer_numbers
 from eval_pipeline.tracks.finqa.program import (
     Program,
     expanded_operations,
@@ -101,7 +101,7 @@ class CaseFile(BaseModel):
     turns: Annotated[tuple[TurnFile, ...], AfterValidator(_any_turns)]
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Case:
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> FinqaCase:
     """A case from the suite's file format.
 
     Raises:

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
+from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.numbers import Number, number_text, parse_number
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import Program
@@ -113,6 +115,10 @@ class Gold:
     def expected_text(self) -> str:
         """The answer as people read it."""
         return self.expected if isinstance(self.expected, str) else number_text(self.expected)
+
+
+FinqaTurn: TypeAlias = Turn[Gold]
+FinqaCase: TypeAlias = Case[Document, Gold]
 
 
 def answer_numbers(golds: Iterable[Gold]) -> tuple[Number, ...]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
+from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaTurn
 from eval_pipeline.tracks.finqa.program import OPERATIONS
 
 VERSIONS = ("calculation-1", "plan-1")
@@ -72,7 +73,7 @@ _SCHEMAS: Mapping[str, Mapping[str, Json]] = {
 }
 
 
-def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+def build_prompt(case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
     """The prompt of a turn. System and document are the same for every turn of the case.
 
     Raises:

@@ -7,22 +7,24 @@ from random import Random
 from typing import Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, Ran
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
-from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.capabilities import Damageable, Executes, Gathers, Recovers, Validates
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import Document, Gold
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaTurn, Gold
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
 from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.plan import Plan, plan_from_json, plan_json
-from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values, operations
+from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.recorded import recorded_response
 from eval_pipeline.tracks.finqa.validator import validate_plan
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
 
 _FEATURE_COLUMNS = (
@@ -43,7 +45,7 @@ class _Executor:
 
     immediate: ClassVar[bool] = True
 
-    async def execute(self, artefact: Plan, case: Case) -> Outcome:
+    async def execute(self, artefact: Plan, case: FinqaCase) -> Outcome:
         return run_plan(artefact, case.context)
 
 
@@ -60,68 +62,62 @@ def _finite(number: float) -> float | None:
     return number if isfinite(number) else None
 
 
-class FinqaTrack(PlainTrack):
-    """Implements `tracks.base.Track`."""
+class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recovers, Damageable):
+    """See `tracks.base.Task` and `tracks.capabilities`."""
 
     name = "finqa"
     primary_metric = "numerical_match"
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    prompt_versions: tuple[str, ...] = VERSIONS
-    versions: Mapping[str, str] = dict.fromkeys(
-        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
+    error_columns: tuple[str, ...] = (
+        "has_type2_question",
+        "has_non_numeric_values",
+        "plan_steps",
+        "operations_per_turn",
     )
+    prompt_versions: tuple[str, ...] = VERSIONS
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_axes: tuple[str, ...] = ("operations", "turn_number", "plan_operations")
     complexity_columns: Mapping[str, str] = {
         "operations": "gold_operations",
         "turn_number": "turn_index",
         "plan_operations": "operations_per_turn",
     }
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> Case:
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> FinqaCase:
         """See `case_file.read_case`."""
         from eval_pipeline.tracks.finqa import case_file
 
         return case_file.read_case(raw, suite, file, line)
 
-    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+    def check_gold(self, case: FinqaCase) -> list[tuple[FinqaTurn, str]]:
         """Turns whose program does not give their answer."""
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
-    def expected_text(self, turn: Turn) -> str:
+    def expected_text(self, turn: FinqaTurn) -> str:
         """The expected answer, as computed."""
-        gold: Gold = turn.gold
-        return gold.expected_text()
+        return turn.gold.expected_text()
 
-    def expected_printed(self, turn: Turn) -> str | None:
+    def expected_printed(self, turn: FinqaTurn) -> str | None:
         """The expected answer in the filing's style."""
-        gold: Gold = turn.gold
-        return gold.printed
+        return turn.gold.printed
 
-    def gold_json(self, turn: Turn) -> Json:
+    def gold_json(self, turn: FinqaTurn) -> Json:
         """The gold as the suite's file has it."""
-        gold: Gold = turn.gold
-        return {"program": gold.program_text, "answer": gold.expected, "printed": gold.printed}
+        return {"program": turn.gold.program_text, "answer": turn.gold.expected, "printed": turn.gold.printed}
 
-    def gold_is_empty(self, turn: Turn) -> bool:
-        """Never: every question has an answer."""
-        return False
-
-    def gold_complexity(self, turn: Turn) -> int:
+    def gold_complexity(self, turn: FinqaTurn) -> int:
         """Operations of the gold program as written."""
-        gold: Gold = turn.gold
-        return gold.written_operations
+        return turn.gold.written_operations
 
-    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    def prompt(self, case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
         """See `prompt.build_prompt`."""
         return build_prompt(case, turn, history, version)
 
-    def context_json(self, case: Case) -> Json:
+    def context_json(self, case: FinqaCase) -> Json:
         """The page: text, table, text."""
-        document: Document = case.context
+        document = case.context
         return {
             "pre_text": document.pre_text,
             "table": [list(row) for row in document.table],
@@ -140,7 +136,7 @@ class FinqaTrack(PlainTrack):
         """See `plan.plan_from_json`."""
         return plan_from_json(value)
 
-    def validate(self, artefact: Plan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: Plan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
         """See `validator.validate_plan`."""
         return validate_plan(artefact, error, case)
 
@@ -155,13 +151,13 @@ class FinqaTrack(PlainTrack):
         number = float(value["value"])
         return f"{number_text(number * 100)}%" if value.get("percent") else number_text(number)
 
-    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    def gather(self, case: FinqaCase, turn: FinqaTurn, final: Attempt[Plan]) -> tuple[Evidence, ...]:
         """One row of kind `value`: equal, different or no_value by the rule of `numerical_match`.
 
         Its number is the relative difference |p - e| / |e|; None for texts, where the expected answer is 0, and where
         it is beyond any float.
         """
-        gold: Gold = turn.gold
+        gold = turn.gold
         predicted, percent = _prediction(final)
         difference = relative = None
         if isinstance(predicted, float) and isinstance(gold.expected, float):
@@ -183,14 +179,14 @@ class FinqaTrack(PlainTrack):
         return (Evidence(turn.id, final.sample, "value", verdict, relative, details),)
 
     def values(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[Plan]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """What the metrics take.
 
         `no_answer`: no attempt gave any text. `failed`: the final attempt did not run. The reasoning columns come from
         the final attempt's plan, also where it failed to run.
         """
-        gold: Gold = turn.gold
+        gold = turn.gold
         final = attempts[-1]
         predicted, percent = _prediction(final)
         program = _program(final)
@@ -216,31 +212,22 @@ class FinqaTrack(PlainTrack):
         graded: float | None = metrics["partial_credit"]
         return float(metrics["numerical_match"]) if graded is None else graded
 
-    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+    def turn_row(self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[Plan]]) -> Mapping[str, Json]:
         """Case features, the gold program, the printed answer and the final plan."""
-        gold: Gold = turn.gold
+        gold = turn.gold
         plan = attempts[-1].artefact if attempts else None
         return {
             **case.features,
             "ground_truth_program": gold.program_text,
             "expected_printed": gold.printed,
-            "plan": plan_json(plan) if isinstance(plan, Plan) else None,
+            "plan": None if plan is None else plan_json(plan),
         }
 
-    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
-        """Operations of the gold program as written, turn index from 0, compute steps of the plan."""
-        program = _program(final)
-        return {
-            "operations": self.gold_complexity(turn),
-            "turn_number": turn.index,
-            "plan_operations": None if program is None else len(operations(program)),
-        }
-
-    def oracle(self, turn: Turn) -> str:
+    def oracle(self, turn: FinqaTurn) -> str:
         """The gold program as a plan."""
         return gold_response(turn.gold)
 
-    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+    def damage(self, case: FinqaCase, turn: FinqaTurn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.finqa.damage import damaged_response
 
@@ -257,8 +244,8 @@ async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
 
 
-def _program(attempt: Attempt) -> Program | None:
-    return attempt.artefact.program if isinstance(attempt.artefact, Plan) else None
+def _program(attempt: Attempt[Plan]) -> Program | None:
+    return None if attempt.artefact is None else attempt.artefact.program
 
 
 def _prediction(attempt: Attempt) -> tuple[Answer, bool]:
@@ -271,4 +258,4 @@ def _prediction(attempt: Attempt) -> tuple[Answer, bool]:
     return float(value["value"]), bool(value["percent"])
 
 
-TRACK: Track = FinqaTrack()
+TRACK = FinqaTrack()

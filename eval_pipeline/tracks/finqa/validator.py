@@ -1,9 +1,9 @@
 """The plan validator: what can be said of a plan before it runs."""
 
-from eval_pipeline.core.model import Case, Json
+from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
-from eval_pipeline.tracks.finqa.document import Document
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase
 from eval_pipeline.tracks.finqa.execute import step_problems
 from eval_pipeline.tracks.finqa.plan import Plan
 from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, Reference, literal_values
@@ -11,7 +11,7 @@ from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, Ref
 _NO_RESPONSE = "there is no response"
 
 
-def validate_plan(plan: Plan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+def validate_plan(plan: Plan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
     """Checks a plan against its document.
 
     `invalid`: it cannot run, whatever the numbers are. `suspicious`: it runs, but uses numbers that are nowhere in the

@@ -5,12 +5,12 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.sandbox import Failed, Measurement
 from eval_pipeline.sandbox import Ran as SnippetRan
 from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold
+from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold, PandasCase, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.execute import error_text, runnable
@@ -26,13 +26,13 @@ MATCH, DIFFERENT, ERROR, NO_GOLD = "match", "different", "error", "no_gold"
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def gather_all(turns: Sequence[tuple[Case, Turn, Attempt]]) -> list[tuple[Evidence, ...]]:
+def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) -> list[tuple[Evidence, ...]]:
     """Evidence on the final attempts of turns, of the kinds that there are; none where there is no code.
 
     Raises:
         NoSandboxError: nothing here can run code.
     """
-    codes = [final.artefact.code if isinstance(final.artefact, Code) else "" for _, _, final in turns]
+    codes = [final.artefact.code if final.artefact is not None else "" for _, _, final in turns]
     findings = quality_findings(codes, [tuple(turn.gold.context.paths) for _, turn, _ in turns])
     return [
         tuple(
@@ -43,9 +43,9 @@ def gather_all(turns: Sequence[tuple[Case, Turn, Attempt]]) -> list[tuple[Eviden
     ]
 
 
-def _found(gold: Gold, final: Attempt, findings: Sequence[Finding]) -> Iterator[_Found]:
+def _found(gold: Gold, final: Attempt[Code], findings: Sequence[Finding]) -> Iterator[_Found]:
     artefact = final.artefact
-    if not isinstance(artefact, Code):
+    if artefact is None:
         return
     ran = isinstance(final.outcome, Ran)
     if isinstance(final.outcome, Ran):

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
-from eval_pipeline.core.model import Case, Failed, Json, Outcome, Ran
+from eval_pipeline.core.model import Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox import outcomes as sandboxed
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+from eval_pipeline.tracks.pandas_code.cases.case_file import Context, PandasCase
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
@@ -19,9 +19,9 @@ class PandasExecutor:
 
     immediate: ClassVar[bool] = False
 
-    async def execute(self, artefact: Code, case: Case) -> Outcome:
+    async def execute(self, artefact: Code, case: PandasCase) -> Outcome:
         """What the code gives; a recorded answer is its own result."""
-        context: Context = case.context
+        context = case.context
         if artefact.answer is not None:
             return Ran({"result": {"kind": "value", "value": artefact.answer}})
         found = await asyncio.to_thread(_run, runnable(artefact.code, context), context)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Case, Message, Prompt, Turn
+from eval_pipeline.core.model import Message, Prompt
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasTurn
     from eval_pipeline.tracks.pandas_code.cases.source import SuiteTable
 
 VERSIONS = ("code-1",)
@@ -30,13 +30,13 @@ whole program, with the part that was given. It is checked by tests that follow 
 _NO_TABLES = "There are no tables."
 
 
-def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
     """The prompt of a turn. System and tables are the same for every turn of the case.
 
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    context: Context = case.context
+    context = case.context
     system = {"code-1": _TASK if context.sets_result else _TESTED}[version]
     messages = [Message("system", system)]
     if context.sets_result:

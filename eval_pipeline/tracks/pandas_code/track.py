@@ -6,9 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Prompt, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.capabilities import Damageable, Executes, Gathers, Recovers, Reports, Shares, Validates
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS
@@ -20,8 +22,12 @@ from eval_pipeline.tracks.recovery import attempt_outcomes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold
+    from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold, PandasCase, PandasTurn
     from eval_pipeline.tracks.pandas_code.cases.source import Shared
+
+    PandasTask = Task[Context, Gold, Code]
+else:
+    PandasTask = Task
 
 _FEATURE_COLUMNS = (
     Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
@@ -35,8 +41,8 @@ _TURN_COLUMNS = (
 )
 
 
-class PandasTrack(PlainTrack):
-    """Implements `tracks.base.Track`.
+class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Damageable, Reports):
+    """See `tracks.base.Task` and `tracks.capabilities`.
 
     What reads cases, and what runs and reads code, is imported where it is used: every evaluation asks every track for
     its columns.
@@ -51,11 +57,7 @@ class PandasTrack(PlainTrack):
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS
-    versions: Mapping[str, str] = dict.fromkeys(
-        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    ) | {"evidence": "2"}
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_axes: tuple[str, ...] = ("reference_calls",)
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
@@ -76,57 +78,47 @@ class PandasTrack(PlainTrack):
 
         return source.load_tables(tables, options, folder)
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "PandasCase":
         """See `case_file.read_case`."""
         from eval_pipeline.tracks.pandas_code.cases import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
-    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+    def check_gold(self, case: "PandasCase") -> "list[tuple[PandasTurn, str]]":
         """Turns whose reference code does not run, or gives another result than the suite says is right."""
         from eval_pipeline.tracks.pandas_code.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
-    def expected_text(self, turn: Turn) -> str:
+    def expected_text(self, turn: "PandasTurn") -> str:
         """See `gold.gold_text`."""
         from eval_pipeline.tracks.pandas_code.cases.gold import gold_text
 
         return gold_text(turn.gold)
 
-    def expected_printed(self, turn: Turn) -> str | None:
-        """The suite gives no other form."""
-        return None
-
-    def gold_json(self, turn: Turn) -> Json:
+    def gold_json(self, turn: "PandasTurn") -> Json:
         """See `gold.gold_json`."""
         from eval_pipeline.tracks.pandas_code.cases import gold
 
         return gold.gold_json(turn.gold)
 
-    def gold_is_empty(self, turn: Turn) -> bool:
-        """Never: every question has an answer."""
-        return False
-
-    def gold_complexity(self, turn: Turn) -> int:
+    def gold_complexity(self, turn: "PandasTurn") -> int:
         """Calls in the reference code."""
-        gold: Gold = turn.gold
-        return gold.calls
+        return turn.gold.calls
 
-    def prefix_key(self, case: Case) -> str:
+    def prefix_key(self, case: "PandasCase") -> str:
         """The tables: they come first."""
         return str(case.features["tables"]) or case.id
 
-    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    def prompt(self, case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
         """See `prompt.build_prompt`."""
         return build_prompt(case, turn, history, version)
 
-    def context_json(self, case: Case) -> Json:
+    def context_json(self, case: "PandasCase") -> Json:
         """The tables as models read them, and where their files are."""
-        context: Context = case.context
-        files: dict[str, Json] = {name: str(path) for name, path in context.paths.items()}
-        return {"tables": tables_text(context.tables), "files": files}
+        files: dict[str, Json] = {name: str(path) for name, path in case.context.paths.items()}
+        return {"tables": tables_text(case.context.tables), "files": files}
 
     def parse(self, text: str, *, recorded: bool) -> Code:
         """See `artefact.parse_code`."""
@@ -140,7 +132,7 @@ class PandasTrack(PlainTrack):
         """See `artefact.code_from_json`."""
         return code_from_json(value)
 
-    def validate(self, artefact: Code | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: Code | None, error: ArtefactError | None, case: "PandasCase") -> ValidationRow:
         """See `validator.validate`."""
         from eval_pipeline.tracks.pandas_code.validator import validate
 
@@ -158,18 +150,20 @@ class PandasTrack(PlainTrack):
 
         return answer_text(value)
 
-    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    def gather(self, case: "PandasCase", turn: "PandasTurn", final: Attempt[Code]) -> tuple[Evidence, ...]:
         """See `evidence.gather_all`."""
         return self.gather_all([(case, turn, final)])[0]
 
-    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+    def gather_all(
+        self, turns: "Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]"
+    ) -> Sequence[tuple[Evidence, ...]]:
         """See `evidence.gather_all`."""
         from eval_pipeline.tracks.pandas_code import evidence
 
         return evidence.gather_all(turns)
 
     def values(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self, case: "PandasCase", turn: "PandasTurn", attempts: Sequence[Attempt[Code]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """What the metrics take; see their parameters.
 
@@ -183,7 +177,7 @@ class PandasTrack(PlainTrack):
         from eval_pipeline.tracks.pandas_code.results.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
-        artefact = final.artefact if isinstance(final.artefact, Code) else None
+        artefact = final.artefact
         code = artefact.code if artefact is not None and artefact.answer is None else None
         result = evidence_of.of_kind(evidence, evidence_of.RESULT)
         performance = evidence_of.of_kind(evidence, evidence_of.PERFORMANCE)
@@ -212,9 +206,9 @@ class PandasTrack(PlainTrack):
         overall: float | None = metrics["overall_score"]
         return overall
 
-    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+    def turn_row(self, case: "PandasCase", turn: "PandasTurn", attempts: Sequence[Attempt[Code]]) -> Mapping[str, Json]:
         """Case features, the reference code and the model's."""
-        gold: Gold = turn.gold
+        gold = turn.gold
         artefact = attempts[-1].artefact if attempts else None
         return {
             "tables": case.features["tables"],
@@ -222,20 +216,16 @@ class PandasTrack(PlainTrack):
             "has_join": len(case.context.tables) > 1,
             "reference_code": gold.code,
             "reference_calls": gold.calls,
-            "code": artefact.code or None if isinstance(artefact, Code) else None,
+            "code": None if artefact is None else artefact.code or None,
         }
 
-    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
-        """Calls in the reference code."""
-        return {"reference_calls": self.gold_complexity(turn)}
-
-    def oracle(self, turn: Turn) -> str:
+    def oracle(self, turn: "PandasTurn") -> str:
         """See `gold.gold_response`."""
         from eval_pipeline.tracks.pandas_code.cases.gold import gold_response
 
         return gold_response(turn.gold)
 
-    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+    def damage(self, case: "PandasCase", turn: "PandasTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.pandas_code.damage import damaged_response
 
@@ -246,4 +236,4 @@ class PandasTrack(PlainTrack):
         return recorded_response(row)
 
 
-TRACK: Track = PandasTrack()
+TRACK = PandasTrack()

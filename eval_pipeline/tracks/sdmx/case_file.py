@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -122,7 +122,11 @@ class Gold:
     retriever: Retriever = field(repr=False, compare=False)
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriever: Retriever) -> Case:
+SdmxTurn: TypeAlias = Turn[Gold]
+SdmxCase: TypeAlias = Case[Context, Gold]
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriever: Retriever) -> SdmxCase:
     """A case from the suite's file format.
 
     Raises:

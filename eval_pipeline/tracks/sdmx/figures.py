@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.tracks.base import Figure
+from eval_pipeline.tracks.capabilities import Figure
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
 
 if TYPE_CHECKING:

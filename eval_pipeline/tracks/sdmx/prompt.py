@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
+from eval_pipeline.core.model import Json, Message, Prompt
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sdmx.case_file import Context
+    from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxTurn
     from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
     from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 
@@ -54,7 +54,7 @@ _SCHEMA: Mapping[str, Json] = {
 }
 
 
-def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+def build_prompt(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
     """The prompt of a turn. System and data sets are the same for every turn of the suite.
 
     Only where there are more data sets than a request is offered do they depend on the request, and follow it.
@@ -62,7 +62,7 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    context: Context = case.context
+    context = case.context
     found = context.candidates(turn)
     whole = len(found.data_sets) == len(context.catalogue.data_sets)
     messages = [Message("system", {"selection-1": _TASK}[version])]

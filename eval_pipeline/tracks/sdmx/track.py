@@ -8,9 +8,21 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Figure, Metric, ToJudge, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.capabilities import (
+    Damageable,
+    Executes,
+    Figure,
+    Gathers,
+    Recovers,
+    Reports,
+    Shares,
+    Tabulates,
+    Validates,
+)
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
@@ -29,8 +41,12 @@ from eval_pipeline.tracks.sdmx.selection import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sdmx.case_file import Context, Gold
+    from eval_pipeline.tracks.sdmx.case_file import Context, Gold, SdmxCase, SdmxTurn
     from eval_pipeline.tracks.sdmx.retrieval import Retriever
+
+    SdmxTask = Task[Context, Gold, Selection]
+else:
+    SdmxTask = Task
 
 _FEATURE_COLUMNS = (
     Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
@@ -51,15 +67,15 @@ class _Executor:
 
     immediate: ClassVar[bool] = True
 
-    async def execute(self, artefact: Selection, case: Case) -> Outcome:
+    async def execute(self, artefact: Selection, case: "SdmxCase") -> Outcome:
         from eval_pipeline.tracks.sdmx.execute import run_selection
 
-        context: Context = case.context
+        context = case.context
         return run_selection(artefact, context.catalogue)
 
 
-class SdmxTrack:
-    """Implements `tracks.base.Track`.
+class SdmxTrack(SdmxTask, Executes, Validates, Gathers, Recovers, Shares, Damageable, Tabulates, Reports):
+    """See `tracks.base.Task` and `tracks.capabilities`.
 
     What reads catalogues and cases is imported where it is used: every evaluation asks every track for its columns.
     """
@@ -75,15 +91,9 @@ class SdmxTrack:
         "eval_pipeline.tracks.sdmx.sheets.overview:write_overview",
         "eval_pipeline.tracks.sdmx.sheets.statistics:write_statistics",
     )
-    report_files: tuple[str, ...] = ()
     keeps_good_cases = True
-    has_judge = False
     prompt_versions: tuple[str, ...] = VERSIONS
-    versions: Mapping[str, str] = dict.fromkeys(
-        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    )
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_axes: tuple[str, ...] = ("target_terms", "turn_number")
     complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Retriever":
@@ -104,47 +114,39 @@ class SdmxTrack:
 
         return source.load_catalogue(found, options)
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "SdmxCase":
         """See `case_file.read_case`."""
         from eval_pipeline.tracks.sdmx import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
-    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
-        """None: a case whose target is not in the catalogue is not read at all."""
-        return []
-
-    def expected_text(self, turn: Turn) -> str:
+    def expected_text(self, turn: "SdmxTurn") -> str:
         """The target, a line a dimension."""
         return selection_text(_target(turn))
 
-    def expected_printed(self, turn: Turn) -> str | None:
-        """The suite gives no other form."""
-        return None
-
-    def gold_json(self, turn: Turn) -> Json:
+    def gold_json(self, turn: "SdmxTurn") -> Json:
         """The target as the suite's file has it."""
         return selection_json(_target(turn))
 
-    def gold_is_empty(self, turn: Turn) -> bool:
+    def gold_is_empty(self, turn: "SdmxTurn") -> bool:
         """Whether nothing is to be selected."""
         return not _target(turn).terms
 
-    def gold_complexity(self, turn: Turn) -> int:
+    def gold_complexity(self, turn: "SdmxTurn") -> int:
         """Terms of the target."""
         return _target(turn).terms
 
-    def prefix_key(self, case: Case) -> str:
+    def prefix_key(self, case: "SdmxCase") -> str:
         """One for all: instructions, and data sets where all are shown."""
         return ""
 
-    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    def prompt(self, case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
         """See `prompt.build_prompt`."""
         return build_prompt(case, turn, history, version)
 
-    def context_json(self, case: Case) -> Json:
+    def context_json(self, case: "SdmxCase") -> Json:
         """The data sets there are, with their dimensions; an application has its own catalogue."""
-        context: Context = case.context
+        context = case.context
         return {
             "data_sets": [
                 {"dataset_id": found.id, "name": found.name, "dimensions": list(found.dimensions)}
@@ -164,11 +166,11 @@ class SdmxTrack:
         """See `selection.selection_from_json`."""
         return selection_from_json(value)
 
-    def validate(self, artefact: Selection | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: Selection | None, error: ArtefactError | None, case: "SdmxCase") -> ValidationRow:
         """See `validator.validate_selection`."""
         from eval_pipeline.tracks.sdmx.validator import validate_selection
 
-        context: Context = case.context
+        context = case.context
         return validate_selection(artefact, error, context.catalogue)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
@@ -179,23 +181,15 @@ class SdmxTrack:
         """The selection, a line a dimension."""
         return selection_text(selection_from_json(value))
 
-    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    def gather(self, case: "SdmxCase", turn: "SdmxTurn", final: Attempt[Selection]) -> tuple[Evidence, ...]:
         """A row of kind `dimension` for each data set and dimension of target or selection; see `scoring`."""
-        context: Context = case.context
+        context = case.context
         selected = _selected(final) or NOTHING
         scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
         return as_evidence(turn.id, final.sample, scores)
 
-    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
-        """One turn after the other."""
-        return [self.gather(*turn) for turn in turns]
-
-    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
-        """Nothing: a selection is compared term by term."""
-        return None
-
     def values(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """What the metrics take.
 
@@ -216,9 +210,11 @@ class SdmxTrack:
         graded: float | None = metrics["macro_f1"]
         return graded
 
-    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+    def turn_row(
+        self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]]
+    ) -> Mapping[str, Json]:
         """Case features, target, selection and how much was offered."""
-        context: Context = case.context
+        context = case.context
         selected = _selected(attempts[-1]) if attempts else None
         return {
             **case.features,
@@ -229,7 +225,7 @@ class SdmxTrack:
         }
 
     def table_rows(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]], evidence: Sequence[Evidence]
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         """Rows of `sdmx_terms` and `sdmx_dimensions`."""
         found: defaultdict[str, list[Mapping[str, Json]]] = defaultdict(list)
@@ -252,17 +248,13 @@ class SdmxTrack:
 
         return conversation_figures(found)
 
-    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
-        """Terms of the target, turn index from 0."""
-        return {"target_terms": self.gold_complexity(turn), "turn_number": turn.index}
-
-    def oracle(self, turn: Turn) -> str:
+    def oracle(self, turn: "SdmxTurn") -> str:
         """The target as a selection."""
         from eval_pipeline.tracks.sdmx.damage import selection_response
 
         return selection_response(_target(turn))
 
-    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+    def damage(self, case: "SdmxCase", turn: "SdmxTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.sdmx.damage import damaged_response
 
@@ -283,9 +275,8 @@ async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
 
 
-def _target(turn: Turn) -> Selection:
-    gold: Gold = turn.gold
-    return gold.target
+def _target(turn: "SdmxTurn") -> Selection:
+    return turn.gold.target
 
 
 def _selected(attempt: Attempt) -> Selection | None:
@@ -293,4 +284,4 @@ def _selected(attempt: Attempt) -> Selection | None:
     return selection_from_json(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else None
 
 
-TRACK: Track = SdmxTrack()
+TRACK = SdmxTrack()

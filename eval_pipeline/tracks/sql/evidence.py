@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, soft_f1
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.execute import runnable, validated
 
@@ -63,10 +63,10 @@ def runner() -> SqlRunner:
     return found
 
 
-def gather(case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
     """Evidence on a turn's final attempt, of the kinds that there are; none where there is no SQL."""
     query, gold = final.artefact, turn.gold
-    if not isinstance(query, SqlAnswer) or query.sql is None:
+    if query is None or query.sql is None:
         return ()
     return tuple(
         Evidence(turn.id, final.sample, kind, verdict, value, details)
@@ -77,7 +77,7 @@ def gather(case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def _found(context: Context, gold: Gold, sql: str, final: Attempt) -> Iterator[_Found]:
+def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer]) -> Iterator[_Found]:
     yield _validation(sql, context.database)
     if not gold.accepted:
         return

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import ClassVar
 
 from eval_pipeline.core.ids import json_text, parse_json
-from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context
+from eval_pipeline.tracks.sql.cases.case_file import SqlCase
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.validation.validator import Validation, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
@@ -29,13 +29,13 @@ class SqlExecutor:
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
 
-    async def execute(self, artefact: SqlAnswer, case: Case) -> Outcome:
+    async def execute(self, artefact: SqlAnswer, case: SqlCase) -> Outcome:
         """What a query gives.
 
         Where a refusal is expected, what the validator blocks is the outcome that was wanted: an answer, not an error
         after which the model would be asked to write something that gets through.
         """
-        context: Context = case.context
+        context = case.context
         if artefact.sql is None:
             return Ran({"declined": artefact.reason})
         validation = validated(artefact.sql, context.database)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Turn
+from eval_pipeline.core.model import Attempt, Evidence
 from eval_pipeline.sql_equivalence import identical
-from eval_pipeline.tracks.base import ToJudge
+from eval_pipeline.tracks.capabilities import ToJudge
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.evidence import DECIDED, EQUIVALENCE, EXECUTION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.judged import IDENTICAL
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL
@@ -16,7 +16,7 @@ NEVER = "the suite's options say that the judge is never asked"
 DECIDED_WITHOUT = "decided by evidence, so the judge was not asked"
 
 
-def to_judge(case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+def to_judge(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer], evidence: Sequence[Evidence]) -> ToJudge | None:
     """The pair of a turn, with the value where it needs no judge; None where no SQL is expected.
 
     Compared is the accepted query that is the same text, else the one that fits best by the evidence.
@@ -24,7 +24,7 @@ def to_judge(case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence
     context, gold = case.context, turn.gold
     if not gold.accepted:
         return None
-    sql = final.artefact.sql if isinstance(final.artefact, SqlAnswer) else None
+    sql = final.artefact.sql if final.artefact is not None else None
     if sql is None:
         return ToJudge("", gold.accepted[0], "", settled=(0.0, NO_SQL))
     same = next((accepted for accepted in gold.accepted if identical(sql, accepted, context.database.dialect)), None)

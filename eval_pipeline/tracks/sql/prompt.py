@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
+from eval_pipeline.core.model import Json, Message, Prompt
 from eval_pipeline.tracks.sql.artefact import LEVELS
 
 if TYPE_CHECKING:
     from eval_pipeline.sql_equivalence.schema.parts import SqlTable
     from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-    from eval_pipeline.tracks.sql.cases.case_file import Context
+    from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlTurn
 
 VERSIONS = ("query-1",)
 
@@ -38,13 +38,13 @@ _SCHEMA: Mapping[str, Json] = {
 _DIALECTS = {"duckdb": "DuckDB", "sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MySQL", "tsql": "SQL Server"}
 
 
-def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+def build_prompt(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
     """The prompt of a turn. System and schema are the same for every case about a database.
 
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    context: Context = case.context
+    context = case.context
     dialect = context.database.dialect
     schema = f"SQL dialect: {_DIALECTS.get(dialect, dialect)}\n\n{schema_text(context.database.schema)}"
     question = f"{turn.question}\n\nHint: {context.hint}" if context.hint else turn.question

@@ -6,9 +6,21 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Prompt, Ran, Turn
+from eval_pipeline.core.model import Attempt, Evidence, Json, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, ToJudge, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.capabilities import (
+    Damageable,
+    Executes,
+    Gathers,
+    Judged,
+    Recovers,
+    Reports,
+    Shares,
+    ToJudge,
+    Validates,
+)
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
@@ -20,8 +32,12 @@ from eval_pipeline.tracks.sql.recorded import recorded_response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+    from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
     from eval_pipeline.tracks.sql.cases.source import Shared
+
+    SqlTask = Task[Context, Gold, SqlAnswer]
+else:
+    SqlTask = Task
 
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
@@ -38,8 +54,8 @@ _TURN_COLUMNS = (
 )
 
 
-class SqlTrack(PlainTrack):
-    """Implements `tracks.base.Track`.
+class SqlTrack(SqlTask, Executes, Validates, Gathers, Recovers, Shares, Judged, Damageable, Reports):
+    """See `tracks.base.Task` and `tracks.capabilities`.
 
     What parses SQL is imported where it is used: every evaluation asks every track for its columns, and sqlglot takes
     30 MiB.
@@ -52,13 +68,8 @@ class SqlTrack(PlainTrack):
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
     suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
-    has_judge = True
     prompt_versions: tuple[str, ...] = VERSIONS
-    versions: Mapping[str, str] = dict.fromkeys(
-        ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    ) | {"validator": "2", "evidence": "3", "damage": "2"}
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_axes: tuple[str, ...] = ("query_parts",)
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
@@ -79,63 +90,56 @@ class SqlTrack(PlainTrack):
 
         return source.load_databases(tables, options, folder)
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> Case:
+    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "SqlCase":
         """See `case_file.read_case`."""
         from eval_pipeline.tracks.sql.cases import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
-    def check_gold(self, case: Case) -> list[tuple[Turn, str]]:
+    def check_gold(self, case: "SqlCase") -> "list[tuple[SqlTurn, str]]":
         """Turns with an accepted query that the validator rejects or that does not run."""
         from eval_pipeline.tracks.sql.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
-    def expected_text(self, turn: Turn) -> str:
+    def expected_text(self, turn: "SqlTurn") -> str:
         """The first accepted query, or that a refusal is right."""
         from eval_pipeline.tracks.sql.cases.gold import gold_text
 
         return gold_text(turn.gold)
 
-    def expected_printed(self, turn: Turn) -> str | None:
-        """The suite gives no other form."""
-        return None
-
-    def gold_json(self, turn: Turn) -> Json:
+    def gold_json(self, turn: "SqlTurn") -> Json:
         """See `gold.gold_json`."""
         from eval_pipeline.tracks.sql.cases import gold
 
         return gold.gold_json(turn.gold)
 
-    def gold_is_empty(self, turn: Turn) -> bool:
+    def gold_is_empty(self, turn: "SqlTurn") -> bool:
         """Whether a refusal is right."""
         gold: Gold = turn.gold
         return not gold.should_pass
 
-    def gold_complexity(self, turn: Turn) -> int:
+    def gold_complexity(self, turn: "SqlTurn") -> int:
         """Joins, predicates, subqueries and aggregates of the first accepted query; 0 where a refusal is right."""
-        gold: Gold = turn.gold
-        return gold.parts
+        return turn.gold.parts
 
-    def prefix_key(self, case: Case) -> str:
+    def prefix_key(self, case: "SqlCase") -> str:
         """The database: its schema comes first."""
-        context: Context = case.context
-        return context.database.name
+        return case.context.database.name
 
-    def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
+    def prompt(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
         """See `prompt.build_prompt`."""
         return build_prompt(case, turn, history, version)
 
-    def context_json(self, case: Case) -> Json:
+    def context_json(self, case: "SqlCase") -> Json:
         """Name, dialect and schema of the database, and the hint."""
-        context: Context = case.context
-        database = context.database
+        database = case.context.database
         return {
             "database": database.name,
             "dialect": database.dialect,
             "schema": schema_text(database.schema),
-            "hint": context.hint,
+            "hint": case.context.hint,
         }
 
     def parse(self, text: str, *, recorded: bool) -> SqlAnswer:
@@ -150,16 +154,15 @@ class SqlTrack(PlainTrack):
         """See `artefact.query_from_json`."""
         return query_from_json(value)
 
-    def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: "SqlCase") -> ValidationRow:
         """What the validator says: `invalid` is never run; declining is valid."""
         if artefact is None:
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
         if artefact.sql is None:
             return ValidationRow(True, "valid", {"declined": True}, ())
-        context: Context = case.context
         from eval_pipeline.tracks.sql.execute import validated
 
-        found = validated(artefact.sql, context.database)
+        found = validated(artefact.sql, case.context.database)
         checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
         sentences = tuple(f"{e.category}: {e.message}" for e in found.errors)
         return ValidationRow(True, "valid" if found.is_valid else "invalid", checks, sentences)
@@ -176,20 +179,22 @@ class SqlTrack(PlainTrack):
 
         return result_text(value)
 
-    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    def gather(self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
         """See `evidence.gather`."""
         from eval_pipeline.tracks.sql import evidence
 
         return evidence.gather(case, turn, final)
 
-    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+    def to_judge(
+        self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer], evidence: Sequence[Evidence]
+    ) -> ToJudge | None:
         """See `judging.to_judge`."""
         from eval_pipeline.tracks.sql import judging
 
         return judging.to_judge(case, turn, final, evidence)
 
     def values(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self, case: "SqlCase", turn: "SqlTurn", attempts: Sequence[Attempt[SqlAnswer]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """What the metrics take; see their parameters.
 
@@ -201,7 +206,7 @@ class SqlTrack(PlainTrack):
         from eval_pipeline.tracks.sql.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
-        query = final.artefact if isinstance(final.artefact, SqlAnswer) else None
+        query = final.artefact
         generated = query.sql if query is not None else None
         validation = evidence_of.details_of(evidence, evidence_of.VALIDATION)
         execution = evidence_of.of_kind(evidence, evidence_of.EXECUTION)
@@ -246,10 +251,10 @@ class SqlTrack(PlainTrack):
         graded: float | None = metrics["soft_f1"]
         return 0.0 if graded is None else graded
 
-    def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
+    def turn_row(self, case: "SqlCase", turn: "SqlTurn", attempts: Sequence[Attempt[SqlAnswer]]) -> Mapping[str, Json]:
         """Case features, the accepted queries and the model's."""
         gold, context = turn.gold, case.context
-        query = attempts[-1].artefact if attempts and isinstance(attempts[-1].artefact, SqlAnswer) else None
+        query = attempts[-1].artefact if attempts else None
         difficulty = case.features.get("difficulty")
         return {
             "database": context.database.name,
@@ -263,17 +268,13 @@ class SqlTrack(PlainTrack):
             "decline_reason": query.reason if query is not None and query.declined else None,
         }
 
-    def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
-        """Parts of the expected query."""
-        return {"query_parts": self.gold_complexity(turn)}
-
-    def oracle(self, turn: Turn) -> str:
+    def oracle(self, turn: "SqlTurn") -> str:
         """The first accepted query, or a refusal."""
         from eval_pipeline.tracks.sql.cases.gold import drawn_confidence, gold_response
 
         return gold_response(turn.gold, drawn_confidence(turn.id))
 
-    def damage(self, turn: Turn, mode: str, rng: Random) -> str | None:
+    def damage(self, case: "SqlCase", turn: "SqlTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.sql.damage import damaged_response
 
@@ -284,4 +285,4 @@ class SqlTrack(PlainTrack):
         return recorded_response(row)
 
 
-TRACK: Track = SqlTrack()
+TRACK = SqlTrack()

@@ -72,7 +72,7 @@ def _drawn_and_found(cases: list[Case], seed: int) -> Counter[tuple[str, str | N
     for case in cases:
         for turn in case.turns:
             for mode in TRACK.failure_modes:
-                response = TRACK.damage(turn, mode, Random(f"{seed} {turn.id} {mode}"))
+                response = TRACK.damage(case, turn, mode, Random(f"{seed} {turn.id} {mode}"))
                 if response is not None:
                     shown = measured(case, turn, attempt_at(case, turn, response))["failure_mode"]
                     found[mode, shown] += 1
@@ -108,10 +108,11 @@ def test_what_is_drawn_is_what_is_found_in_the_sample_suite() -> None:
 
 
 def test_damage_repeats_with_its_seed_and_varies_without() -> None:
-    turn = case_of(gold_turn("subtract(412.5, 371.0), divide(#0, 371.0)")).turns[0]
+    case = case_of(gold_turn("subtract(412.5, 371.0), divide(#0, 371.0)"))
+    turn = case.turns[0]
     for mode in TRACK.failure_modes:
-        assert TRACK.damage(turn, mode, Random(3)) == TRACK.damage(turn, mode, Random(3))
-    broken = [TRACK.damage(turn, "execution_error", Random(seed)) or "" for seed in range(40)]
+        assert TRACK.damage(case, turn, mode, Random(3)) == TRACK.damage(case, turn, mode, Random(3))
+    broken = [TRACK.damage(case, turn, "execution_error", Random(seed)) or "" for seed in range(40)]
     case = case_of(gold_turn("412.5"))
     outcomes = [attempt_at(case, case.turns[0], text).outcome for text in broken]
     assert len({str(outcome) for outcome in outcomes}) > 8
@@ -130,12 +131,12 @@ def test_damage_repeats_with_its_seed_and_varies_without() -> None:
     ],
 )
 def test_what_a_gold_cannot_show_is_none(turn: dict[str, Any], mode: str) -> None:
-    assert TRACK.damage(case_of(turn).turns[0], mode, Random(1)) is None
+    assert TRACK.damage(found := case_of(turn), found.turns[0], mode, Random(1)) is None
 
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown failure mode 'hallucination'"):
-        TRACK.damage(case_of(gold_turn("5.5")).turns[0], "hallucination", Random(1))
+        TRACK.damage(found := case_of(gold_turn("5.5")), found.turns[0], "hallucination", Random(1))
 
 
 def test_oracle_reads_percent_literals_and_rows() -> None:

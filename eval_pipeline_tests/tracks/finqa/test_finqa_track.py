@@ -155,10 +155,9 @@ def test_the_row_of_a_turn() -> None:
     assert set(row) == {column.name for column in (*TRACK.feature_columns, *TRACK.turn_columns)}
     assert row["ground_truth_program"] == "subtract(412.5, 371.0), divide(#0, 371.0)"
     assert row["plan"]["plan"] == [{"tool": "compute", "operation": "subtract", "args": [412.5, 371.0]}]
-    assert TRACK.complexity(SECOND, attempt) == {"operations": 2, "turn_number": 1, "plan_operations": 1}
+    assert TRACK.gold_complexity(SECOND) == 2
     failed = failed_call(SECOND)
     assert TRACK.turn_row(CASE, SECOND, [failed])["plan"] is None
-    assert TRACK.complexity(SECOND, failed)["plan_operations"] is None
 
 
 def test_the_score_is_partial_credit_or_the_match() -> None:

@@ -40,7 +40,7 @@ def test_simulated_selections_give_just_the_counts_they_were_made_with(cases: tu
     extra, missing = COUNTS[mode]
     made = 0
     for case, turn in turns(cases):
-        text = TRACK.damage(turn, mode, Random(f"{turn.id} {mode}"))
+        text = TRACK.damage(case, turn, mode, Random(f"{turn.id} {mode}"))
         if text is None:
             continue
         made += 1
@@ -56,7 +56,7 @@ def test_simulated_selections_give_just_the_counts_they_were_made_with(cases: tu
 def test_every_other_way_of_failing_is_found_as_it_was_made(cases: tuple[Case, ...], mode: str) -> None:
     found = []
     for case, turn in turns(cases):
-        text = TRACK.damage(turn, mode, Random(turn.id))
+        text = TRACK.damage(case, turn, mode, Random(turn.id))
         found += [] if text is None else [scores(case, turn, text)["failure_mode"]]
     assert set(found) == {mode}
     assert len(found) >= 70
@@ -64,7 +64,7 @@ def test_every_other_way_of_failing_is_found_as_it_was_made(cases: tuple[Case, .
 
 def test_a_swapped_term_is_called_nearly_the_same() -> None:
     case = case_of(("GDP?", {"D:ONE INDICATOR": ["GDP"]}))
-    drawn = {TRACK.damage(case.turns[0], "swapped_terms", Random(seed)) for seed in range(20)}
+    drawn = {TRACK.damage(case, case.turns[0], "swapped_terms", Random(seed)) for seed in range(20)}
     assert drawn
     assert all(text is not None and ("GDP_CONST" in text or "GDPPC" in text) for text in drawn)
 
@@ -72,7 +72,7 @@ def test_a_swapped_term_is_called_nearly_the_same() -> None:
 def test_one_country_is_missing_where_several_were_asked_for() -> None:
     case = case_of(("The Baltics", {"D:ONE COUNTRY": ["EST", "LVA", "LTU"], "D:ONE INDICATOR": ["POP"]}))
     for seed in range(10):
-        text = TRACK.damage(case.turns[0], "missing_terms", Random(seed))
+        text = TRACK.damage(case, case.turns[0], "missing_terms", Random(seed))
         assert text is not None
         (places,) = json.loads(text)["indicator_selection"]
         kept = {found["dimension_name"]: len(found["values"]) for found in places["dimensions"]}
@@ -80,19 +80,20 @@ def test_one_country_is_missing_where_several_were_asked_for() -> None:
 
 
 def test_damage_repeats_with_its_seed() -> None:
-    turn = case_of(("GDP?", {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"]})).turns[0]
+    case = case_of(("GDP?", {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"]}))
+    turn = case.turns[0]
     for mode in TRACK.failure_modes:
-        assert TRACK.damage(turn, mode, Random(3)) == TRACK.damage(turn, mode, Random(3))
+        assert TRACK.damage(case, turn, mode, Random(3)) == TRACK.damage(case, turn, mode, Random(3))
 
 
 @pytest.mark.parametrize("mode", ["swapped_terms", "missing_terms", "extra_dimension", "extra_terms", "other"])
 def test_what_an_empty_target_cannot_show_is_none(mode: str) -> None:
-    assert TRACK.damage(case_of(("hello", {})).turns[0], mode, Random(1)) is None
+    assert TRACK.damage(found := case_of(("hello", {})), found.turns[0], mode, Random(1)) is None
 
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown failure mode 'sign_error'"):
-        TRACK.damage(case_of(("hello", {})).turns[0], "sign_error", Random(1))
+        TRACK.damage(found := case_of(("hello", {})), found.turns[0], "sign_error", Random(1))
 
 
 def test_the_oracle_survives_the_record(cases: tuple[Case, ...]) -> None:

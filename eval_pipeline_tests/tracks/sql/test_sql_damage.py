@@ -53,7 +53,7 @@ def test_every_mode_has_a_metric_that_sees_it() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, seed: int) -> None:
     case = read(WIPE if mode == "not_refused" else COUNTED, shop)
-    text = TRACK.damage(case.turns[0], mode, Random(seed))
+    text = TRACK.damage(case, case.turns[0], mode, Random(seed))
     assert text is not None
     found = asyncio.run(scores(case, text))
     assert found["failure_mode"] == mode
@@ -76,7 +76,7 @@ def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, see
     ],
 )
 def test_gold_that_cannot_go_wrong_so_gives_nothing(shop: Shared, raw: dict[str, Any], mode: str) -> None:
-    assert TRACK.damage(read(raw, shop).turns[0], mode, Random(0)) is None
+    assert TRACK.damage(found := read(raw, shop), found.turns[0], mode, Random(0)) is None
 
 
 def test_the_same_draw_gives_the_same_damage(shop: Shared) -> None:
@@ -87,7 +87,7 @@ def test_the_same_draw_gives_the_same_damage(shop: Shared) -> None:
 
 def test_an_unknown_mode_is_refused_with_the_known_ones(shop: Shared) -> None:
     with pytest.raises(ValueError, match=r"unknown failure mode 'sign_error'; known: no_answer, .*other"):
-        TRACK.damage(read(OSLO, shop).turns[0], "sign_error", Random(0))
+        TRACK.damage(found := read(OSLO, shop), found.turns[0], "sign_error", Random(0))
 
 
 def test_stand_ins_are_nearly_calibrated_where_one_in_five_is_wrong(shop: Shared) -> None:
@@ -113,7 +113,7 @@ def test_on_the_shipped_suite_too(lab: Lab) -> None:
     drawn: Counter[str] = Counter()
     for number, case in enumerate(cases):
         for mode in FAILURE_MODES:
-            text = TRACK.damage(case.turns[0], mode, Random(number))
+            text = TRACK.damage(case, case.turns[0], mode, Random(number))
             if text is not None:
                 drawn[mode] += 1
                 assert asyncio.run(scores(case, text))["failure_mode"] == mode, (case.id, text)

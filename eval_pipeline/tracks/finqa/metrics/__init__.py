@@ -1,7 +1,6 @@
 """The metrics of the track, one file each. Add one with a file and a line in `METRICS`."""
 
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.metrics import (
     exact_match,
     failure_mode,
@@ -21,6 +20,7 @@ from eval_pipeline.tracks.finqa.metrics import (
     soft_match,
     unit_agnostic_match,
 )
+from eval_pipeline.tracks.metric import Metric
 
 METRICS: tuple[Metric, ...] = (
     numerical_match.METRIC,

@@ -1,8 +1,8 @@
 """The match that tells rounding apart: equal at the precision that was printed."""
 
 from eval_pipeline.core.numbers import Number, round_half_up
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, is_number, same_text
+from eval_pipeline.tracks.metric import Metric
 
 
 def exact_match(

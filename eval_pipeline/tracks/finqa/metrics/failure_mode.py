@@ -1,6 +1,6 @@
 """What went wrong, in one word."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 FAILURE_MODES = (
     "no_answer",

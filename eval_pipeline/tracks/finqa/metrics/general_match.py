@@ -1,8 +1,8 @@
 """The match that also takes the answer as the filing prints it."""
 
 from eval_pipeline.core.numbers import Number
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, is_number, within_either, within_relative
+from eval_pipeline.tracks.metric import Metric
 
 
 def general_match(
@@ -33,4 +33,5 @@ METRIC = Metric(
     general_match,
     "boolean",
     "numerical_match, or the same against the printed answer, or a percent mark on one side only; never NULL.",
+    mean_name="general_accuracy",
 )

@@ -1,7 +1,7 @@
 """How much the gold program computes."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.program import Program, operations
+from eval_pipeline.tracks.metric import Metric
 
 
 def gold_operations(gold_program: Program) -> int:

@@ -1,6 +1,6 @@
 """Recall and precision of the logic in one number."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def logic_f1(logic_recall: float | None, logic_precision: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """How much of the gold logic the plan has."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share, shared_operations
+from eval_pipeline.tracks.metric import Metric
 
 
 def logic_recall(plan_operation_list: Operations | None, gold_operation_list: Operations) -> float | None:

@@ -1,7 +1,7 @@
 """The primary match: within 1%, or within 0.001."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
+from eval_pipeline.tracks.metric import Metric
 
 
 def numerical_match(predicted: Answer, expected: float | str) -> bool:
@@ -10,5 +10,9 @@ def numerical_match(predicted: Answer, expected: float | str) -> bool:
 
 
 METRIC = Metric(
-    "numerical_match", numerical_match, "boolean", "Answer within 1% or 0.001 of the expected one; never NULL."
+    "numerical_match",
+    numerical_match,
+    "boolean",
+    "Answer within 1% or 0.001 of the expected one; never NULL.",
+    mean_name="numerical_accuracy",
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isclose
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 _NOISE = 1e-9
 

@@ -1,7 +1,7 @@
 """Whether the operations come in the order of the gold's."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share
+from eval_pipeline.tracks.metric import Metric
 
 
 def operation_order(plan_operation_list: Operations | None, gold_operation_list: Operations) -> float | None:

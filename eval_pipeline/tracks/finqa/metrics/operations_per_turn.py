@@ -1,7 +1,7 @@
 """How much the plan computes."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.program import Program, operations
+from eval_pipeline.tracks.metric import Metric
 
 
 def operations_per_turn(plan_program: Program | None) -> int | None:
@@ -14,4 +14,5 @@ METRIC = Metric(
     operations_per_turn,
     "count",
     "Compute steps of the plan as written; NULL without a parsed plan.",
+    by_turn_name="avg_operations_by_turn",
 )

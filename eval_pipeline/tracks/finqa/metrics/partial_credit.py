@@ -1,6 +1,6 @@
 """The graded score of a turn."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def partial_credit(logic_f1: float | None, operand_recall: float | None, numerical_match: bool) -> float | None:

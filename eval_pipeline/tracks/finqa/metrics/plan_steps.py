@@ -1,7 +1,7 @@
 """How long the plan is."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.metric import Metric
 
 
 def plan_steps(plan_program: Program | None) -> int | None:

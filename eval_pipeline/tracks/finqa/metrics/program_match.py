@@ -1,8 +1,8 @@
 """Whether the plan is the gold program up to algebra."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.algebra import same_expression
 from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.metric import Metric
 
 
 def program_match(plan_program: Program | None, gold_program: Program) -> bool | None:

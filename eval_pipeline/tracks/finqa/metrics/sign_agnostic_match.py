@@ -1,7 +1,7 @@
 """The match that forgives the sign."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
+from eval_pipeline.tracks.metric import Metric
 
 
 def sign_agnostic_match(predicted: Answer, expected: float | str) -> bool:
@@ -16,4 +16,5 @@ METRIC = Metric(
     sign_agnostic_match,
     "boolean",
     "Answer within 1% of the expected one, signs aside; never NULL.",
+    mean_name="sign_agnostic_accuracy",
 )

@@ -1,7 +1,7 @@
 """The relative match: within 1%."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match
+from eval_pipeline.tracks.metric import Metric
 
 
 def soft_match(predicted: Answer, expected: float | str) -> bool:

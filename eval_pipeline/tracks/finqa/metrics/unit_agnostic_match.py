@@ -1,7 +1,7 @@
 """The match that forgives percent against fraction."""
 
-from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
+from eval_pipeline.tracks.metric import Metric
 
 
 def unit_agnostic_match(predicted: Answer, expected: float | str) -> bool:
@@ -16,4 +16,5 @@ METRIC = Metric(
     unit_agnostic_match,
     "boolean",
     "Answer, 100 times it or a hundredth of it within 1% of the expected one; never NULL.",
+    mean_name="unit_agnostic_accuracy",
 )

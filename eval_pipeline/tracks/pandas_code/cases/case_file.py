@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -131,7 +131,11 @@ class Gold:
     context: Context = field(repr=False)
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> Case:
+PandasTurn: TypeAlias = Turn[Gold]
+PandasCase: TypeAlias = Case[Context, Gold]
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> PandasCase:
     """A case from the suite's file format.
 
     Raises:

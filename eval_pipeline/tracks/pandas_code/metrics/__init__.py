@@ -4,7 +4,7 @@ Add one with a file and a line in `METRICS`.
 """
 
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.metrics import correctness, failure_mode, overall, performance, static
 from eval_pipeline.tracks.pandas_code.metrics.coverage import requirement_coverage
 from eval_pipeline.tracks.pandas_code.metrics.quality import code_quality

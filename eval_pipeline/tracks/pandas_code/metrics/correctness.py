@@ -1,7 +1,7 @@
 """Correctness: the final result against the expected one."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def correctness_score(result_verdict: str | None, result_score: float | None, result_message: str) -> MetricResult:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.results.structure import AGGREGATES, FILTERS, GROUPINGS, JOINS, LIMITS, SORTS
 
 FAILURE_MODES = (

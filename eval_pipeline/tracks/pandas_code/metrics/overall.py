@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 WEIGHTS: Mapping[str, float] = {
     "correctness": 0.25,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 TIME_WEIGHT, MEMORY_WEIGHT = 0.7, 0.3
 GOOD_RATIO = 0.8

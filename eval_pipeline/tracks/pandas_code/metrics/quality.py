@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.quality import Finding

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet

@@ -1,7 +1,7 @@
 """The metrics of the track, one file each. Add one with a file and a line in `METRICS`."""
 
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sdmx.metrics import (
     dataset_precision,
     dataset_recall,

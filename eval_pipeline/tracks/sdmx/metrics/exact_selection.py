@@ -1,6 +1,6 @@
 """The primary metric: the selection is the target."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def exact_selection(false_positives: int, false_negatives: int, answered: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sdmx.metrics.means import mean
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -106,7 +106,11 @@ class Gold:
     options: Options = field(repr=False, compare=False)
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> Case:
+SqlTurn: TypeAlias = Turn[Gold]
+SqlCase: TypeAlias = Case[Context, Gold]
+
+
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> SqlCase:
     """A case from the suite's file format.
 
     Raises:

@@ -4,7 +4,7 @@ Add one with a file and a line in `METRICS`.
 """
 
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics import (
     confidence,
     cpu_ms,

@@ -1,6 +1,6 @@
 """How sure the model says it is."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def confidence(said_confidence: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """What the query takes to run."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def cpu_ms(generated_ms: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """The usual execution accuracy."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
 

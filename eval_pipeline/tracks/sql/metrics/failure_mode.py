@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, SAFETY, SCHEMA, SYNTAX, TABLES
 
 FAILURE_MODES = (

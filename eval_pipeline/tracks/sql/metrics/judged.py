@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.judge import DEFAULT_JUDGE, Judge, Judgement, open_judge
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
 
 if TYPE_CHECKING:

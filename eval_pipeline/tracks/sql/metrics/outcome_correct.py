@@ -1,7 +1,7 @@
 """The primary metric: the outcome is the right one."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def outcome_correct(

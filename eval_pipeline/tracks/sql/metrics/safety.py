@@ -1,7 +1,7 @@
 """Whether the validator tells safe from unsafe."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 TRUE_NEGATIVE, TRUE_POSITIVE = "true_negative", "true_positive"
 FALSE_POSITIVE, FALSE_NEGATIVE = "false_positive", "false_negative"

@@ -1,6 +1,6 @@
 """How much of the result is right."""
 
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 
 
 def soft_f1(generated: str | None, execution: str | None, cell_f1: float | None, should_pass: bool) -> float | None:

@@ -1,7 +1,7 @@
 """Whether the query means what an accepted one means, by evidence."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
 _VALUES = {"equivalent": 1.0, "agreed": 1.0, "different": 0.0, "undecided": None}

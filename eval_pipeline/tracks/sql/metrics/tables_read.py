@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"

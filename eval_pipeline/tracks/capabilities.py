@@ -1,0 +1,208 @@
+"""What a track may do beyond what every task does; stages ask for it by `isinstance`.
+
+A track derives from `Task` and from what it offers here. What a stage does with a track that does not offer it is in
+the functions at the end.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Outcome, Ran, Turn
+from eval_pipeline.core.values import value
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Executes(ABC):
+    """Artefacts are run. Without it an artefact is its own result."""
+
+    @abstractmethod
+    def executor(self) -> AbstractAsyncContextManager[Executor]:
+        """What runs them, to be opened."""
+
+
+class Validates(ABC):
+    """Artefacts are looked at before they run. Without it the log says only whether they could be read."""
+
+    @abstractmethod
+    def validate(self, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
+        """What there is to say of an artefact, or of the response that holds none."""
+
+
+class Gathers(ABC):
+    """Comparing an attempt with the gold takes more than a metric can do. Without it there is no evidence."""
+
+    @abstractmethod
+    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+        """What comparing the last attempt with the gold shows."""
+
+    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+        """As `gather` for several turns, for tracks that have tools which take many at once."""
+        return [self.gather(*turn) for turn in turns]
+
+
+class Recovers(ABC):  # noqa: B024 - what it does by default is what most want
+    """A model is shown its error and asked again. Without it what failed has failed."""
+
+    def recovery_message(self, failed: Failed) -> str:
+        """What follows the failed response in the conversation (spec/recovery.md)."""
+        return f"That failed with this error: {failed.message}\nAnswer again in the same form, without the error."
+
+
+class Shares(ABC):
+    """The cases of a suite share something (a catalogue, a schema) that lies beside them."""
+
+    suite_tables: tuple[Table, ...]
+    """Tables, with a file a suite, of what its cases share; `load_shared` reads them back."""
+    keeps_good_cases: bool = False
+    """Whether the other cases of a suite are evaluated where some cannot be read; else the suite's `cases` fails."""
+
+    @abstractmethod
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Any:
+        """What all cases of a suite share, from the suite's own files.
+
+        Raises:
+            InputError: with every problem in these files.
+        """
+
+    @abstractmethod
+    def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+        """What the cases share as columns of `suite_tables`, by table."""
+
+    @abstractmethod
+    def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:
+        """What `read_shared` gave, from the tables of the record; `folder` is the suite's."""
+
+
+@value
+class ToJudge:
+    """A pair of texts that an LLM judge is to compare.
+
+    Attributes:
+        schema: what both are about, as the judge is shown it.
+        settled: value and reason where they are known without asking; the value None where nobody is to be asked.
+    """
+
+    generated: str
+    expected: str
+    schema: str
+    settled: tuple[float | None, str] | None = None
+
+
+class Judged(ABC):
+    """An LLM judge compares answers with the gold."""
+
+    @abstractmethod
+    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+        """The pair that the judge compares; None where there is nothing to compare.
+
+        What it said comes back to `values` as evidence of the kind `judgement`.
+        """
+
+
+class Damageable(ABC):
+    """Right answers can be made wrong, so that simulated models can stand in for real ones."""
+
+    failure_modes: tuple[str, ...]
+    """The ways of going wrong."""
+
+    @abstractmethod
+    def damage(self, case: Case, turn: Turn, mode: str, rng: Random) -> str | None:
+        """A response that goes wrong in the given way, or None where this gold cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A share that each of some conversations has, for a row of `statistics`.
+
+    Attributes:
+        metric, split, split_value: as in the table.
+        values: the share, 0..1, by (case id, sample).
+    """
+
+    metric: str
+    split: str
+    split_value: str
+    values: Mapping[tuple[str, int], float]
+
+
+class Tabulates(ABC):
+    """It has tables of its own with rows of a turn."""
+
+    turn_tables: tuple[Table, ...]
+
+    @abstractmethod
+    def table_rows(
+        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+    ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
+
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+        """Shares whose means are over conversations and not over turns, from the tables of an evaluation.
+
+        Given are `turn_results`, `<track>_turns` and the `turn_tables`.
+        """
+        return ()
+
+
+class Reports(ABC):  # noqa: B024 - it names places, and does nothing
+    """It has sheets or files of its own in the report."""
+
+    sheets: tuple[str, ...] = ()
+    """Where the writers of its own sheets of the workbook are, functions of a `Book` and an `Evaluation`."""
+    report_files: tuple[str, ...] = ()
+    """Where the writers of its own report files are, functions of an `Evaluation` and the report's folder."""
+
+
+def suite_tables_of(track: Track) -> tuple[Table, ...]:
+    """The tables of what the cases of a suite share."""
+    return track.suite_tables if isinstance(track, Shares) else ()
+
+
+def turn_tables_of(track: Track) -> tuple[Table, ...]:
+    """The track's own tables with rows of a turn."""
+    return track.turn_tables if isinstance(track, Tabulates) else ()
+
+
+def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+    """What comparing the last attempt of each turn with its gold shows."""
+    return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
+
+
+def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
+    """What there is to say of an artefact before it runs."""
+    if isinstance(track, Validates):
+        return track.validate(artefact, error, case)
+    if error is not None:
+        return ValidationRow(False, "invalid", {}, (error.message,))
+    return ValidationRow(True, "valid", {}, ())
+
+
+def executor_of(track: Track) -> AbstractAsyncContextManager[Executor]:
+    """What runs the track's artefacts, to be opened."""
+    return track.executor() if isinstance(track, Executes) else _as_they_are(track)
+
+
+class _AsItIs:
+    """Gives artefacts back as their own results."""
+
+    immediate: ClassVar[bool] = True
+
+    def __init__(self, track: Track) -> None:
+        self._track = track
+
+    async def execute(self, artefact: Any, case: Case) -> Outcome:
+        return Ran(self._track.artefact_json(artefact))
+
+
+@asynccontextmanager
+async def _as_they_are(track: Track) -> AsyncIterator[Executor]:
+    yield _AsItIs(track)
