@@ -95,7 +95,7 @@ def test_globals_takes_the_own_module(tmp_path: Path) -> None:
         "from pkg.b import g\ndef f(x):\n    return x.g\n",
         "from pkg.b import g\ndef f(x: g) -> g:\n    return x\n",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.b import g\ndef f(x):\n    return x\n",
-        "def f():\n    return 'pkg.b:missing', 'other.b:g', 'pkg.none:g', 'pkg b:g'\n",
+        "def f():\n    return 'pkg.b:missing', 'other.b:g', 'json.decoder:JSONDecoder', 'json.decoder', 'pkg.none:g', 'pkg b:g'\n",
         "def f():\n    '''pkg.b:g'''\n    return 1\n",
         "from pkg.b import g\ndef f():\n    return 1\nif __name__ == '__main__':\n    g()\n",
         "from pkg.b import g\ndef f():\n    return 1\ndef h():\n    return g()\n",
@@ -141,6 +141,11 @@ def test_circles_end(tmp_path: Path) -> None:
         "b": "from pkg.a import f, h\ndef g():\n    return f()\n",
     }
     assert reached(tmp_path, files) == {"f", "pkg.b:g"}
+
+
+def test_names_that_lead_in_circles_end(tmp_path: Path) -> None:
+    files = {"a": "from pkg.b import x\ndef f():\n    return x\n", "b": "from pkg.a import x\n"}
+    assert reached(tmp_path, files) == {"f"}
 
 
 def test_only_what_is_reached_is_read(tmp_path: Path) -> None:
