@@ -148,9 +148,9 @@ def test_annotations_of_callables_are_not_followed(tmp_path: Path) -> None:
     assert _reached(tmp_path, source) == {"f", "f.rows"}
 
 
-def test_what_methods_bind_is_part_of_them_in_a_whole_class(tmp_path: Path) -> None:
+def test_what_methods_bind_belongs_to_a_whole_class(tmp_path: Path) -> None:
     source = "class C:\n    def __init__(self):\n        self.x = 1\n"
-    assert reached(tmp_path, {"a": source}, "pkg.a:C") == {"C", "C.__init__"}
+    assert reached(tmp_path, {"a": source}, "pkg.a:C") == {"C", "C.__init__", "C.x"}
 
 
 CLASS = "import enum\nclass f(enum.Enum):\n    a = 1\n    b = 2\n    def m(self):\n        return 1\n    def n(self):\n        return 2\n"  # noqa: E501
