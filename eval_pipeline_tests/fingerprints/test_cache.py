@@ -214,3 +214,13 @@ def test_an_error_is_not_kept(tmp_path: Path) -> None:
         _digest(package, cache)
     (package / "c.py").write_text("X = 1\n")
     assert _digest(package, cache) == _digest(package, None)
+
+
+def test_a_module_that_becomes_a_package_is_read_again(tmp_path: Path) -> None:
+    """The same source means something else: `.` is another package."""
+    files = {"m": "from .b import g\ndef f():\n    return g()\n", "b": "def g():\n    return 1\n"}
+    package, cache = write(tmp_path, files | {"m2/b": "def g():\n    return 2\n"}), tmp_path / "cache"
+    first = _digest(package, cache, "pkg.m:f")
+    (package / "m2").rename(package / "m")
+    (package / "m.py").rename(package / "m" / "__init__.py")
+    assert _digest(package, cache, "pkg.m:f") == _digest(package, None, "pkg.m:f") != first

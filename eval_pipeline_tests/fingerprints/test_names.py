@@ -173,3 +173,14 @@ def test_stops_count_but_are_not_followed(tmp_path: Path) -> None:
     package = write(tmp_path, {"a": "from pkg.b import g\nTABLE = {'x': g}\ndef f():\n    return TABLE\n", "b": B})
     found = Fingerprints(roots={"pkg": package}, stops=["pkg.a:TABLE"])
     assert set(found.reached("pkg.a:f")) == {"pkg.a:f", "pkg.a:TABLE"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from pkg.b import g\ndef f():\n    class Inner:\n        g = 1\n        def m(self):\n            return g\n",
+        "from pkg.b import g\ndef f(xs):\n    [g for g in xs]\n    return g()\n",
+    ],
+)
+def test_inner_scopes_do_not_hide_names_of_the_module(tmp_path: Path, source: str) -> None:
+    assert reached(tmp_path, {"a": source, "b": B}) == {"f", "pkg.b:g", "pkg.b:LIMIT"}
