@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eval_pipeline.fingerprints.records import EFFECTS, INSTANCE, Module
+from eval_pipeline.fingerprints.records import EFFECTS, Module
 from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
 from eval_pipeline.fingerprints.trees import text_digest
 
@@ -113,8 +113,6 @@ class Reacher:
         """All members of a class, and the classes of its fields: pydantic makes instances of these."""
         for member in read.members[cls.name]:
             definition = read.definitions[f"{cls.name}.{member}"]
-            if definition.kind == INSTANCE:  # its statement is part of a method
-                continue
             leads.nodes.add(Node(cls.module, f"{cls.name}.{member}", cls))
             for path in definition.references:
                 if path.startswith("?"):

@@ -132,10 +132,10 @@ def test_a_file_that_was_just_changed_is_compared_by_its_contents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package, cache = write(tmp_path, FILES), tmp_path / "cache"
-    monkeypatch.setattr("eval_pipeline.fingerprints.fingerprints.state_of", lambda path: [1, time.time_ns(), 1, 1])
+    now = time.time_ns()
+    monkeypatch.setattr("eval_pipeline.fingerprints.fingerprints.state_of", lambda path: [1, now, 1, 1])
     first = _digest(package, cache)
     (package / "c.py").write_text("X = 2\n")
-    monkeypatch.setattr("eval_pipeline.fingerprints.fingerprints.state_of", lambda path: [1, 1, 1, 1])
     assert _digest(package, cache) != first
 
 
@@ -189,6 +189,7 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert _digest(package, tmp_path / "folder") == _digest(package, None)
     assert list((tmp_path / "folder").iterdir()) == []
+    assert list(tmp_path.glob(".fingerprints-*")) == []
 
 
 def test_stops_and_roots_are_told_apart(tmp_path: Path) -> None:
@@ -213,3 +214,13 @@ def test_an_error_is_not_kept(tmp_path: Path) -> None:
         _digest(package, cache)
     (package / "c.py").write_text("X = 1\n")
     assert _digest(package, cache) == _digest(package, None)
+
+
+def test_a_module_that_becomes_a_package_is_read_again(tmp_path: Path) -> None:
+    """The same source means something else: `.` is another package."""
+    files = {"m": "from .b import g\ndef f():\n    return g()\n", "b": "def g():\n    return 1\n"}
+    package, cache = write(tmp_path, files | {"m2/b": "def g():\n    return 2\n"}), tmp_path / "cache"
+    first = _digest(package, cache, "pkg.m:f")
+    (package / "m2").rename(package / "m")
+    (package / "m.py").rename(package / "m" / "__init__.py")
+    assert _digest(package, cache, "pkg.m:f") == _digest(package, None, "pkg.m:f") != first

@@ -148,6 +148,11 @@ def test_annotations_of_callables_are_not_followed(tmp_path: Path) -> None:
     assert _reached(tmp_path, source) == {"f", "f.rows"}
 
 
+def test_what_methods_bind_belongs_to_a_whole_class(tmp_path: Path) -> None:
+    source = "class C:\n    def __init__(self):\n        self.x = 1\n"
+    assert reached(tmp_path, {"a": source}, "pkg.a:C") == {"C", "C.__init__", "C.x"}
+
+
 CLASS = "import enum\nclass f(enum.Enum):\n    a = 1\n    b = 2\n    def m(self):\n        return 1\n    def n(self):\n        return 2\n"  # noqa: E501
 
 
@@ -224,3 +229,11 @@ def test_self_as_an_annotation_is_the_heir(tmp_path: Path) -> None:
         return b.me().m()
     """
     assert reached(tmp_path, {"a": source}) == {"f", "A.me", "B.m"}
+
+
+@pytest.mark.parametrize("body", ["len(heir)", "heir.m()"])
+def test_another_base_counts_though_all_is_reached_anyway(change: Change, body: str) -> None:
+    base = "class {0}:\n    def m(self):\n        return 1\n    def __len__(self):\n        return 1\n"
+    use = f"def g():\n    return A, B\ndef f(heir: Heir):\n    return g(), {body}\n"
+    source = base.format("A") + base.format("B") + "class Heir(A): ...\n" + use
+    assert change.matters(source, source.replace("Heir(A)", "Heir(B)"))

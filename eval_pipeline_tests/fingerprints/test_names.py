@@ -96,6 +96,7 @@ def test_globals_takes_the_own_module(tmp_path: Path) -> None:
         "from pkg.b import g\ndef f(x: g) -> g:\n    return x\n",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.b import g\ndef f(x):\n    return x\n",
         "def f():\n    return 'pkg.b:missing', 'other.b:g', 'pkg.none:g', 'pkg b:g'\n",
+        "def f():\n    return 'json.decoder:JSONDecoder', 'json.decoder'\n",
         "def f():\n    '''pkg.b:g'''\n    return 1\n",
         "from pkg.b import g\ndef f():\n    return 1\nif __name__ == '__main__':\n    g()\n",
         "from pkg.b import g\ndef f():\n    return 1\ndef h():\n    return g()\n",
@@ -143,6 +144,11 @@ def test_circles_end(tmp_path: Path) -> None:
     assert reached(tmp_path, files) == {"f", "pkg.b:g"}
 
 
+def test_names_that_lead_in_circles_end(tmp_path: Path) -> None:
+    files = {"a": "from pkg.b import x\ndef f():\n    return x\n", "b": "from pkg.a import x\n"}
+    assert reached(tmp_path, files) == {"f"}
+
+
 def test_only_what_is_reached_is_read(tmp_path: Path) -> None:
     assert reached(tmp_path, {"a": "def f():\n    return 1\n", "b": "this is no Python"}) == {"f"}
 
@@ -167,3 +173,14 @@ def test_stops_count_but_are_not_followed(tmp_path: Path) -> None:
     package = write(tmp_path, {"a": "from pkg.b import g\nTABLE = {'x': g}\ndef f():\n    return TABLE\n", "b": B})
     found = Fingerprints(roots={"pkg": package}, stops=["pkg.a:TABLE"])
     assert set(found.reached("pkg.a:f")) == {"pkg.a:f", "pkg.a:TABLE"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from pkg.b import g\ndef f():\n    class Inner:\n        g = 1\n        def m(self):\n            return g\n",
+        "from pkg.b import g\ndef f(xs):\n    [g for g in xs]\n    return g()\n",
+    ],
+)
+def test_inner_scopes_do_not_hide_names_of_the_module(tmp_path: Path, source: str) -> None:
+    assert reached(tmp_path, {"a": source, "b": B}) == {"f", "pkg.b:g", "pkg.b:LIMIT"}
