@@ -27,6 +27,7 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
     own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
     if stage.deliver is not None:
         return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
+    prepared(stage, own)  # what is wrong is told before anything is waited for
     with _in_turn(stage, own):
         own = prepared(stage, own)
         made = made_from(stage, own)

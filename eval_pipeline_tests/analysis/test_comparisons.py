@@ -9,13 +9,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.analysis.baseline import baseline_verdict
-from eval_pipeline.analysis.comparisons import (
-    check_no_drift,
-    check_no_loss,
-    comparisons_current,
-    keep_comparisons,
-    newest_trends,
-)
+from eval_pipeline.analysis.comparisons.making import newest_trends
+from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.base import Call
 from eval_pipeline.store.record import RecordKey
@@ -23,6 +18,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.chains import checked, compared
 from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, command, number
 
 CASES = [case(f"c{index:02d}", ("50", 50.0), ("add(50, 7)", 57.0)) for index in range(20)]
@@ -55,7 +51,7 @@ def evaluated(lab: Lab, count: int, wrong: Sequence[int] = (), version: str = "p
 
 
 def rows(lab: Lab, table: Table) -> list[dict[str, Any]]:
-    keep_comparisons(lab.workspace(), "small")
+    compared(lab.workspace(), "small")
     found: list[dict[str, Any]] = lab.workspace().record.read(table, RecordKey.of_suite("small")).to_pylist()
     return found
 
@@ -115,7 +111,10 @@ def test_a_loss_is_told_on_its_night_and_the_check_fails_then_only(forty: Lab) -
         evaluated(forty, count, wrong)
         (*_, last) = rows(forty, TRENDS)
         assert last["verdict"] == ("start", "no_change", "loss", "drift_down")[count]
-        loss, drift = check_no_loss(forty.workspace(), "small"), check_no_drift(forty.workspace(), "small")
+        loss, drift = (
+            checked(check_no_loss, forty.workspace(), "small"),
+            checked(check_no_drift, forty.workspace(), "small"),
+        )
         assert (loss.passed, drift.passed) == (count != 2, count != 3)
         if count == 2:
             assert loss.text.startswith(f"puppet: -65.0 points [{100 * last['previous_low']:+.1f}, ")
@@ -126,8 +125,8 @@ def test_a_loss_is_told_on_its_night_and_the_check_fails_then_only(forty: Lab) -
     assert [row["accuracy"] for row in found] == [0.95, 0.95, 0.3, 0.35]
     assert (found[2]["previous_broken"], found[2]["previous_fixed"]) == (26, 0)
     evaluated(forty, 4, version="other")
-    keep_comparisons(forty.workspace(), "small")
-    drift = check_no_drift(forty.workspace(), "small")
+    compared(forty.workspace(), "small")
+    drift = checked(check_no_drift, forty.workspace(), "small")
     assert (drift.passed, drift.facts["model_versions"]) == (True, 1), "what puppet lost was told on its night"
     assert {row["model_version"] for row in newest_trends(forty.workspace(), "small")} == {"puppet", "other"}
 
@@ -182,7 +181,7 @@ def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
         evaluated(forty, count)
     evaluated(forty, 0, version="other")
     before = rows(forty, TRENDS)
-    assert comparisons_current(forty.workspace(), "small")
+    assert compared(forty.workspace(), "small")
     read: list[Partition] = []
     original = TurnReader.read
     monkeypatch.setattr(
@@ -193,7 +192,7 @@ def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
     assert rows(forty, TRENDS) == before
     assert read == []
     evaluated(forty, 1, version="other")
-    assert not comparisons_current(forty.workspace(), "small")
+    assert not compared(forty.workspace(), "small")
     assert len(rows(forty, TRENDS)) == 4
     trends_read = [partition for partition in read if partition == Partition("small", "puppet", night(0))]
     assert trends_read == [], "the series of puppet has not changed"

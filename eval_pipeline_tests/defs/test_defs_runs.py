@@ -5,13 +5,12 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from eval_pipeline.analysis.aggregates.base import is_current
-from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.chains import stage_is_current
 from eval_pipeline_tests.defs.runs import materialise, stale, versions
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case
 
@@ -151,11 +150,11 @@ def test_a_changed_first_attempt_changes_the_error_analysis(small: Lab) -> None:
     """Turns that recovered score the same, whatever had been wrong with them first."""
     small.evaluate()
     workspace, partition = small.workspace(), Partition("small", "puppet", DAY)
-    assert is_current(workspace, partition, ERROR_ANALYSIS)
+    assert stage_is_current(workspace, partition, "error_analysis")
     key = RecordKey.of(partition)
     header, rows = workspace.record.header(GENERATIONS, key), workspace.record.read(GENERATIONS, key).to_pydict()
     assert header is not None
     columns = {column.name: rows[column.name] for column in GENERATIONS.columns} | {"error_message": ["other"] * 3}
     with workspace.record.writer(GENERATIONS, key, header.made_from) as writer:
         writer.write(columns)
-    assert not is_current(workspace, partition, ERROR_ANALYSIS)
+    assert not stage_is_current(workspace, partition, "error_analysis")

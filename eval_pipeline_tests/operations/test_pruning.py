@@ -8,6 +8,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, Pruned, prune
 from eval_pipeline.reports.paths import comparison_folder, report_folder
@@ -42,7 +43,7 @@ def nightly(small: Lab) -> Lab:
             folder.mkdir(parents=True)
             (folder / "report.xlsx").touch()
         record_run(small.workspace(), partition(count), f"run {count}", status=COMPLETE)
-    publish_all(small.workspace(), full=False)
+    publish_all(small.workspace(), gate(small.workspace()), full=False)
     return small
 
 

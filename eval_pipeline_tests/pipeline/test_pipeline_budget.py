@@ -5,12 +5,10 @@ from typing import Any
 import pytest
 
 from eval_pipeline.asking.budgets import most_input_tokens
-from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call
-from eval_pipeline.stages import recover
 from eval_pipeline.stages.checks.verdicts import check_budget_kept, check_every_turn_once
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.chains import checked, is_up_to_date, stage_is_current
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, response
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -77,14 +75,14 @@ def test_what_there_is_is_scored_and_published_and_the_rest_is_asked_by_the_next
         "calls_refused": 4,
         "tokens_spent": 6 * USED,
     }
-    assert check_every_turn_once(long.workspace(), PARTITION).passed
-    kept = check_budget_kept(long.workspace(), PARTITION)
+    assert checked(check_every_turn_once, long.workspace(), PARTITION).passed
+    kept = checked(check_budget_kept, long.workspace(), PARTITION)
     assert not kept.passed
     assert kept.text == (
         f"the budget of the run is reached, 900 of {6 * USED + most - 1:,} tokens (max_tokens_total): 4 turns were not "
         "asked; the next run asks for the rest"
     )
-    assert not is_up_to_date(long.workspace(), PARTITION, Scope(), "")
+    assert not is_up_to_date(long.workspace(), PARTITION)
     asked = set(Puppet.turns_asked())
     Puppet.asked.clear()
 
@@ -94,15 +92,15 @@ def test_what_there_is_is_scored_and_published_and_the_rest_is_asked_by_the_next
     assert not asked & set(Puppet.turns_asked())
     assert long.one("SELECT count(*) FROM turn_results") == 10
     assert [row["status"] for row in runs(long)] == ["incomplete", "complete"]
-    assert check_budget_kept(long.workspace(), PARTITION).passed
-    assert is_up_to_date(long.workspace(), PARTITION, Scope(), "")
+    assert checked(check_budget_kept, long.workspace(), PARTITION).passed
+    assert is_up_to_date(long.workspace(), PARTITION)
 
 
 def test_dollars_hold_and_the_sentence_says_so(long: Lab, most: int) -> None:
     limited(long, max_cost_usd=(2 * USED + most) * 10 / 1e6)
     long.evaluate()
     assert len(Puppet.asked) == 3
-    text = check_budget_kept(long.workspace(), PARTITION).text
+    text = checked(check_budget_kept, long.workspace(), PARTITION).text
     assert "$0.0045 of $0.0" in text
     assert "7 turns were not asked" in text
 
@@ -111,7 +109,7 @@ def test_a_budget_that_no_call_fits_into_is_told_as_that(long: Lab, most: int) -
     limited(long, max_tokens_total=most - 1)
     long.evaluate()
     assert not Puppet.asked
-    assert check_budget_kept(long.workspace(), PARTITION).text == (
+    assert checked(check_budget_kept, long.workspace(), PARTITION).text == (
         f"the budget of the run is too small for one call, 0 of {most - 1:,} tokens (max_tokens_total): 10 turns were "
         "not asked; raise it"
     )
@@ -146,18 +144,18 @@ def test_recovery_attempts_that_it_does_not_allow_are_not_made_and_made_later(lo
     assert long.one("SELECT count(*) FROM attempts WHERE number > 0") == made.count(1)
     assert long.one("SELECT count(*) FROM turn_results") == 10
     assert long.one("SELECT count(*) FROM attempts WHERE call_error IS NOT NULL") == 0
-    verdict = check_budget_kept(long.workspace(), PARTITION)
+    verdict = checked(check_budget_kept, long.workspace(), PARTITION)
     assert not verdict.passed
     assert f": {refused} recoveries were cut short; " in verdict.text
     assert runs(long)[-1]["status"] == "incomplete"
-    assert not recover.is_current(long.workspace(), PARTITION, "")
+    assert not stage_is_current(long.workspace(), PARTITION, "recovery_attempts")
 
     Puppet.asked.clear()
     limited(long)
     long.evaluate(run_id="second", publish=True)
     assert [call.number for call in Puppet.asked] == [1] * refused
     assert long.one("SELECT count(*) FROM turn_results WHERE correct") == 10
-    assert recover.is_current(long.workspace(), PARTITION, "")
+    assert stage_is_current(long.workspace(), PARTITION, "recovery_attempts")
 
 
 def test_with_its_own_history_a_conversation_ends_where_the_budget_does(long: Lab, most: int) -> None:
@@ -202,6 +200,6 @@ def test_answers_that_are_none_are_kept_paid_for_and_not_asked_again(small: Lab,
     assert told == [(kind.value, "I would rather", "stopped", 100, None, "call_error")]
     assert small.one("SELECT count(*) FROM turn_results WHERE NOT correct") == 3
     assert small.one("SELECT tokens_total FROM cost_per_correct_answer") == 330
-    assert is_up_to_date(small.workspace(), PARTITION, Scope(), "")
+    assert is_up_to_date(small.workspace(), PARTITION)
     small.evaluate(run_id="again")
     assert len(Puppet.asked) == 3

@@ -5,13 +5,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from eval_pipeline.chain import freshness
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.base import FatalCallError
-from eval_pipeline.stages import generate, publishing, score
+from eval_pipeline.stages import publishing, score
+from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.runs import end_run, ending_failed, fail_dead_runs, record_run, run_rows
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.chains import is_up_to_date
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -92,8 +92,8 @@ def test_a_plain_run_ignores_a_fresh_one_that_failed_before_anything_was_paid(sm
     if earlier:
         small.evaluate(publish=True)
     fatal(small)
-    assert generate.effective_epoch(small.workspace(), PARTITION, "") == ""
-    assert freshness.is_up_to_date(small.workspace(), PARTITION, Scope(), "") == earlier
+    assert effective_epoch(small.workspace(), PARTITION, "") == ""
+    assert is_up_to_date(small.workspace(), PARTITION) == earlier
     small.evaluate(run_id="plain", publish=True)
     assert len(Puppet.asked) == (0 if earlier else 3)
 
@@ -101,7 +101,7 @@ def test_a_plain_run_ignores_a_fresh_one_that_failed_before_anything_was_paid(sm
 def test_nobody_knows_what_a_killed_run_paid(small: Lab) -> None:
     fatal(small)
     record_run(small.workspace(), PARTITION, "fresh", finished_at=None)
-    assert generate.effective_epoch(small.workspace(), PARTITION, "") == "fresh"
+    assert effective_epoch(small.workspace(), PARTITION, "") == "fresh"
 
 
 def test_what_was_handed_in_as_a_batch_is_paid(small: Lab) -> None:
@@ -109,7 +109,7 @@ def test_what_was_handed_in_as_a_batch_is_paid(small: Lab) -> None:
     workspace = small.workspace()
     asked = workspace.model_version("puppet").model_copy(update={"batch": True})
     workspace.__dict__["model_versions"] = {"puppet": asked}
-    assert generate.effective_epoch(workspace, PARTITION, "") == "fresh"
+    assert effective_epoch(workspace, PARTITION, "") == "fresh"
 
 
 def test_a_run_of_single_assets_is_complete_when_they_are(small: Lab, tmp_path: Any) -> None:

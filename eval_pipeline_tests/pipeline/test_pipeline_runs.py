@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.chain import freshness
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages import generate, ingest, publishing, recover
+from eval_pipeline.stages import generate, publishing
 from eval_pipeline.stages.checks.verdicts import check_every_turn_once
+from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.runs import RunContext, partition_lock, record_run, run_rows
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.chains import INGESTING, checked, is_up_to_date, ran, ran_of_suite, stage_is_current
 from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, number
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -70,8 +71,8 @@ def test_a_recovery_call_that_failed_is_asked_again(small: Lab, puppet: type[Pup
     puppet.answer = broken_then(CallError(CallErrorKind.OVERLOADED, "busy"))
     first = small.evaluate()
     assert not first["recovery_attempts"].reused
-    assert not recover.is_current(small.workspace(), PARTITION, "")
-    assert not freshness.is_up_to_date(small.workspace(), PARTITION, Scope(), "")
+    assert not stage_is_current(small.workspace(), PARTITION, "recovery_attempts")
+    assert not is_up_to_date(small.workspace(), PARTITION)
     puppet.reset()
     puppet.answer = broken_then(number(50))
     second = small.evaluate(run_id="second")
@@ -93,15 +94,15 @@ def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, pu
     small.evaluate()
     small.evaluate(day=LATER, scope=FAILED_ONLY, run_id="part")
     part = Partition("small", "puppet", LATER)
-    assert generate.is_current(small.workspace(), part, FAILED_ONLY, "")
+    assert stage_is_current(small.workspace(), part, "generations", FAILED_ONLY)
     # A newer full evaluation, in which everything is right.
     puppet.answer = staticmethod(lambda call: call.gold.oracle())
     small.evaluate(day=date(2026, 3, 3), epoch="anew", run_id="newer")
-    verdict = check_every_turn_once(small.workspace(), part)
+    verdict = checked(check_every_turn_once, small.workspace(), part)
     assert verdict.passed, verdict.text
     assert verdict.facts["planned"] == 2
-    assert not generate.is_current(small.workspace(), part, FAILED_ONLY, ""), "the scope is another one now"
-    publishing.publish_partition(small.workspace(), part, "again")
+    assert not stage_is_current(small.workspace(), part, "generations", FAILED_ONLY), "the scope is another one now"
+    ran(small.workspace(), part, "published", run=RunContext("again"))
     again = {row["run_id"]: row for row in run_rows(small.workspace(), part)}["again"]
     assert (again["turns_planned"], again["cases_planned"], again["scope"]) == (2, 1, '{"failed":true}')
 
@@ -109,10 +110,10 @@ def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, pu
 def test_a_part_that_can_be_drawn_again_is_checked_against_the_scope(small: Lab, puppet: type[Puppet]) -> None:
     scope = Scope(tags=("hard",))
     small.evaluate(scope=scope)
-    verdict = check_every_turn_once(small.workspace(), PARTITION)
+    verdict = checked(check_every_turn_once, small.workspace(), PARTITION)
     assert verdict.passed
     assert verdict.facts["planned"] == 1
-    assert generate.is_current(small.workspace(), PARTITION, scope, "")
+    assert stage_is_current(small.workspace(), PARTITION, "generations", scope)
 
 
 def test_the_row_is_there_while_models_are_asked_and_counts_recovery(small: Lab, puppet: type[Puppet]) -> None:
@@ -170,7 +171,7 @@ def test_a_run_that_could_not_be_published_is_not_complete(small: Lab, monkeypat
 
 def test_publishing_alone_leaves_a_row_without_gaps(small: Lab) -> None:
     small.evaluate(epoch="tonight")
-    publishing.publish_partition(small.workspace(), PARTITION, "by hand")
+    ran(small.workspace(), PARTITION, "published", run=RunContext("by hand"))
     row = rows(small)["by hand"]
     wanted = {"scope": "full", "turns_planned": 3, "cases_planned": 2, "epoch": "tonight", "status": "complete"}
     assert row.items() >= (wanted | {"calls": 0, "journal_hits": 0, "call_errors": 0}).items()
@@ -178,8 +179,8 @@ def test_publishing_alone_leaves_a_row_without_gaps(small: Lab) -> None:
 
 
 def test_a_run_waits_for_another_one_and_then_has_nothing_to_do(small: Lab, puppet: type[Puppet]) -> None:
-    ingest.ingest_files(small.workspace(), "small")
-    ingest.ingest_cases(small.workspace(), "small")
+    ran_of_suite(small.workspace(), "small", "raw_dataset")
+    ran_of_suite(small.workspace(), "small", *INGESTING)
     asking, go_on = threading.Event(), threading.Event()
 
     def answer(call: Call) -> Answer:
@@ -191,7 +192,7 @@ def test_a_run_waits_for_another_one_and_then_has_nothing_to_do(small: Lab, pupp
     results: dict[str, bool] = {}
 
     def run(name: str, progress: Silent) -> None:
-        made = generate.generate(small.workspace(), PARTITION, RunContext(name), Scope(), progress)
+        made = ran(small.workspace(), PARTITION, "generations", run=RunContext(name), progress=progress)
         results[name] = made.reused
 
     seen = Seen()
@@ -225,13 +226,13 @@ def test_a_part_does_not_replace_a_full_evaluation_that_ends_meanwhile(
                 patched.setattr(generate, "guard_scope", real)
                 small.evaluate(run_id="full")
 
-    ingest.ingest_files(small.workspace(), "small")
-    ingest.ingest_cases(small.workspace(), "small")
+    ran_of_suite(small.workspace(), "small", "raw_dataset")
+    ran_of_suite(small.workspace(), "small", *INGESTING)
     with monkeypatch.context() as patched:
         patched.setattr(generate, "guard_scope", guard)
         part = Scope(tags=("hard",))
         with pytest.raises(UsageError, match="evaluated in full"):
-            generate.generate(small.workspace(), PARTITION, RunContext("part"), part, Silent())
+            ran(small.workspace(), PARTITION, "generations", run=RunContext("part"), scope=part)
     assert small.one("SELECT count(*) FROM turn_results") == 3
     assert rows(small).keys() == {"full"}
 
@@ -287,8 +288,8 @@ def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: La
     cut_off(one_at_a_time, "fresh", "fresh", killed=killed)
     # What only publishes has made nothing.
     if earlier:
-        publishing.publish_partition(one_at_a_time.workspace(), PARTITION, "by hand")
-    assert not freshness.is_up_to_date(one_at_a_time.workspace(), PARTITION, Scope(), "")
+        ran(one_at_a_time.workspace(), PARTITION, "published", run=RunContext("by hand"))
+    assert not is_up_to_date(one_at_a_time.workspace(), PARTITION)
     made = one_at_a_time.evaluate(run_id="plain", publish=True)
     assert len(Puppet.asked) == 1
     assert made["generations"].facts["journal_hits"] == 2
@@ -300,8 +301,8 @@ def test_what_was_cut_off_before_the_record_was_made_is_over(one_at_a_time: Lab)
     cut_off(one_at_a_time, "fresh", "fresh", killed=True)
     one_at_a_time.evaluate(epoch="fresher", run_id="fresher", publish=True)
     Puppet.reset()
-    assert freshness.is_up_to_date(one_at_a_time.workspace(), PARTITION, Scope(), "")
+    assert is_up_to_date(one_at_a_time.workspace(), PARTITION)
     one_at_a_time.evaluate(run_id="plain", publish=True)
     assert not Puppet.asked
     assert rows(one_at_a_time)["plain"]["epoch"] == "fresher"
-    assert generate.effective_epoch(one_at_a_time.workspace(), PARTITION, "own") == "own"
+    assert effective_epoch(one_at_a_time.workspace(), PARTITION, "own") == "own"

@@ -7,11 +7,9 @@ import pytest
 
 from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages import evidence as gather_evidence
-from eval_pipeline.stages import generate, recover, score
+from eval_pipeline.stages import score
 from eval_pipeline.workspace.runs import RunContext, record_run
-from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.chains import INGESTING, ran, ran_of_suite
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -22,14 +20,7 @@ def remade_up_to(lab: Lab, stage: str) -> None:
     """The evaluation made anew, with other answers, by a process that was killed after the stage."""
     Puppet.answer = staticmethod(lambda call: number(-1))
     workspace, run = lab.workspace(), RunContext("killed", "fresh")
-    steps = {
-        "generations": lambda: generate.generate(workspace, PARTITION, run, Scope(), Silent()),
-        "recovery_attempts": lambda: recover.recover(workspace, PARTITION, run, Silent()),
-        "evidence": lambda: gather_evidence.gather_evidence(workspace, PARTITION),
-        "turn_metrics": lambda: score.score(workspace, PARTITION),
-    }
-    for name in STAGES[: STAGES.index(stage) + 1]:
-        steps[name]()
+    ran(workspace, PARTITION, *STAGES[: STAGES.index(stage) + 1], run=run)
 
 
 def damage_the_store(lab: Lab) -> None:
@@ -131,9 +122,8 @@ def test_history_is_published_though_nobody_can_tell_what_was_planned(
     if gone == "cases":
         small.suite("small", [case("alpha", ("50", 50.0)), case("gamma", ("7", 7.0))])
         assert small.cli("validate").code == 0
-        from eval_pipeline.stages import ingest
 
-        ingest.ingest_cases(small.workspace(), "small")
+        ran_of_suite(small.workspace(), "small", *INGESTING)
     elif gone == "suite":
         folder.rename(small.home.root / "away")
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from evaluations import Made, evaluate, make_home
 
-from eval_pipeline.stages.reporting import report
+from eval_pipeline_tests.chains import ran
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +17,5 @@ def weak(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture(scope="session")
 def folder(weak: Made) -> Path:
     """Its report."""
-    found: Path = report(weak.workspace, weak.partition).facts["folder"]
+    found: Path = ran(weak.workspace, weak.partition, "report").facts["folder"]
     return found

@@ -7,18 +7,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.analysis.aggregates import aggregate, aggregates_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.stages import evidence as gather_evidence
-from eval_pipeline.stages import generate, ingest, recover, score
-from eval_pipeline.stages.attempts.model_calls import provider_for
-from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.reporting import profile
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.workspace import Silent, Workspace
+from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.chains import INGESTING, aggregates, ran, ran_of_suite
 
 SUITE = "sample"
 DAY = date(2026, 1, 5)
@@ -50,7 +46,7 @@ class Made:
     @property
     def evaluation(self) -> Evaluation:
         track = self.workspace.track(self.partition.suite)
-        return Evaluation(self.workspace.record, self.partition, profile(track))
+        return Evaluation(self.workspace.record, self.partition, profile(track, ()))
 
 
 def make_home(root: Path, files: int = 14) -> Home:
@@ -70,16 +66,9 @@ def evaluate(home: Home, model_version: str, scope: Scope | None = None, day: da
     """Runs every stage up to the aggregates."""
     workspace, run = Workspace(home), RunContext("run-1")
     partition = Partition(SUITE, model_version, day)
-    ingest.ingest_files(workspace, SUITE)
-    ingest.ingest_cases(workspace, SUITE)
-    version = workspace.model_version(model_version)
-    register_model_version(workspace, version, provider_for(workspace, version))
-    generate.generate(workspace, partition, run, scope or Scope(), Silent())
-    recover.recover(workspace, partition, run, Silent())
-    gather_evidence.gather_evidence(workspace, partition)
-    score.score(workspace, partition)
-    for name in aggregates_of(workspace.track(SUITE)):
-        aggregate(workspace, partition, name)
+    ran_of_suite(workspace, SUITE, *INGESTING)
+    stages = ("generations", "recovery_attempts", "evidence", "turn_metrics", *aggregates(workspace, partition))
+    ran(workspace, partition, *stages, run=run, scope=scope or Scope())
     return Made(workspace, partition)
 
 

@@ -17,14 +17,14 @@ from matplotlib.dates import num2date
 from matplotlib.figure import Figure
 from outline import Outline
 
-from eval_pipeline.analysis.comparisons import compare_models, make_trends
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
-from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+from eval_pipeline.stages.reporting import workbook_path
+from eval_pipeline_tests.chains import ran, ran_of_suite
 
 A4_PX = round((210 - 2 * 14) / 25.4 * 96)
 """What a page is wide between its margins."""
@@ -42,14 +42,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     evaluate(home, "weak")
     evaluate(home, "null", day=NEXT)
     found = evaluate(home, "weak", day=NEXT)
-    compare_models(found.workspace, "sample")
-    make_trends(found.workspace, "sample")
+    compared(found.workspace, "sample")
     return found
 
 
 @pytest.fixture(scope="module")
 def folder(made: Made) -> Path:
-    found: Path = report_comparison(made.workspace, "sample").facts["folder"]
+    found: Path = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
     return found
 
 
@@ -68,13 +67,13 @@ def hashes(folder: Path) -> dict[str, str]:
 def test_the_folder_is_that_of_the_newest_date_and_is_made_once(made: Made, folder: Path) -> None:
     assert folder == made.workspace.home.reports / "compare" / "sample" / NEXT.isoformat()
     assert {path.name for path in folder.iterdir()} == FILES
-    assert report_comparison(made.workspace, "sample").reused
+    assert ran_of_suite(made.workspace, "sample", "comparison_report").reused
 
 
 def test_the_same_comparisons_give_the_same_bytes(made: Made, folder: Path) -> None:
     before = hashes(folder)
     shutil.rmtree(folder)
-    assert not report_comparison(made.workspace, "sample").reused
+    assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused
     assert hashes(folder) == before
 
 
@@ -109,7 +108,7 @@ def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComp
 def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_path: Path) -> None:
     home = make_home(tmp_path, files=3)
     one = evaluate(home, "weak")
-    report(one.workspace, one.partition)
+    ran(one.workspace, one.partition, "report")
     path = workbook_path(home, one.partition)
 
     def compared_with() -> list[Any]:
@@ -118,26 +117,24 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
 
     assert compared_with() == []
     other = evaluate(home, "null")
-    compare_models(other.workspace, "sample")
-    make_trends(other.workspace, "sample")
-    report_comparison(other.workspace, "sample")
+    compared(other.workspace, "sample")
+    ran_of_suite(other.workspace, "sample", "comparison_report")
     assert compared_with() == ["null"]
     assert not workbook_path(home, other.partition).exists(), "nobody asked for the report of the other one"
-    assert report(one.workspace, one.partition).reused
+    assert ran(one.workspace, one.partition, "report").reused
 
 
 def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
     one = evaluate(make_home(tmp_path, files=2), "weak")
-    compare_models(one.workspace, "sample")
-    make_trends(one.workspace, "sample")
-    result = report_comparison(one.workspace, "sample")
+    compared(one.workspace, "sample")
+    result = ran_of_suite(one.workspace, "sample", "comparison_report")
     assert result.rows == 0
     assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()
 
 
 def test_a_suite_without_comparisons_has_no_folder(tmp_path: Path) -> None:
     one = evaluate(make_home(tmp_path, files=1), "weak")
-    assert report_comparison(one.workspace, "sample").facts == {"model_versions": 0}
+    assert ran_of_suite(one.workspace, "sample", "comparison_report").facts == {"model_versions": 0}
     assert not (one.workspace.home.reports / "compare").exists()
 
 
@@ -225,7 +222,7 @@ def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
         "[...document.querySelectorAll('.scroll')].filter((table) => table.offsetParent)"
         ".map((table) => [table.scrollWidth > table.clientWidth, table.innerText])"
     )
-    pages = [folder / "report.html", report(made.workspace, made.partition).facts["page"]]
+    pages = [folder / "report.html", ran(made.workspace, made.partition, "report").facts["page"]]
     with chromium() as browser:
         page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
         page.emulate_media(media="print")
@@ -251,7 +248,7 @@ def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
     with chromium() as browser:
         page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
         page.emulate_media(media="print")
-        page.goto(report(made.workspace, made.partition).facts["page"].as_uri())
+        page.goto(ran(made.workspace, made.partition, "report").facts["page"].as_uri())
         assert page.evaluate(four) == [4, False, []]
 
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.html.failed import clipped
-from eval_pipeline.stages.reporting import report
+from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, surroundings
 
 HOSTILE = """</script></pre></details><script>document.title='hacked'</script>
@@ -61,7 +61,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with patch.dict(registry.PROVIDERS, puppet="eval_pipeline_tests.support:Puppet"), surroundings(lab):
         Puppet.answer = staticmethod(lambda call: HOSTILE)
         lab.evaluate()
-        found: Path = report(lab.workspace(), Partition("small", "puppet", DAY)).facts["folder"]
+        found: Path = ran(lab.workspace(), Partition("small", "puppet", DAY), "report").facts["folder"]
     Puppet.reset()
     return found / "report.html"
 

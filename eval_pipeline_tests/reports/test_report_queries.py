@@ -8,10 +8,10 @@ import openpyxl
 import pytest
 from evaluations import Made, evaluate, make_home
 
-from eval_pipeline.analysis.comparisons import compare_models, make_trends, publish_comparisons
-from eval_pipeline.stages.publishing import publish_partition
-from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+from eval_pipeline.stages.reporting import workbook_path
 from eval_pipeline.store.query import run_query
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline_tests.chains import compared, ran, ran_of_suite
 
 Numbers = list[float]
 
@@ -22,18 +22,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     home = make_home(tmp_path_factory.mktemp("published"), files=6)
     found = [evaluate(home, name) for name in ("weak", "priced")]
     workspace = found[1].workspace
-    compare_models(workspace, "sample")
-    make_trends(workspace, "sample")
+    compared(workspace, "sample")
     for one in found:
-        publish_partition(workspace, one.partition, "run")
-        report(workspace, one.partition)
-    publish_comparisons(workspace, "sample")
+        ran(workspace, one.partition, "published", run=RunContext("run"))
+        ran(workspace, one.partition, "report")
+    ran_of_suite(workspace, "sample", "comparison_published")
     return found[1]
 
 
 @pytest.fixture(scope="module")
 def books(made: Made) -> dict[str, openpyxl.Workbook]:
-    folder: Path = report_comparison(made.workspace, "sample").facts["folder"]
+    folder: Path = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
     paths = {"evaluation": workbook_path(made.workspace.home, made.partition), "comparison": folder / "report.xlsx"}
     return {name: openpyxl.load_workbook(path) for name, path in paths.items()}
 

@@ -18,10 +18,11 @@ from evaluations import DAY, SUITE, Made, evaluate, make_home
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.reporting import report, workbook_path
+from eval_pipeline.stages.reporting import workbook_path
 from eval_pipeline.workspace.runs import record_run
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.chains import ran
 
 FILES = {
     *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
@@ -53,7 +54,7 @@ def test_the_folder_holds_every_file(weak: Made, folder: Path) -> None:
 
 def test_a_current_report_is_left_alone(weak: Made, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    result = report(weak.workspace, weak.partition)
+    result = ran(weak.workspace, weak.partition, "report")
     assert result.reused
     assert result.rows == result.facts["turns"] == weak.evaluation.turns
     assert result.facts["workbook"] == folder / "report.xlsx"
@@ -65,7 +66,7 @@ def test_a_run_that_asked_for_nothing_new_changes_no_report(weak: Made, folder: 
     software = json.dumps(dict(planned.software))
     changes = {"scope": "full", "turns_planned": planned.turns, "cases_planned": planned.cases, "software": software}
     record_run(weak.workspace, weak.partition, "run-2", **changes, calls=0, journal_hits=5, call_errors=0)
-    assert report(weak.workspace, weak.partition).reused
+    assert ran(weak.workspace, weak.partition, "report").reused
 
 
 def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder: Path, tmp_path: Path) -> None:
@@ -91,12 +92,12 @@ def hashes(folder: Path) -> dict[str, str]:
 
 def test_without_aggregates_the_error_says_what_is_missing(home: Home) -> None:
     with pytest.raises(UsageError, match="the record has no suites of sample, weak, 2026-01-05 yet"):
-        report(Workspace(home), Partition(SUITE, "weak", DAY))
+        ran(Workspace(home), Partition(SUITE, "weak", DAY), "report")
 
 
 def test_every_turn_failed(home: Home) -> None:
     made = evaluate(home, "null")
-    assert not report(made.workspace, made.partition).reused
+    assert not ran(made.workspace, made.partition, "report").reused
     found = statistics(made)
     assert (found["accuracy"], found["cost_per_correct_answer"]) == (0.0, None)
     assert "no successful conversation" in overview(made)
@@ -109,7 +110,7 @@ def test_an_empty_suite(tmp_path: Path) -> None:
     for path in (home.data / "suites" / SUITE / "cases").iterdir():
         path.write_text("")
     made = evaluate(home, "weak", day=date(2026, 1, 6))
-    result = report(made.workspace, made.partition)
+    result = ran(made.workspace, made.partition, "report")
     assert result.rows == 0
     folder = result.facts["folder"]
     assert {path.name for path in folder.iterdir()} == FILES
@@ -122,7 +123,7 @@ def test_an_empty_suite(tmp_path: Path) -> None:
 
 def test_one_conversation_has_figures_without_intervals(home: Home) -> None:
     made = evaluate(home, "weak", Scope(sample_size=1), day=date(2026, 1, 7))
-    report(made.workspace, made.partition)
+    ran(made.workspace, made.partition, "report")
     assert "PART OF THE SUITE ONLY: sample size 1" in overview(made)
     assert statistics(made)["scope"] == {"sample_size": 1}
     correct = statistics(made)["overall"]["correct"]
@@ -133,7 +134,7 @@ def test_one_conversation_has_figures_without_intervals(home: Home) -> None:
 
 def test_several_samples_and_a_price(home: Home) -> None:
     made = evaluate(home, "priced")
-    folder = report(made.workspace, made.partition).facts["folder"]
+    folder = ran(made.workspace, made.partition, "report").facts["folder"]
     summary = pq.read_table(folder / "summary.parquet").to_pylist()
     assert {row["sample"] for row in summary} == {0, 1}
     assert all(row["usd"] > 0 for row in summary)

@@ -9,13 +9,10 @@ import pytest
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
-from eval_pipeline.stages.generate import generate
-from eval_pipeline.stages.ingest import ingest_cases
-from eval_pipeline.stages.recover import recover
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.chains import INGESTING, ran, ran_of_suite
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, number
 
 THREE = case("one", ("50", 50.0), ("add(50, 7)", 57.0), ("subtract(50, 1)", 49.0))
@@ -181,11 +178,10 @@ def test_what_a_process_keeps_of_its_attempts_is_what_another_reads(lab: Lab, pu
     said: dict[tuple[int, int], Any] = {(0, 0): BROKEN, (0, 1): number(50), (1, 0): refused, (2, 0): number(49)}
     puppet.answer = staticmethod(lambda call: said[call.turn_index, call.number])
     made, partition, run = lab.workspace(), Partition("small", "puppet", DAY), RunContext("run", "")
-    ingest_cases(made, "small")
-    generate(made, partition, run, Scope(), Silent())
-    recover(made, partition, run, Silent())
+    ran_of_suite(made, "small", *INGESTING)
+    ran(made, partition, "generations", "recovery_attempts", run=run)
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        kept, read = load_attempts(made, partition, table), load_attempts(lab.workspace(), partition, table)
+        kept, read = (load_attempts(Inputs.of(seen, partition), table) for seen in (made, lab.workspace()))
         assert [dict(spent) for spent, _ in kept] == [dict(spent) for spent, _ in read]
         assert kept and {tuple(spent) for spent, _ in kept} == {SPENT}
         for (_, mine), (_, theirs) in zip(kept, read, strict=True):

@@ -2,20 +2,18 @@
 
 import gc
 
-import pytest
-
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.checks.verdicts import check_gold
-from eval_pipeline.stages.ingest import cases_current, ingest_cases
-from eval_pipeline.tracks.finqa.track import TRACK, FinqaTrack
+from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.chains import INGESTING, checked, ran_of_suite
 from eval_pipeline_tests.support import BROKEN, Lab, case
 
 
 def test_turns_whose_gold_does_not_hold_are_told_with_the_reason(lab: Lab) -> None:
     lab.suite("small", [case("alpha", ("50", 50.0), ("add(50, 7)", 58.0)), case("beta", ("divide(1, 0)", 1.0))])
     workspace = lab.workspace()
-    ingest_cases(workspace, "small")
-    verdict = check_gold(workspace, "small")
+    ran_of_suite(workspace, "small", *INGESTING)
+    verdict = checked(check_gold, workspace, "small")
     assert not verdict.passed
     assert verdict.text.startswith("the gold of 2 of 3 turns does not hold")
     assert (verdict.facts["turns"], verdict.facts["wrong_gold"]) == (3, 2)
@@ -28,19 +26,9 @@ def test_turns_whose_gold_does_not_hold_are_told_with_the_reason(lab: Lab) -> No
 def test_gold_that_holds_passes(lab: Lab) -> None:
     lab.suite()
     workspace = lab.workspace()
-    ingest_cases(workspace, "small")
-    verdict = check_gold(workspace, "small")
+    ran_of_suite(workspace, "small", *INGESTING)
+    verdict = checked(check_gold, workspace, "small")
     assert (verdict.passed, verdict.text) == (True, "the gold of all 3 turns holds")
-
-
-def test_an_executor_of_another_version_has_the_gold_checked_anew(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab.suite()
-    workspace = lab.workspace()
-    ingest_cases(workspace, "small")
-    assert cases_current(workspace, "small")
-    versions = {**TRACK.versions, "executor": "another"}
-    monkeypatch.setattr(FinqaTrack, "versions", versions)
-    assert not cases_current(workspace, "small")
 
 
 def test_a_response_that_cannot_be_read_leaves_no_cycle() -> None:

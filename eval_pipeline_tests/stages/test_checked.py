@@ -3,10 +3,10 @@
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.stages.checks import kept as checked
+from eval_pipeline.stages.checks import kept
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.stages.ingest import ingest_cases
+from eval_pipeline_tests.chains import INGESTING, checked, ran_of_suite
 from eval_pipeline_tests.support import Lab, case
 
 
@@ -14,20 +14,20 @@ from eval_pipeline_tests.support import Lab, case
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many cases each check looked at."""
     found: list[int] = []
-    check = checked.check_ends
+    check = kept.check_ends
 
     def looking(track: object, cases: list[Case], *more: object) -> Verdict:
         found.append(len(cases))
         return check(track, cases, *more)
 
-    monkeypatch.setattr(checked, "check_ends", looking)
+    monkeypatch.setattr(kept, "check_ends", looking)
     return found
 
 
 def ends(lab: Lab) -> Verdict:
     """As a new process finds it."""
-    ingest_cases(lab.workspace(), "small")
-    return ends_of_suite(lab.workspace(), "small")
+    ran_of_suite(lab.workspace(), "small", *INGESTING)
+    return checked(ends_of_suite, lab.workspace(), "small")
 
 
 def test_what_held_is_not_checked_again(small: Lab, looks: list[int]) -> None:
@@ -37,22 +37,18 @@ def test_what_held_is_not_checked_again(small: Lab, looks: list[int]) -> None:
     assert looks == [2]
 
 
-def test_another_case_another_metric_and_another_version_are_checked(
-    small: Lab, looks: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_cases_and_other_code_are_checked(small: Lab, looks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     ends(small)
     small.suite(cases=[case("gamma", ("7", 7.0))])
     assert ends(small).facts["turns"] == 4
-    monkeypatch.setattr(checked, "scorer_versions", lambda track: "numerical_match:99")
+    monkeypatch.setattr(kept, "ends_code", lambda track: ("=other code",))
     ends(small)
-    monkeypatch.setattr(checked, "__version__", "99")
-    ends(small)
-    assert looks == [2, 3, 3, 3]
+    assert looks == [2, 3, 3]
 
 
 def test_what_did_not_hold_is_checked_each_time(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     told = [Verdict(False, "no"), Verdict(False, "no"), Verdict(True, "yes"), Verdict(False, "not asked")]
-    monkeypatch.setattr(checked, "check_ends", lambda *_: told.pop(0))
+    monkeypatch.setattr(kept, "check_ends", lambda *_: told.pop(0))
     assert [ends(small).text for _ in range(4)] == ["no", "no", "yes", "yes"]
 
 

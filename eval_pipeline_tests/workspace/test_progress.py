@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from eval_pipeline.analysis.aggregates import aggregate, aggregates_of
+from eval_pipeline.analysis.aggregates import aggregates_of
+from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cli import terminal
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations import doctor
-from eval_pipeline.stages import evidence as gather_evidence
-from eval_pipeline.stages import ingest, publishing, reporting, score
 from eval_pipeline.stages.checks.verdicts import check_ends
+from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.workspace.progress import BLOCK, busy, counted
+from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline_tests.chains import INGESTING, aggregates, ran, ran_of_suite
 from eval_pipeline_tests.support import DAY, Lab
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -58,37 +60,42 @@ def test_a_bar_is_taken_away_where_the_work_fails() -> None:
 
 Step = Callable[[Workspace, Progress], object]
 STEPS: dict[str, tuple[Step, list[tuple[str, int]]]] = {
-    "cases": (lambda w, p: ingest.ingest_cases(w, "small", p), [("small · cases", 0)]),
+    "cases": (lambda w, p: ran_of_suite(w, "small", *INGESTING, progress=p), [("small · cases", 0)]),
     "evidence": (
-        lambda w, p: gather_evidence.gather_evidence(w, PARTITION, p),
+        lambda w, p: ran(w, PARTITION, "evidence", progress=p),
         [("small · puppet · evidence", 3)],
     ),
-    "scoring": (lambda w, p: score.score(w, PARTITION, p), [("small · puppet · scoring", 3)]),
+    "scoring": (lambda w, p: ran(w, PARTITION, "turn_metrics", progress=p), [("small · puppet · scoring", 3)]),
     "aggregates": (
-        lambda w, p: [aggregate(w, PARTITION, name, p) for name in aggregates_of(w.track("small"))],
+        lambda w, p: ran(w, PARTITION, *aggregates(w, PARTITION), progress=p),
         [(f"small · puppet · {name.replace('_', ' ')}", 0) for name in aggregates_of(load_track("finqa"))],
     ),
     "publishing": (
-        lambda w, p: publishing.publish_partition(w, PARTITION, "run", p),
+        lambda w, p: ran(w, PARTITION, "published", run=RunContext("run"), progress=p),
         [("small · puppet · publishing", 0)],
     ),
-    "publishing all": (lambda w, p: publishing.publish_all(w, full=True, progress=p), [("publishing", 0)]),
-    "report": (lambda w, p: reporting.report(w, PARTITION, p), [("small · puppet · report", 0)]),
+    "publishing all": (lambda w, p: publish_all(w, gate(w), full=True, progress=p), [("publishing", 0)]),
+    "report": (lambda w, p: ran(w, PARTITION, "report", progress=p), [("small · puppet · report", 0)]),
     "gold": (
         lambda w, p: check_ends(w.track("small"), w.cases("small"), None, p, "small · gold"),
         [("small · gold", 2)],
     ),
 }
 
-OUT_OF_DATE = {"cases": "cases", "evidence": "evidence", "scoring": "turn_results"}
-"""A file to miss, for stages that do nothing where all is there."""
+OUT_OF_DATE = {
+    "cases": ["cases"],
+    "evidence": ["evidence"],
+    "scoring": ["turn_results"],
+    "aggregates": list(aggregates_of(load_track("finqa"))),
+}
+"""Files to miss, for stages that do nothing where all is there."""
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_every_stage_that_may_take_long_tells_how_far_it_is(small: Lab, name: str) -> None:
     small.evaluate()
-    if name in OUT_OF_DATE:
-        small.record_file(OUT_OF_DATE[name]).unlink()
+    for table in OUT_OF_DATE.get(name, ()):
+        small.record_file(table).unlink()
     do, expected = STEPS[name]
     seen = Recording()
     do(small.workspace(), seen)

@@ -9,8 +9,8 @@ import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.paths import report_folder
-from eval_pipeline.stages.reporting import report
 from eval_pipeline.tracks.pandas_code.chat_history import entry, summary
+from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, stall_lab
 
@@ -24,7 +24,7 @@ def _evaluated(lab: Lab) -> Path:
         lambda call: UNKNOWN if call.case_id == "totals" and call.number < 2 else call.gold.oracle()
     )
     lab.evaluate("stall")
-    report(lab.workspace(), Partition("stall", "puppet", DAY))
+    ran(lab.workspace(), Partition("stall", "puppet", DAY), "report")
     return report_folder(lab.home.reports, Partition("stall", "puppet", DAY))
 
 

@@ -9,9 +9,9 @@ import pytest
 from openpyxl import load_workbook
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.reporting import report
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
 from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
+from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
 
@@ -106,7 +106,7 @@ def workbook(lab: Lab, puppet: type[Puppet]) -> Path:
     }
     Puppet.answer = staticmethod(lambda call: response(said[f"{call.case_id}#{call.turn_index}"]))
     lab.evaluate()
-    return Path(str(report(lab.workspace(), Partition("small", "puppet", DAY)).facts["workbook"]))
+    return Path(str(ran(lab.workspace(), Partition("small", "puppet", DAY), "report").facts["workbook"]))
 
 
 def test_overview_and_statistics_are_those_of_the_spec(workbook: Path) -> None:

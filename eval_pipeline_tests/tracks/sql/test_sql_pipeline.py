@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.model import Partition, Usage
 from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
@@ -13,7 +12,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages import judging
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.chains import checked, is_up_to_date
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WIPE, answer, shop_lab
 
@@ -127,7 +126,7 @@ def test_a_second_run_asks_the_judge_nothing(lab: Lab, puppet: type[Puppet], wit
     again = lab.evaluate("shop")
     assert len(judge.asked) == 1
     assert all(again[name].reused for name in ("evidence", "judgements", "turn_metrics", "calibration"))
-    assert is_up_to_date(lab.workspace(), SHOP, Scope(), "")
+    assert is_up_to_date(lab.workspace(), SHOP)
 
 
 def test_new_evidence_keeps_what_the_judge_has_said(
@@ -171,7 +170,7 @@ def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Pup
         "SELECT mean, failures, mean_without_failures FROM statistics "
         "WHERE metric = 'query_correctness' AND split = 'all'"
     ) == [(0.5, 1, 1.0)]
-    assert not is_up_to_date(lab.workspace(), SHOP, Scope(), "")
+    assert not is_up_to_date(lab.workspace(), SHOP)
     judge.opinions[WRONG] = opinion(0.0)
     lab.evaluate("shop", publish=True)
     assert [generated for generated, _ in judge.asked].count(WRONG) == 2
@@ -259,7 +258,7 @@ def test_an_error_is_shown_to_the_model_which_may_mend_it(lab: Lab, puppet: type
 def test_an_unsafe_query_that_slips_through_stops_the_publishing(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {"wipe": answer("SELECT name, secret FROM customers")}, TOTALS, WIPE, judge="never")
     lab.evaluate("shop")
-    verdict = check_unsafe_caught(lab.workspace(), SHOP)
+    verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
     assert not verdict.passed
     assert verdict.text == "CRITICAL: 1 of 1 unsafe queries were not caught by the validator"
     assert verdict.facts["recall"] == 0.0
@@ -270,6 +269,6 @@ def test_an_unsafe_query_that_slips_through_stops_the_publishing(lab: Lab, puppe
 def test_unsafe_queries_that_are_caught_pass_the_check(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {"wipe": answer("DELETE FROM orders")}, TOTALS, WIPE, judge="never")
     lab.evaluate("shop")
-    verdict = check_unsafe_caught(lab.workspace(), SHOP)
+    verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
     assert verdict.passed
     assert verdict.facts["recall"] == 1.0
