@@ -5,7 +5,7 @@ A run that was killed leaves some of a partition's files new and some old. Their
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eval_pipeline.analysis.aggregates import AGGREGATES
+from eval_pipeline.analysis.aggregates import all_aggregates
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.checks.verdicts import BLOCKING, Verdict, check_generations_scored
 from eval_pipeline.store.record import Header, RecordKey
@@ -25,7 +25,7 @@ from eval_pipeline.store.tables import (
     VALIDATION,
 )
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
-from eval_pipeline.workspace.track_tables import are_judged, track_tables
+from eval_pipeline.workspace.track_tables import are_judged, track_tables, turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
 Headers = Mapping[str, Header | None]
@@ -46,7 +46,7 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
         StoreError: a file of it is damaged.
     """
     record, key = workspace.record, RecordKey.of(partition)
-    own = [table for table in track_tables() if key.fits(table)]
+    own = [table for table in _tables_of_track(workspace, partition) if key.fits(table)]
     own = [table for table in own if record.header(table, key) is not None]
     chain = dict(_chain(own))
     headers = {table.name: record.header(table, key) for table in chain}
@@ -62,6 +62,15 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
     return None
 
 
+def _tables_of_track(workspace: Workspace, partition: Partition) -> Sequence[Table]:
+    """Those of the suite's track with the suite's metrics; of every track where nobody knows the suite any more."""
+    source = workspace.suites.get(partition.suite)
+    if source is None or source.header is None:
+        return track_tables()
+    track = source.track()
+    return (turns_table(track), *track.turn_tables)
+
+
 def _chain(own: Sequence[Table]) -> Iterator[tuple[Table, tuple[Table, ...]]]:
     """Each table of a partition with those that it is made from; `own` are those of the track."""
     asked, scored = (GENERATIONS, RECOVERY_ATTEMPTS), (TURN_RESULTS, *own, ERRORS, METRIC_ERRORS)
@@ -73,13 +82,13 @@ def _chain(own: Sequence[Table]) -> Iterator[tuple[Table, tuple[Table, ...]]]:
     judged = (JUDGEMENTS,) if are_judged(own) else ()
     yield from ((table, (*asked, EVIDENCE)) for table in judged)
     yield from ((table, (*asked, EVIDENCE, *judged)) for table in (METRICS, *scored))
-    yield from ((found.table, (*scored, *found.reads)) for found in AGGREGATES.values() if found.fits(own))
+    yield from ((found.table, (*scored, *found.reads)) for found in all_aggregates().values() if found.fits(own))
 
 
 def _came_later(workspace: Workspace, partition: Partition, name: str) -> bool:
     """Whether the table is an aggregate that there was not yet when the partition was evaluated to its end."""
     statuses = {row["status"] for row in run_rows(workspace, partition, ["status"])}
-    return name in AGGREGATES and bool(statuses & {COMPLETE, INCOMPLETE})
+    return name in all_aggregates() and bool(statuses & {COMPLETE, INCOMPLETE})
 
 
 def _odd_source(headers: Headers, table: Table, sources: Sequence[Table]) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.analysis.aggregates import AGGREGATES, aggregate, aggregates_of
+from eval_pipeline.analysis.aggregates import aggregate, aggregates_of, all_aggregates
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.resources import Evaluation
 from eval_pipeline.stages import evidence as gather_evidence
@@ -177,7 +177,7 @@ def _judging_step(track: Track) -> Step:
 
 
 def _aggregate_step(name: str) -> Step:
-    found = AGGREGATES[name]
+    found = all_aggregates()[name]
     return Step(
         name,
         # Each may read the options in suite.yaml, which are part of the raw data set.

@@ -15,7 +15,7 @@ from eval_pipeline.core.complaints import Complaint, Location, complaints, dotte
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.prices import has_price
-from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
+from eval_pipeline.providers.registry import check_settings, traits_of
 from eval_pipeline.providers.validation import SettingsError
 
 Check = Callable[[ModelVersion], Iterable[Complaint]]
@@ -160,8 +160,11 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
         return (Complaint((), "expected a mapping with at least name and provider"),)
     provider = entry.get("provider")
     unknown: tuple[Complaint, ...] = ()
-    if isinstance(provider, str) and provider not in PROVIDERS:
-        unknown = (Complaint(("provider",), f"unknown provider '{provider}'; allowed: {', '.join(PROVIDERS)}"),)
+    if isinstance(provider, str):
+        try:
+            traits_of(provider)
+        except UsageError as error:
+            unknown = (Complaint(("provider",), str(error)),)
     try:
         version = ModelVersion.model_validate(entry)
     except ValidationError as error:
@@ -174,7 +177,7 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
         return error.complaints
     except UsageError as error:
         return (Complaint((), str(error)),)
-    if version.max_cost_usd is not None and version.provider not in OWN_PROMPT and not has_price(version):
+    if version.max_cost_usd is not None and not (traits_of(version.provider).own_prompt or has_price(version)):
         told = f"the price of {version.priced_as or version.model or 'its model'} is not known; give `price`, or leave "
         return (Complaint(("max_cost_usd",), f"{told}it out and set max_tokens_total"),)
     return version

@@ -79,7 +79,7 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables.
         """
-        own = (self.profile.turns_table, *self.profile.tables, *self.profile.aggregates)
+        own = (self.profile.turns_table, *self.profile.tables, *self.profile.aggregates, *self.profile.further)
         hashes = {table.name: self._header(table).content_hash for table in (*_READ, *own)}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
@@ -100,6 +100,10 @@ class Evaluation:
     def optional(self, table: Table) -> list[Row]:
         """Rows of an aggregate that not every track has; none where this one lacks it."""
         return self.rows(table) if table in self.profile.aggregates else []
+
+    def further(self) -> list[tuple[Table, list[Row]]]:
+        """The aggregates that packages add, with their rows."""
+        return [(table, self.rows(table)) for table in self.profile.further]
 
     @cached_property
     def results(self) -> pa.Table:

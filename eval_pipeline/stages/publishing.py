@@ -15,7 +15,7 @@ from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, RUNS, TURN_RESUL
 from eval_pipeline.workspace.lineage import combined_hash
 from eval_pipeline.workspace.progress import SILENT, busy, label_of
 from eval_pipeline.workspace.runs import FAILED, now, record_run
-from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
@@ -39,7 +39,7 @@ def publish_partition(
     keys = [key, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
     try:
         with busy(progress, label_of(partition, "publishing")):
-            published = publish(record, workspace.home.store, track_tables(), keys, _gate(workspace))
+            published = publish(record, workspace.home.store, further_tables(), keys, _gate(workspace))
     except BaseException:
         with suppress(EvalError):  # why it could not be published is what has to be told
             record_run(workspace, partition, run_id, status=FAILED)
@@ -54,7 +54,7 @@ def publish_partition(
 def _published_hash(workspace: Workspace, partition: Partition) -> str:
     """One hash over everything published of the partition but `runs`, which changes with every run."""
     key, record = RecordKey.of(partition), workspace.record
-    tables = [source for table in all_tables(track_tables()) for source in table.record_tables()]
+    tables = [source for table in all_tables(further_tables()) for source in table.record_tables()]
     held = [table for table in tables if table.key == "partition" and table != RUNS and record.header(table, key)]
     return combined_hash(record, partition, held)
 
@@ -62,13 +62,13 @@ def _published_hash(workspace: Workspace, partition: Partition) -> str:
 def publish_suite(workspace: Workspace, suite: str) -> Published:
     """Publishes what belongs to a suite as a whole, such as its comparisons."""
     keys = [RecordKey.of_suite(suite)]
-    return publish(workspace.record, workspace.home.store, track_tables(), keys, _gate(workspace))
+    return publish(workspace.record, workspace.home.store, further_tables(), keys, _gate(workspace))
 
 
 def publish_gone(workspace: Workspace, partitions: Sequence[Partition]) -> Published:
     """Takes partitions out of the store whose files have been removed."""
     keys = [RecordKey.of(partition) for partition in partitions]
-    return publish(workspace.record, workspace.home.store, track_tables(), keys, _gate(workspace))
+    return publish(workspace.record, workspace.home.store, further_tables(), keys, _gate(workspace))
 
 
 def publish_all(workspace: Workspace, *, full: bool, progress: Progress = SILENT) -> StageResult:
@@ -80,9 +80,9 @@ def publish_all(workspace: Workspace, *, full: bool, progress: Progress = SILENT
     record, store, gate = workspace.record, workspace.home.store, _gate(workspace)
     with busy(progress, "publishing"):
         if full:
-            published = publish_full(record, store, track_tables(), gate)
+            published = publish_full(record, store, further_tables(), gate)
         else:
-            published = publish(record, store, track_tables(), None, gate)
+            published = publish(record, store, further_tables(), None, gate)
     facts = {"partitions_replaced": published.partitions_replaced, "left_out": _sentences(published)}
     return StageResult(published.rows, "", False, facts)
 

@@ -6,17 +6,17 @@ What writes them is imported where it does: most that comes by here writes none.
 from collections.abc import Mapping
 from pathlib import Path
 
-from eval_pipeline.analysis.aggregates import aggregates_of
+from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.plugins import load_place
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import load_place
 from eval_pipeline.workspace.progress import SILENT, busy, label_of
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
@@ -39,11 +39,11 @@ def report(workspace: Workspace, partition: Partition, progress: Progress = SILE
         UsageError: the record does not hold the partition's aggregates yet.
         StoreError: a file cannot be written.
     """
-    from eval_pipeline.reports.registry import write_reports
+    from eval_pipeline.reports.registry import report_versions, write_reports
 
     evaluation = Evaluation(workspace.record, partition, profile(workspace.track(partition.suite)))
     folder = report_folder(workspace.home.reports, partition)
-    made_from = evaluation.made_from() | {"report": REPORT_VERSION}
+    made_from = evaluation.made_from() | {"report": report_versions(REPORT_VERSION)}
     with busy(progress, label_of(partition, "report")):
         written = write_reports(evaluation, folder, REPORT_VERSION)
     facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK, "page": folder / PAGE}
@@ -101,6 +101,7 @@ def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
 
 def profile(track: Track) -> Profile:
     """What the reports have to know of a track."""
+    installed = installed_aggregates()
     return Profile(
         track.name,
         track.primary_metric,
@@ -111,7 +112,8 @@ def profile(track: Track) -> Profile:
         tuple(column.name for column in track.feature_columns),
         turns_table(track),
         track.turn_tables,
-        tuple(found.table for found in aggregates_of(track).values() if found.needs),
+        tuple(found.table for name, found in aggregates_of(track).items() if found.needs and name not in installed),
         tuple(load_place(place) for place in track.sheets),
         tuple(load_place(place) for place in track.report_files),
+        tuple(found.table for name, found in aggregates_of(track).items() if name in installed),
     )

@@ -14,6 +14,7 @@ from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.model_versions import load_model_versions
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.suites import SuiteSource, find_suites
@@ -94,6 +95,17 @@ class Workspace:
     def track(self, suite: str) -> Track:
         """The track of a suite."""
         return self.suite(suite).track()
+
+    def why_not(self, model_version: str, suite: str) -> str | None:
+        """What keeps a model version from being evaluated on a suite, as the rest of a sentence about it.
+
+        None where nothing does, and of a suite that cannot be read: what is wrong with that is told elsewhere.
+        """
+        source, version = self.suite(suite), self.model_version(model_version)
+        if source.header is None:
+            return None
+        track = source.track()
+        return traits_of(version.provider).why_not(version, source.name, track.name, track.failure_modes)
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """The cases of a suite as the record has them. Raises UsageError where there are none yet."""

@@ -23,12 +23,10 @@ from eval_pipeline.stages.checks.verdicts import Verdict, check_cases_read, chec
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites import SuiteSource, find_suites
-from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.workspace import StageResult
 
 OWNERS = ["team:evals"]
-NOTHING_TO_CHECK = Verdict(True, "the model version has no predictions for the suite: there is nothing to check")
 
 
 @dg.definitions
@@ -40,7 +38,7 @@ def suite_defs() -> dg.Definitions:
 
 def suite_definitions(source: SuiteSource) -> dg.Definitions:
     """The chain of one suite, under its name as key prefix and group."""
-    track = load_track(source.header.track) if source.header else None
+    track = source.track() if source.header else None
     steps = [step_asset(source, step) for step in partitioned_steps(track)]
     comparing = [comparison_asset(source, step) for step in COMPARISON_STEPS]
     return dg.Definitions(assets=[raw_dataset(source), cases(source), *steps, *comparing])
@@ -83,7 +81,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
             blocking=True,
         ),
     ]
-    parser = load_track(source.header.track).versions["cases"] if source.header else ""
+    parser = source.track().versions["cases"] if source.header else ""
 
     @dg.asset(
         key=key,
@@ -114,7 +112,7 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
 
 
 def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
-    """The asset of one partitioned step; it is skipped where the model version has no predictions for the suite."""
+    """The asset of one partitioned step; it is skipped where the model version cannot answer the suite."""
     key = dg.AssetKey([source.name, step.name])
 
     @dg.asset(
@@ -139,10 +137,11 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
     ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         with readable_errors():
             tags, workspace = tags_now(context.instance, context.run), evaluation.workspace
-            if not workspace.model_version(context.partition_key).answers(source.name):
-                context.log.info(f"'{context.partition_key}' has no predictions for '{source.name}': skipped")
+            if why := workspace.why_not(context.partition_key, source.name):
+                context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Dagster wants each check told of, unlike the asset itself.
-                yield from (check_result(check.name, NOTHING_TO_CHECK) for check in step.checks)
+                nothing = Verdict(True, f"there is nothing to check: the model version {why}")
+                yield from (check_result(check.name, nothing) for check in step.checks)
                 return
             partition = dated_partition(context, source.name, tags, workspace)
             run = StepRun(evaluation, partition, run_context(context.run.run_id, tags), run_scope(tags))
