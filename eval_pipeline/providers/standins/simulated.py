@@ -118,7 +118,8 @@ class SimulatedProvider(StandIn):
         if not unknown:
             return None
         listed = ", ".join(map(repr, unknown))
-        return f"has no rates for the track '{track}', which knows no {listed} of its common rates"
+        allowed = ", ".join(failure_modes)
+        return f"has no rates for the track '{track}': its common rates name {listed}; allowed there: {allowed}"
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "sampling", "predictions")
