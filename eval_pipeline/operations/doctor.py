@@ -40,7 +40,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _disk,
         _suites,
         _model_versions,
-        _local,
+        _providers,
         _python_sandbox,
         _keys,
         _journal,
@@ -96,12 +96,12 @@ def _model_versions(workspace: Workspace) -> Iterator[Finding]:
     yield Finding("model versions", bool(names), f"{len(names)}: {', '.join(names)}", "add one to model_versions.yaml")
 
 
-def _local(_: Workspace) -> Iterator[Finding]:
-    from eval_pipeline.providers.local.provider import local_available
+def _providers(_: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.providers.registry import all_traits
 
-    why_not = local_available()
-    # Not needed for anything but the provider `local`.
-    yield Finding("local model", True, why_not or "SmolLM2-135M-Instruct can run here")
+    for name, traits in all_traits().items():
+        if traits.packages:  # nothing else needs these
+            yield Finding(f"provider {name}", True, traits.lacks() or "can run here")
 
 
 def _python_sandbox(_: Workspace) -> Iterator[Finding]:

@@ -141,6 +141,11 @@ class Traits:
         """
         return None
 
+    @classmethod
+    def lacks(cls) -> str | None:
+        """What keeps this kind of provider from working on this machine, in a sentence; None where nothing is known."""
+        return None
+
 
 class Provider(Protocol):
     """A source of responses; an async context manager that holds what the source needs while a run lasts.

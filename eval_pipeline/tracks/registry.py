@@ -9,6 +9,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.plugins import Plugin, Registry, load_place
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.turns_table import turns_table
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
@@ -78,6 +79,10 @@ def _track(plugin: Plugin, value: Any) -> Track:
     if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")
     track: Track = value
+    try:
+        turns_table(track)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise plugin.error(f"has columns that no table can have: {error}") from error
     return track
 
 

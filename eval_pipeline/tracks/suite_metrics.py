@@ -9,43 +9,37 @@ from typing import Any
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.plugins import Plugin, PluginError, Registry
-from eval_pipeline.store.schemas import SIMULATED, Column, ColumnType, Table
-from eval_pipeline.store.tables import track_turns_table
+from eval_pipeline.store.schemas import SIMULATED
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.registry import ALL_TRACKS, load_track
-
-_TYPES: dict[str, ColumnType] = {"boolean": "BOOLEAN", "score": "DOUBLE", "count": "DOUBLE", "label": "VARCHAR"}
+from eval_pipeline.tracks.turns_table import COLUMN_TYPES, turns_table
 
 
 def _metric(plugin: Plugin, value: Any) -> Metric:
     name = plugin.name.partition(".")[2]
     if not isinstance(value, Metric) or value.name != name:
         raise plugin.error(f"is no Metric named '{name}'")
+    if value.kind not in COLUMN_TYPES:
+        raise plugin.error(f"is of the kind '{value.kind}'; known: {', '.join(COLUMN_TYPES)}")
     return value
 
 
 def _why_taken(plugin: Plugin) -> str | None:
     """What stands in the way of a column of that name in `<track>_turns`."""
     track_name, _, name = plugin.name.partition(".")
-    if not name.isidentifier():
-        return "is not used: its name has to be <track>.<metric>"
+    if not name.isidentifier() or name != name.lower():
+        return "is not used: its name has to be <track>.<metric>, in lower case"
     if track_name not in ALL_TRACKS:
         return f"is not used: there is no track '{track_name}'"
     try:
         table = turns_table(load_track(track_name))
     except PluginError:
         return f"is not used: its track '{track_name}' cannot be"
-    columns = {column.name.casefold() for column in (*table.all_columns, SIMULATED)}
-    return f"is not used: {table.name} has a column of that name" if name.casefold() in columns else None
+    columns = {column.name.lower() for column in (*table.all_columns, SIMULATED)}
+    return f"is not used: {table.name} has a column of that name" if name in columns else None
 
 
 METRICS: Registry[Metric] = Registry("metrics", {}, _metric, _why_taken)
-
-
-def turns_table(track: Track) -> Table:
-    """The `<track>_turns` table: one row a turn with every metric as a column."""
-    metrics = [Column(metric.name, _TYPES[metric.kind], metric.description) for metric in track.metrics]
-    return track_turns_table(track.name, track.feature_columns, track.turn_columns, metrics)
 
 
 def installed_metrics(track: str) -> list[str]:

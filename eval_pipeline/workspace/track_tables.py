@@ -1,13 +1,14 @@
 """Tables that follow from tracks with their metrics and features, and from what packages add."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from eval_pipeline.core.plugins import Plugin, Registry
-from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.tracks.registry import all_tracks
-from eval_pipeline.tracks.suite_metrics import turns_table, with_every_metric
+from eval_pipeline.tracks.suite_metrics import with_every_metric
+from eval_pipeline.tracks.turns_table import turns_table
 
 __all__ = ["INSTALLED_AGGREGATES", "are_judged", "further_tables", "track_tables", "turns_table"]
 
@@ -16,12 +17,19 @@ def _aggregate(plugin: Plugin, value: Any) -> Any:
     table = getattr(value, "table", None)
     if not isinstance(table, Table) or table.name != plugin.name or table.key != "partition":
         raise plugin.error(f"is no Aggregate with a table '{plugin.name}' that has a row an evaluation or more")
+    names = [column.name.lower() for column in table.published_columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise plugin.error(f"would have more than one column named {', '.join(twice)}")
+    if odd := sorted(column.name for column in table.columns if column.type not in get_args(ColumnType)):
+        raise plugin.error(f"has columns of no known type: {', '.join(odd)}")
     return value
 
 
 def _why_taken(plugin: Plugin) -> str | None:
-    names = {table.name.casefold() for table in all_tables(track_tables())}
-    return "is not used: there is a table of that name" if plugin.name.casefold() in names else None
+    if not plugin.name.isidentifier() or plugin.name != plugin.name.lower():
+        return "is not used: its name has to be one of a table, in lower case"
+    taken = plugin.name in {table.name.lower() for table in all_tables(track_tables())}
+    return "is not used: there is a table of that name" if taken else None
 
 
 INSTALLED_AGGREGATES: Registry[Any] = Registry("aggregates", {}, _aggregate, _why_taken)

@@ -13,6 +13,7 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
@@ -105,7 +106,10 @@ class Workspace:
         if source.header is None:
             return None
         track = source.track()
-        return traits_of(version.provider).why_not(version, source.name, track.name, track.failure_modes)
+        try:
+            return traits_of(version.provider).why_not(version, source.name, track.name, track.failure_modes)
+        except PluginError as error:
+            return f"cannot be asked: {error}"
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """The cases of a suite as the record has them. Raises UsageError where there are none yet."""

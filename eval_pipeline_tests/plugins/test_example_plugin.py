@@ -84,9 +84,10 @@ def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Pa
     site = install(tmp_path / "site", "broken", RAISES, points | {"importers": {"odd": "broken:ODD"}})
     lab.suite()
     lab.suite("asking", metrics=["odd"])
-    lab.versions({"name": "oracle", "provider": "oracle"})
+    lab.versions({"name": "oracle", "provider": "oracle"}, {"name": "mine", "provider": "o"})
     code, out, err = child(lab, site, "run", "--suite", "small")
     assert code == 0, out + err
+    assert "note: 'mine' is not evaluated on small: it cannot be asked: the plug-in 'o' (eval_pipeline.prov" in err
     assert err.count("the plug-in 'odd' (eval_pipeline.reports) of the package broken 1.0 cannot be loaded") == 1
     code, out, err = child(lab, site, "run", "--suite", "asking")
     assert (code, "metrics.0" in err, "RuntimeError: no such library" in err) == (1, True, True), out + err

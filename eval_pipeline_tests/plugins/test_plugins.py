@@ -8,7 +8,7 @@ from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites import read_suite
 from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track
-from eval_pipeline.tracks.suite_metrics import turns_table
+from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline_tests.plugins.conftest import Install
 from eval_pipeline_tests.support import Lab
@@ -16,12 +16,20 @@ from eval_pipeline_tests.support import Lab
 METRIC = """
 from eval_pipeline.tracks.base import Metric
 ONE = Metric("one", lambda predicted: predicted is not None, "boolean", "Whether there is an answer; never NULL.")
+KIND = Metric("kind", lambda predicted: True, "bool", "Nothing.")
 OURS = Metric("numerical_match", lambda predicted: True, "boolean", "Nothing.")
 """
 PROVIDER = """
 from eval_pipeline.providers.standins.inprocess import StandIn
 class Mine(StandIn): pass
 class Other: pass
+"""
+AGGREGATES = """
+from eval_pipeline.analysis.aggregates.base import Aggregate
+from eval_pipeline.store.schemas import Column, Table
+def made(name, column):
+    return Aggregate(Table(name, "Nothing.", (column,)), lambda turns: [], lambda rows: {})
+TWICE, ODD = made("twice", Column("Suite", "VARCHAR", "")), made("odd", Column("n", "INT", ""))
 """
 RAISES = "raise RuntimeError('no such\\n  library')\n"
 
@@ -66,7 +74,9 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("providers", "oracle", "mine:Mine", "is not used: eval-pipeline has one of that name"),
         ("providers", "other", "mine:Other", "is no class that inherits Traits"),
         ("metrics", "finqa.numerical_match", "mine:OURS", "finqa_turns has a column of that name"),
-        ("metrics", "finqa.Suite", "mine:ONE", "finqa_turns has a column of that name"),
+        ("metrics", "finqa.suite", "mine:ONE", "finqa_turns has a column of that name"),
+        ("metrics", "finqa.One", "mine:ONE", "its name has to be <track>.<metric>, in lower case"),
+        ("metrics", "finqa.kind", "mine:KIND", "is of the kind 'bool'; known: boolean, score, count, label"),
         ("metrics", "finqa.two", "mine:ONE", "is no Metric named 'two'"),
         ("metrics", "one", "mine:ONE", "its name has to be <track>.<metric>"),
         ("metrics", "chess.one", "mine:ONE", "there is no track 'chess'"),
@@ -77,11 +87,14 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("reports", "mine", "mine:ONE", "is no Report"),
         ("aggregates", "statistics", "mine:ONE", "there is a table of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
+        ("aggregates", "Mine", "mine:ONE", "its name has to be one of a table, in lower case"),
+        ("aggregates", "twice", "mine:TWICE", "would have more than one column named suite"),
+        ("aggregates", "odd", "mine:ODD", "has columns of no known type: n"),
         ("metric", "finqa.one", "mine:ONE", "is in a group that nobody reads; known: tracks, providers, metrics"),
     ],
 )
 def test_what_is_wrong_with_a_plug_in_is_told(installed: Install, group: str, name: str, place: str, told: str) -> None:
-    installed("mine", METRIC + PROVIDER, {group: {name: place}})
+    installed("mine", METRIC + PROVIDER + AGGREGATES, {group: {name: place}})
     found = trouble()[f"{group} {name}"]
     assert found is not None
     assert found.startswith(f"the plug-in '{name}' (eval_pipeline.{group}) of the package mine 1.0 ")

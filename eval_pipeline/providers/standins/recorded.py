@@ -57,7 +57,11 @@ class RecordedProvider(Immediate):
     @classmethod
     def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
         """A suite whose predictions were not imported."""
-        return None if suite in version.predictions else "has no predictions for the suite (`eval-pipeline import predictions` takes them)"
+        return (
+            None
+            if suite in version.predictions
+            else "has no predictions for the suite (`eval-pipeline import predictions` takes them)"
+        )
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "options", "sampling")
