@@ -45,6 +45,11 @@ def traits_of(provider: str) -> type[Traits]:
     return ALL_PROVIDERS.get(provider)
 
 
+def provider_class(provider: str) -> type[Provider]:
+    """The class of that name, as those see it who make one of it. Raises as `traits_of` does."""
+    return cast("type[Provider]", traits_of(provider))
+
+
 def all_traits() -> Mapping[str, type[Traits]]:
     """What is known of every provider that can be used, by name."""
     return ALL_PROVIDERS.usable()
@@ -83,5 +88,4 @@ def _remedy(traits: type[Traits]) -> str:
 
 
 def _construct(version: ModelVersion, environment: Environment) -> Provider:
-    kind = cast("type[Provider]", traits_of(version.provider))
-    return kind(version, environment)
+    return provider_class(version.provider)(version, environment)
