@@ -15,19 +15,25 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from eval_pipeline.core.complaints import complaints, dotted
-from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import files_hash, json_text
 from eval_pipeline.core.model import Case, Json, Suite
 from eval_pipeline.tracks.base import CaseError, Track
 from eval_pipeline.tracks.capabilities import Shares
-from eval_pipeline.tracks.registry import TRACKS, load_track
+from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
+from eval_pipeline.tracks.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SuiteFile(BaseModel):
-    """`suite.yaml`; `cases` are glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files."""
+    """`suite.yaml`.
+
+    Attributes:
+        cases: glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        metrics: metrics of installed packages that its turns are scored with, beside all of the track.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,6 +43,7 @@ class SuiteFile(BaseModel):
     description: str = ""
     licence: str = ""
     cases: str | list[str]
+    metrics: list[str] = Field(default_factory=list)
     options: dict[str, Json] = Field(default_factory=dict)
 
     def patterns(self) -> list[str]:
@@ -64,8 +71,9 @@ class SuiteSource:
         return self.header
 
     def track(self) -> Track:
-        """The suite's track."""
-        return load_track(self.require().track)
+        """The suite's track, with the metrics that the suite asks for: the one place that says which a suite has."""
+        header = self.require()
+        return with_metrics(load_track(header.track), header.metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +118,7 @@ def read_header(folder: Path) -> SuiteSource:
         header = SuiteFile.model_validate(entry.raw)
         if header.name != folder.name:
             raise InputError([_at(entry, ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")])
-        if header.track not in TRACKS:
-            known = ", ".join(TRACKS)
-            raise InputError([_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
+        _refuse_unknown(entry, header)
     except ValidationError as error:
         return SuiteSource(
             folder.name, folder, None, tuple(_at(entry, *found) for found in complaints(error, SuiteFile))
@@ -122,6 +128,25 @@ def read_header(folder: Path) -> SuiteSource:
     except (OSError, UnicodeDecodeError) as error:
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", f"cannot be read: {error}"),))
     return SuiteSource(header.name, folder, header)
+
+
+def _refuse_unknown(entry: _Entry, header: SuiteFile) -> None:
+    """Raises InputError for a track or a metric that nobody provides, or that cannot be used."""
+    if header.track not in ALL_TRACKS:
+        known = ", ".join(ALL_TRACKS.names())
+        raise InputError([_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
+    if header.track in TRACKS and not header.metrics:
+        return  # a shipped one is not loaded before it is used
+    wanted: list[tuple[tuple[str | int, ...], list[str]]] = [(("track",), [])]
+    wanted += [(("metrics", index), [name]) for index, name in enumerate(header.metrics)]
+    problems = []
+    for place, names in wanted:
+        try:
+            with_metrics(load_track(header.track), names)
+        except UsageError as error:
+            problems.append(_at(entry, place, str(error)))
+    if problems:
+        raise InputError(problems)
 
 
 def _header_entry(path: Path) -> _Entry:

@@ -11,7 +11,7 @@ from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.providers.registry import OWN_PROMPT
+from eval_pipeline.providers.registry import traits_of
 
 REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
 
@@ -59,7 +59,7 @@ class Budget:
         tokens, usd: spent since; no dollars are known (None) where no call had a price.
         reached: a call was refused, here or in an earlier step.
 
-    What an application takes that makes its own prompt (`OWN_PROMPT`) cannot be told before. The first call is made
+    What an application takes that makes its own prompt cannot be told before. The first call is made
     alone; each later one reserves what the dearest so far took, so that the limits can be exceeded by as much as the
     calls in flight take more than that one.
     """
@@ -80,7 +80,7 @@ class Budget:
         self._version = version
         self._today = today
         self.limited = closed or version.max_cost_usd is not None or version.max_tokens_total is not None
-        self._learns = version.provider in OWN_PROMPT
+        self._learns = traits_of(version.provider).own_prompt
         self._dearest: Amount | None = None
         self._in_flight = 0
         self._reserved_tokens, self._reserved_usd = 0, 0.0

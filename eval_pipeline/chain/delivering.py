@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from eval_pipeline.analysis.aggregates import aggregates_of
+from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
 
 COMPARED = (tables.MODEL_COMPARISONS, tables.TRENDS)
-_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.registry:write_reports", "eval_pipeline.stages.reporting:profile")
+_WRITING: tuple[Root, ...] = ("eval_pipeline.reports.registry:write_reports", "eval_pipeline.stages.reporting:profile")
 _COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.files:write_comparison_files",)
 
 
@@ -32,7 +33,7 @@ def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:
         "Files for people: tables, statistics, traces and the workbook.",
         reads=(),
         deliver=partial(write_report, tuple(held)),
-        code=lambda _: _REPORTS,
+        code=lambda _: _reports(),
         after=("published",),
         kinds=frozenset({"excel", "parquet"}),
     )
@@ -63,8 +64,21 @@ def of_suite() -> Iterator[Stage]:
 def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageResult:
     """The report of an evaluation; the model version is told of in it too."""
     shown = (*held, tables.MODEL_VERSIONS)
-    own = [found.table for found in aggregates_of(inputs.track).values() if found.needs]
-    return reporting.report(inputs, shown, own, inputs.workspace.fingerprints.of(*_REPORTS).code)
+    return reporting.report(inputs, shown, figures_of(inputs.track), inputs.workspace.fingerprints.of(*_reports()).code)
+
+
+def figures_of(track: Track) -> reporting.Figures:
+    """The aggregates that not every track has, and those of plug-ins."""
+    found, installed = aggregates_of(track), installed_aggregates()
+    own = [one.table for name, one in found.items() if one.needs and name not in installed]
+    return reporting.Figures(own, [one.table for name, one in found.items() if name in installed])
+
+
+def _reports() -> tuple[Root, ...]:
+    """What writes reports; each one's own function, since plug-ins may bring some."""
+    from eval_pipeline.reports.registry import all_reports
+
+    return *_WRITING, *(report.write for report in all_reports())
 
 
 def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:

@@ -5,7 +5,7 @@ A run that was killed leaves some of a partition's files new and some old. Their
 
 from collections.abc import Iterator
 
-from eval_pipeline.analysis.aggregates import AGGREGATES
+from eval_pipeline.analysis.aggregates import all_aggregates
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.model import Partition
@@ -14,7 +14,7 @@ from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import TRACKS, load_track
+from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
 from eval_pipeline.workspace.track_tables import turns_table
@@ -58,9 +58,9 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
 
 
 def _track_of(inputs: Inputs) -> Track | None:
-    """The track whose table of turns the partition has: its suite may be gone."""
-    for name in TRACKS:
-        track = load_track(name)
+    """The track whose table of turns the partition has: its suite, which says which metrics it has, may be gone."""
+    source = inputs.workspace.suites.get(inputs.suite)
+    for track in [source.track()] if source and source.header else all_tracks():
         if inputs.header(turns_table(track)) is not None:
             return track
     return None
@@ -69,7 +69,7 @@ def _track_of(inputs: Inputs) -> Track | None:
 def _came_later(inputs: Inputs, name: str) -> bool:
     """Whether the table is an aggregate that there was not yet when the partition was evaluated to its end."""
     statuses = {row["status"] for row in run_rows(inputs.workspace, inputs.place, ["status"])}
-    return name in AGGREGATES and bool(statuses & {COMPLETE, INCOMPLETE})
+    return name in all_aggregates() and bool(statuses & {COMPLETE, INCOMPLETE})
 
 
 def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:

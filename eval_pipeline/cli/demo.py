@@ -20,7 +20,7 @@ def demo() -> None:
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.operations.keeping import evaluation_is_current
-    from eval_pipeline.providers.local.provider import local_available
+    from eval_pipeline.providers.registry import traits_of
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope
@@ -32,7 +32,7 @@ def demo() -> None:
     problems, done = evaluate(
         workspace, [Partition(suite, name, today) for name in SIMULATED for suite in suites], Scope(), "", report=True
     )
-    if why_not := local_available():
+    if why_not := traits_of(workspace.model_version(LOCAL).provider).lacks():
         note(f"{LOCAL} is left out: {why_not}")
     for suite in () if why_not else suites:
         partition, scope = Partition(suite, LOCAL, today), Scope(sample_size=SLICE)

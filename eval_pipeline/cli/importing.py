@@ -1,15 +1,36 @@
 """`import`: a command a foreign data set, and one for predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
-from eval_pipeline.tracks.registry import IMPORTERS, ForeignForm
+from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.tracks.registry import ALL_IMPORTERS, ForeignForm
 
-import_app = typer.Typer(help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
+
+class Forms(TyperGroup):
+    """The commands of `import`: one a form that is shipped or installed, beside those defined here.
+
+    Packages are looked through when one of its commands is wanted, and not for the help of the whole.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands."""
+        return [*super().list_commands(ctx), *ALL_IMPORTERS.names()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; that of a form which cannot be used says so when it is run."""
+        if cmd_name not in self.commands and cmd_name in ALL_IMPORTERS:
+            return _command_of(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+import_app = typer.Typer(cls=Forms, help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
 
 
 @import_app.command("predictions")
@@ -40,9 +61,28 @@ def import_predictions(
     typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 
-def _import_command(form: str, foreign: ForeignForm) -> None:
+def _command_of(form: str) -> Any:
     """The command of a form; one that comes with further files has an option for them."""
+    app = typer.Typer(add_completion=False)
+    try:
+        foreign = ALL_IMPORTERS.get(form)
+    except PluginError as error:
+        app.command(form, help=str(error))(_refusing(error))
+    else:
+        app.command(form, help=f"Imports a {form} data set as a suite of track {foreign.track}.")(
+            _importing(form, foreign)
+        )
+    return get_command(app)
 
+
+def _refusing(error: PluginError) -> Callable[[], None]:
+    def refuse() -> None:
+        raise error
+
+    return refuse
+
+
+def _importing(form: str, foreign: ForeignForm) -> Callable[..., None]:
     def import_data_set(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
         suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
@@ -58,8 +98,7 @@ def _import_command(form: str, foreign: ForeignForm) -> None:
     ) -> None:
         _import(form, source, suite, limit, further)
 
-    command = import_with_files if foreign.further else import_data_set
-    import_app.command(form, help=f"Imports a {form} data set as a suite of track {foreign.track}.")(command)
+    return import_with_files if foreign.further else import_data_set
 
 
 def _import(form: str, source: Path, suite: str, limit: int | None, further: Sequence[Path]) -> None:
@@ -73,7 +112,3 @@ def _import(form: str, source: Path, suite: str, limit: int | None, further: Seq
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
-
-
-for _form, _foreign in IMPORTERS.items():
-    _import_command(_form, _foreign)

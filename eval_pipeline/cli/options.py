@@ -54,17 +54,24 @@ def model_version_names(workspace: "Workspace", names: list[str] | None) -> list
 def askable_pairs(
     workspace: "Workspace", versions: list[str], suites: list[str], *, named: bool
 ) -> list[tuple[str, str]]:
-    """Each (model version, suite) to evaluate; recorded versions are left out where they have no predictions.
+    """Each (model version, suite) to evaluate; of those that cannot be, a note says why.
 
     Raises:
-        UsageError: nothing is left, or both were named and one of the pairs cannot be asked.
+        UsageError: nothing is left, or both were named and one of the pairs cannot be evaluated.
     """
+    from eval_pipeline.cli.terminal import note
+
     pairs = [(version, suite) for version in versions for suite in suites]
-    missing = [pair for pair in pairs if not workspace.model_version(pair[0]).answers(pair[1])]
-    if missing and (named or missing == pairs):
-        version, suite = missing[0]
-        raise UsageError(f"'{version}' has no predictions for '{suite}'; `eval-pipeline import predictions` takes them")
-    return [pair for pair in pairs if pair not in missing]
+    skipped = {pair: why for pair in pairs if (why := workspace.why_not(*pair))}
+    if skipped and (named or len(skipped) == len(pairs)):
+        (version, suite), why = next(iter(skipped.items()))
+        raise UsageError(f"'{version}' cannot be evaluated on '{suite}': it {why}")
+    left_out: dict[tuple[str, str], list[str]] = {}
+    for (version, suite), why in skipped.items():
+        left_out.setdefault((version, why), []).append(suite)
+    for (version, why), names in left_out.items():
+        note(f"note: '{version}' is not evaluated on {', '.join(names)}: it {why}")
+    return [pair for pair in pairs if pair not in skipped]
 
 
 def parse_day(text: str | None) -> date:

@@ -83,10 +83,6 @@ class ModelVersion(BaseModel):
         ordered: dict[str, Json] = parse_json(canonical_json(settings))
         return ordered
 
-    def answers(self, suite: str) -> bool:
-        """Whether the version can be asked about a suite: recorded ones know the suites they have predictions for."""
-        return self.provider != "recorded" or suite in self.predictions
-
     def identity(self) -> dict[str, Json]:
         """What can change a response or a recovery; limits and prices are outside."""
         kept = {"provider", "model", "prompt", "sampling", "max_tokens", "samples_per_turn"}

@@ -20,7 +20,7 @@ from eval_pipeline.judge.classifier import AskedModel, classify
 from eval_pipeline.judge.judgement import TIMEOUT, Judge, Judgement, NoJudge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.base import CallError, Environment, Provider
-from eval_pipeline.providers.registry import NOT_A_MODEL, create, missing_packages
+from eval_pipeline.providers.registry import create, missing_packages, traits_of
 
 LIMIT_S = 30.0
 """Seconds for one question, retries among them."""
@@ -30,8 +30,6 @@ DEFAULT_JUDGE = ModelVersion(
 """Who judges where nobody else is named."""
 _CHOICE_TOKENS = 48
 """Of an answer, for all but the reasons."""
-_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-_CANNOT_JUDGE = (NOT_A_MODEL - {"local"}) | {"recorded", "http"}
 
 
 class LLMJudge:
@@ -193,10 +191,11 @@ def open_judge(
 
 def why_no_judge(version: ModelVersion) -> str:
     """What keeps a model version from judging; empty where nothing does."""
-    if version.provider in _CANNOT_JUDGE:
+    traits = traits_of(version.provider)
+    if not traits.can_judge:
         return f"'{version.name}' is no model that could judge"
-    variable = version.options.get("api_key_env", _KEYS.get(version.provider))
-    if isinstance(variable, str) and not os.environ.get(variable, "").strip():
+    variable = version.options.get("api_key_env", traits.key_variable)
+    if isinstance(variable, str) and variable and not os.environ.get(variable, "").strip():
         return f"the environment variable {variable} is not set"
     packages = missing_packages(version.provider)
     return f"{', '.join(packages)} not installed" if packages else ""

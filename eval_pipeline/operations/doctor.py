@@ -14,12 +14,11 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.workspace.progress import SILENT, busy
-from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
 LEAST_FREE = 1_000_000_000
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,11 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
     workspace = Workspace(home)
     looks: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
         _versions,
+        _plugins,
         _disk,
         _suites,
         _model_versions,
-        _local,
+        _providers,
         _python_sandbox,
         _keys,
         _journal,
@@ -68,6 +68,14 @@ def _versions(_: Workspace) -> Iterator[Finding]:
             yield Finding(name, name == "xllamacpp", "not installed", "run `make setup`")
 
 
+def _plugins(_: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.operations.plugins import plugins_with_trouble
+
+    for plugin, trouble in plugins_with_trouble():
+        text = trouble or f"{plugin.place}, from {plugin.origin}"
+        yield Finding(f"{plugin.group} {plugin.name}", trouble is None, text, "mend or uninstall that package")
+
+
 def _disk(workspace: Workspace) -> Iterator[Finding]:
     root = workspace.home.root
     root.mkdir(parents=True, exist_ok=True)
@@ -88,12 +96,12 @@ def _model_versions(workspace: Workspace) -> Iterator[Finding]:
     yield Finding("model versions", bool(names), f"{len(names)}: {', '.join(names)}", "add one to model_versions.yaml")
 
 
-def _local(_: Workspace) -> Iterator[Finding]:
-    from eval_pipeline.providers.local.provider import local_available
+def _providers(_: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.providers.registry import all_traits
 
-    why_not = local_available()
-    # Not needed for anything but the provider `local`.
-    yield Finding("local model", True, why_not or "SmolLM2-135M-Instruct can run here")
+    for name, traits in all_traits().items():
+        if traits.packages:  # nothing else needs these
+            yield Finding(f"provider {name}", True, traits.lacks() or "can run here")
 
 
 def _python_sandbox(_: Workspace) -> Iterator[Finding]:
@@ -107,7 +115,9 @@ def _python_sandbox(_: Workspace) -> Iterator[Finding]:
 
 
 def _keys(_: Workspace) -> Iterator[Finding]:
-    for name in KEYS:
+    from eval_pipeline.providers.registry import all_traits
+
+    for name in dict.fromkeys(traits.key_variable for traits in all_traits().values() if traits.key_variable):
         yield Finding(f"key {name}", True, "set" if os.environ.get(name) else "not set")
 
 
@@ -129,7 +139,7 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
 
 def _record(workspace: Workspace) -> Iterator[Finding]:
     files, wrong = 0, []
-    for table in all_tables(track_tables()):
+    for table in all_tables(further_tables()):
         for source in table.record_tables():
             for key in workspace.record.partitions(source):
                 files += 1

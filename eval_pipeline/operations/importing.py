@@ -26,6 +26,7 @@ from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.providers.model_versions import save_imported
 from eval_pipeline.providers.prices import has_price
+from eval_pipeline.providers.standins.recorded import NAME as RECORDED
 from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import load_importer
@@ -200,7 +201,7 @@ def _recorded_version(
     entry = Predictions(file=f"{name}/{suite}.jsonl", content_hash=content_hash)
     before = workspace.model_versions.get(name)
     if before is None:
-        values: dict[str, Any] = {"name": name, "provider": "recorded", "samples_per_turn": samples}
+        values: dict[str, Any] = {"name": name, "provider": RECORDED, "samples_per_turn": samples}
         values |= {"max_recovery_attempts": 0, "priced_as": priced_as, "predictions": {suite: entry}}
         try:
             return ModelVersion.model_validate(values)
@@ -209,7 +210,7 @@ def _recorded_version(
                 f"'{name}' is no name for a model version: letters, digits and . _ @ : + -, a letter or digit first, "
                 "at most 120"
             ) from error
-    if before.provider != "recorded":
+    if before.provider != RECORDED:
         raise UsageError(f"model version '{name}' is of provider '{before.provider}'; give another --model-version")
     known = before.predictions.get(suite)
     if known is not None and known.content_hash != content_hash:

@@ -14,7 +14,7 @@ from eval_pipeline.operations.token_counts import CHARACTERS_PER_TOKEN, How, cha
 from eval_pipeline.operations.told_costs import told_so_far
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd, has_price
-from eval_pipeline.providers.registry import OWN_PROMPT
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
@@ -103,7 +103,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         intents = BatchIntents(journal.path, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
-    if version.provider in OWN_PROMPT:
+    if traits_of(version.provider).own_prompt:
         return _of_application(workspace, partition, len(calls), len(placed), version.max_recovery_attempts)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]

@@ -24,7 +24,7 @@ from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
-from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 JOURNAL_MARGIN_S = 7 * 86_400.0
@@ -93,7 +93,7 @@ def prune(
 
 def _tables() -> list[Table]:
     """The tables of the record with a file a partition; what is made last comes first, so that no half is whole."""
-    found = [source for table in all_tables(track_tables()) for source in table.record_tables()]
+    found = [source for table in all_tables(further_tables()) for source in table.record_tables()]
     return [table for table in reversed(found) if table.key == "partition"]
 
 

@@ -3,7 +3,7 @@
 Add one with a file in this folder and a line in `registry.py`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -104,12 +104,53 @@ class Call:
     failed_with: ErrorClass | None = None
 
 
-class Provider(Protocol):
-    """A source of responses; an async context manager that holds what the source needs while a run lasts.
+class Traits:
+    """What the rest has to know of a kind of provider: a base class with what holds for a model behind an API.
 
     Attributes:
         simulated: responses are not a real model's; every table and report says so.
         recorded: responses are in a file; the track reads them leniently and they are not recovered.
+        pool: of the steps that ask, whose number is limited; empty: `provider/<name>`. None: nobody is asked.
+        charged: somebody charges for calls, by the price table; else only a price that the model version states counts.
+        own_prompt: it makes its own prompt: what a call takes is known only by what it told of others.
+        can_judge: an LLM judge can be made of it.
+        key_variable: environment variable with the key, where the model version names none.
+        extra: of eval-pipeline, that installs `packages`; empty where nothing further is needed.
+        packages: names of the modules without which it cannot work.
+    """
+
+    simulated: ClassVar[bool] = False
+    recorded: ClassVar[bool] = False
+    pool: ClassVar[str | None] = ""
+    charged: ClassVar[bool] = True
+    own_prompt: ClassVar[bool] = False
+    can_judge: ClassVar[bool] = True
+    key_variable: ClassVar[str] = ""
+    extra: ClassVar[str] = ""
+    packages: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
+        """What keeps a model version from answering a suite, as the rest of a sentence; None where nothing does.
+
+        Args:
+            version: whose provider this is.
+            suite: its name.
+            track: of the suite.
+            failure_modes: the ways of going wrong that the track knows.
+        """
+        return None
+
+    @classmethod
+    def lacks(cls) -> str | None:
+        """What keeps this kind of provider from working on this machine, in a sentence; None where nothing is known."""
+        return None
+
+
+class Provider(Protocol):
+    """A source of responses; an async context manager that holds what the source needs while a run lasts.
+
+    A class that is one inherits `Traits` beside it.
     """
 
     simulated: ClassVar[bool]

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.providers.prices import has_price
-from eval_pipeline.providers.registry import OWN_PROMPT, PROVIDERS, check_settings
+from eval_pipeline.providers.registry import check_settings, traits_of
 from eval_pipeline.providers.validation import SettingsError
 
 Check = Callable[[ModelVersion], Iterable[Complaint]]
@@ -158,10 +159,7 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
     """The model version in an entry, or what is wrong with it."""
     if not isinstance(entry, dict):
         return (Complaint((), "expected a mapping with at least name and provider"),)
-    provider = entry.get("provider")
-    unknown: tuple[Complaint, ...] = ()
-    if isinstance(provider, str) and provider not in PROVIDERS:
-        unknown = (Complaint(("provider",), f"unknown provider '{provider}'; allowed: {', '.join(PROVIDERS)}"),)
+    unknown = _unknown_provider(entry.get("provider"))
     try:
         version = ModelVersion.model_validate(entry)
     except ValidationError as error:
@@ -170,14 +168,28 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
         return unknown
     try:
         check_settings(version)
+    except PluginError:
+        return version  # what is wrong with its provider is told where it is used: it must not stop the others
     except SettingsError as error:
         return error.complaints
     except UsageError as error:
         return (Complaint((), str(error)),)
-    if version.max_cost_usd is not None and version.provider not in OWN_PROMPT and not has_price(version):
+    if version.max_cost_usd is not None and not (traits_of(version.provider).own_prompt or has_price(version)):
         told = f"the price of {version.priced_as or version.model or 'its model'} is not known; give `price`, or leave "
         return (Complaint(("max_cost_usd",), f"{told}it out and set max_tokens_total"),)
     return version
+
+
+def _unknown_provider(provider: Any) -> tuple[Complaint, ...]:
+    """What is wrong with a provider's name; a plug-in that cannot be used has a good one."""
+    try:
+        if isinstance(provider, str):
+            traits_of(provider)
+    except PluginError:
+        return ()
+    except UsageError as error:
+        return (Complaint(("provider",), str(error)),)
+    return ()
 
 
 def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:

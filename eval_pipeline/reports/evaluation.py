@@ -80,6 +80,10 @@ class Evaluation:
         """Rows of an aggregate that not every track has; none where this one lacks it."""
         return self.rows(table) if table in self.profile.aggregates else []
 
+    def further(self) -> list[tuple[Table, list[Row]]]:
+        """The aggregates that packages add, with their rows."""
+        return [(table, self.rows(table)) for table in self.profile.further]
+
     @cached_property
     def results(self) -> pa.Table:
         """`turn_results`."""

@@ -69,6 +69,7 @@ class Profile:
         aggregates: tables of figures that only some tracks have.
         sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`).
         files: writers of the track's own report files (an `Evaluation` and the folder).
+        further: tables of aggregates that packages add, shown as they are.
     """
 
     track: str
@@ -81,6 +82,7 @@ class Profile:
     aggregates: tuple[Table, ...] = ()
     sheets: tuple[Callable[[Any, Any], None], ...] = ()
     files: tuple[Callable[[Any, Path], None], ...] = ()
+    further: tuple[Table, ...] = ()
 
     @property
     def averaged(self) -> tuple[MetricInfo, ...]:

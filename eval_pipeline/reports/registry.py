@@ -1,9 +1,11 @@
-"""Every file of a report's folder; adding one takes a file here and a line in `REPORTS`."""
+"""Every file of a report's folder; adding one takes a file here and a line in `REPORTS`, or a plug-in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.flat_files import write_errors, write_summary, write_turns, write_validation
@@ -39,6 +41,24 @@ REPORTS = (
 )
 
 
+def _report(plugin: Plugin, value: Any) -> Report:
+    if not isinstance(value, Report):
+        raise plugin.error("is no Report")
+    ours = {file for report in REPORTS for file in report.files}
+    if taken := [file for file in value.files if file in ours]:
+        raise plugin.error(f"writes {', '.join(taken)}, which eval-pipeline writes itself")
+    return value
+
+
+ALL_REPORTS: Registry[Report] = Registry("reports", {report.files[0]: report for report in REPORTS}, _report)
+
+
+def all_reports() -> Iterator[Report]:
+    """Every report, those of plug-ins last."""
+    yield from REPORTS
+    yield from (report for name, report in ALL_REPORTS.usable().items() if name not in ALL_REPORTS.shipped)
+
+
 def write_reports(evaluation: Evaluation, folder: Path, made_from: Mapping[str, str]) -> bool:
     """Makes the folder with every file; whether that was necessary.
 
@@ -49,7 +69,7 @@ def write_reports(evaluation: Evaluation, folder: Path, made_from: Mapping[str, 
     """
 
     def fill(aside: Path) -> None:
-        for report in REPORTS:
+        for report in all_reports():
             report.write(evaluation, aside)
         for write in evaluation.profile.files:
             write(evaluation, aside)

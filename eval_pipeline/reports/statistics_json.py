@@ -30,7 +30,14 @@ def statistics(evaluation: Evaluation) -> dict[str, Any]:
         "complexity_ceiling": {row["axis"]: _without_key(row) for row in evaluation.ceilings},
         "accuracy_by_complexity": _levels(evaluation),
         "error_analysis": [_without_key(row) for row in evaluation.error_groups],
+        **_further(evaluation),
     }
+
+
+def _further(evaluation: Evaluation) -> dict[str, Any]:
+    """The rows of aggregates that packages add, by table; nothing where there are none."""
+    found = {table.name: [_without_key(row) for row in rows] for table, rows in evaluation.further()}
+    return {"further": found} if found else {}
 
 
 def _evaluated(evaluation: Evaluation) -> dict[str, Any]:

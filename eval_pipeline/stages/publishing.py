@@ -16,7 +16,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import FAILED, now, record_run
-from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
@@ -43,7 +43,7 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
     keys = [own, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
     try:
         with busy(inputs.progress, inputs.label("publishing")):
-            published = publish(inputs.record, workspace.home.store, track_tables(), keys, gate)
+            published = publish(inputs.record, workspace.home.store, further_tables(), keys, gate)
     except BaseException:
         with suppress(EvalError):  # why it could not be published is what has to be told
             record_run(workspace, partition, run_id, status=FAILED)
@@ -60,7 +60,7 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
     """Publishes what belongs to a suite as a whole: `tables` of its comparisons."""
     keys = [RecordKey.of_suite(inputs.suite)]
     with busy(inputs.progress, inputs.label("publishing")):
-        published = publish(inputs.record, inputs.workspace.home.store, track_tables(), keys, gate)
+        published = publish(inputs.record, inputs.workspace.home.store, further_tables(), keys, gate)
     headers = [header for table in tables if (header := inputs.header(table))]
     facts: dict[str, Json] = {"partitions_replaced": published.partitions_replaced}
     hashes = json_hash([header.content_hash for header in headers])
@@ -70,7 +70,7 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
 def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> Published:
     """Takes partitions out of the store whose files have been removed."""
     keys = [RecordKey.of(partition) for partition in partitions]
-    return publish(workspace.record, workspace.home.store, track_tables(), keys, gate)
+    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate)
 
 
 def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Progress = SILENT) -> StageResult:
@@ -82,9 +82,9 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     record, store = workspace.record, workspace.home.store
     with busy(progress, "publishing"):
         if full:
-            published = publish_full(record, store, track_tables(), gate)
+            published = publish_full(record, store, further_tables(), gate)
         else:
-            published = publish(record, store, track_tables(), None, gate)
+            published = publish(record, store, further_tables(), None, gate)
     facts = {"partitions_replaced": published.partitions_replaced, "left_out": left_out(published)}
     return StageResult(published.rows, "", False, facts)
 

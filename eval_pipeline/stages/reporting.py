@@ -5,10 +5,12 @@ What writes them is imported where it does: most that comes by here writes none.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.plugins import load_place
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.folder import make_folder
@@ -17,20 +19,29 @@ from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Reports, turn_tables_of
-from eval_pipeline.tracks.registry import load_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 
-def report(inputs: Inputs, tables: Sequence[Table], aggregates: Sequence[Table], code: str) -> StageResult:
+class Figures(NamedTuple):
+    """Tables of figures that not every track has: the track's own, and further ones that reports show as they are."""
+
+    own: Sequence[Table]
+    further: Sequence[Table]
+
+
+NO_FIGURES = Figures((), ())
+
+
+def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str) -> StageResult:
     """Writes the report's folder of a partition where it is not current.
 
     Args:
         inputs: of the evaluation.
         tables: what the report shows.
-        aggregates: those of them with figures that only some tracks have.
+        figures: those of them that not every track has.
         code: what stands for the code that writes it.
 
     Raises:
@@ -39,7 +50,7 @@ def report(inputs: Inputs, tables: Sequence[Table], aggregates: Sequence[Table],
     """
     from eval_pipeline.reports.registry import write_reports
 
-    evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, aggregates))
+    evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, figures))
     folder = report_folder(inputs.workspace.home.reports, inputs.place)
     made_from = evaluation.made_from(tables) | {"report": code}
     with busy(inputs.progress, inputs.label("report")):
@@ -103,8 +114,8 @@ def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
     return comparison_folder(workspace.home.reports, suite, compared.eval_date) / PAGE
 
 
-def profile(track: Track, aggregates: Sequence[Table]) -> Profile:
-    """What the reports have to know of a track, and of the tables of figures that only some tracks have."""
+def profile(track: Track, figures: Figures = NO_FIGURES) -> Profile:
+    """What the reports have to know of a track and its tables of figures."""
     return Profile(
         track.name,
         track.primary_metric,
@@ -116,7 +127,8 @@ def profile(track: Track, aggregates: Sequence[Table]) -> Profile:
         track.error_columns,
         turns_table(track),
         turn_tables_of(track),
-        tuple(aggregates),
+        tuple(figures.own),
         tuple(load_place(place) for place in (track.sheets if isinstance(track, Reports) else ())),
         tuple(load_place(place) for place in (track.report_files if isinstance(track, Reports) else ())),
+        tuple(figures.further),
     )

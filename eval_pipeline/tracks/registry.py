@@ -1,14 +1,15 @@
-"""The tracks and the importers of foreign data sets, by name. Add one with a line here."""
+"""The tracks and the importers of foreign data sets, by name. Add one with a line here, or as a plug-in."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.plugins import Plugin, Registry, load_place
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.turns_table import turns_table
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
@@ -74,32 +75,60 @@ IMPORTERS: Mapping[str, ForeignForm] = {
 }
 
 
-def load_track(name: str) -> Track:
-    """The track of that name. Raises UsageError for an unknown one."""
-    if name not in TRACKS:
-        raise UsageError(f"unknown track '{name}'; known: {', '.join(TRACKS)}")
-    track: Track = load_place(TRACKS[name])
+def _track(plugin: Plugin, value: Any) -> Track:
+    if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
+        raise plugin.error(f"is no track named '{plugin.name}'")
+    track: Track = value
+    try:
+        turns_table(track)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise plugin.error(f"has columns that no table can have: {error}") from error
     return track
+
+
+def _form(plugin: Plugin, value: Any) -> ForeignForm:
+    if not isinstance(value, ForeignForm):
+        raise plugin.error("is no ForeignForm")
+    return value
+
+
+ALL_TRACKS: Registry[Track] = Registry("tracks", TRACKS, _track)
+ALL_IMPORTERS: Registry[ForeignForm] = Registry(
+    "importers", IMPORTERS, _form, lambda plugin: "has a command's name" if plugin.name == "predictions" else None
+)
+
+
+def load_track(name: str) -> Track:
+    """The track of that name.
+
+    Raises:
+        UsageError: an unknown one.
+        PluginError: it is a plug-in that cannot be used.
+    """
+    if name not in ALL_TRACKS:
+        raise UsageError(f"unknown track '{name}'; known: {', '.join(ALL_TRACKS.names())}")
+    return ALL_TRACKS.get(name)
+
+
+def all_tracks() -> list[Track]:
+    """Every track that can be used, shipped and installed."""
+    return list(ALL_TRACKS.usable().values())
 
 
 def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
     """What is wrong with the `prompt` of a model version, its prompt versions by track."""
     for name, version in prompts.items():
-        if name not in TRACKS:
-            yield Complaint(("prompt", name), f"unknown track; known: {', '.join(TRACKS)}")
+        if name not in ALL_TRACKS:
+            yield Complaint(("prompt", name), f"unknown track; known: {', '.join(ALL_TRACKS.names())}")
         elif version not in (known := load_track(name).prompt_versions):
             yield Complaint(("prompt", name), f"unknown prompt '{version}'; known: {', '.join(known)}")
 
 
 def load_importer(name: str) -> tuple[ForeignForm, Importer]:
-    """A foreign form and its reader. Raises UsageError for an unknown one."""
-    if name not in IMPORTERS:
-        raise UsageError(f"unknown data set format '{name}'; known: {', '.join(IMPORTERS)}")
-    form = IMPORTERS[name]
-    return form, load_place(form.place)
-
-
-def load_place(place: str) -> Any:
-    """What `module:attribute` names."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    """A foreign form and its reader. Raises UsageError for an unknown one, or one that cannot be used."""
+    if name not in ALL_IMPORTERS:
+        raise UsageError(f"unknown data set format '{name}'; known: {', '.join(ALL_IMPORTERS.names())}")
+    form = ALL_IMPORTERS.get(name)
+    plugin = None if name in IMPORTERS else ALL_IMPORTERS.installed()[name]
+    importer: Importer = load_place(form.place) if plugin is None else replace(plugin, place=form.place).load()
+    return form, importer

@@ -1,34 +1,56 @@
-"""Tables that follow from a track's metrics and features."""
+"""Tables that follow from tracks with their metrics and features, and from what packages add."""
 
 from collections.abc import Sequence
+from typing import Any, get_args
 
-from eval_pipeline.store.schemas import Column, ColumnType, Table
-from eval_pipeline.store.tables import track_turns_table
-from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.store.schemas import ColumnType, Table
+from eval_pipeline.store.tables import all_tables
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of, turn_tables_of
-from eval_pipeline.tracks.registry import TRACKS, load_track
+from eval_pipeline.tracks.registry import all_tracks
+from eval_pipeline.tracks.suite_metrics import with_every_metric
+from eval_pipeline.tracks.turns_table import turns_table
 
-_TYPES: dict[str, ColumnType] = {"boolean": "BOOLEAN", "score": "DOUBLE", "count": "DOUBLE", "label": "VARCHAR"}
+__all__ = ["INSTALLED_AGGREGATES", "are_judged", "further_tables", "track_tables", "turns_table"]
 
 
-def turns_table(track: Track) -> Table:
-    """The `<track>_turns` table: one row a turn with every metric as a column."""
-    return track_turns_table(track.name, track.feature_columns, track.turn_columns, [_column(m) for m in track.metrics])
+def _aggregate(plugin: Plugin, value: Any) -> Any:
+    table = getattr(value, "table", None)
+    if not isinstance(table, Table) or table.name != plugin.name or table.key != "partition":
+        raise plugin.error(f"is no Aggregate with a table '{plugin.name}' that has a row an evaluation or more")
+    names = [column.name.lower() for column in table.published_columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise plugin.error(f"would have more than one column named {', '.join(twice)}")
+    if odd := sorted(column.name for column in table.columns if column.type not in get_args(ColumnType)):
+        raise plugin.error(f"has columns of no known type: {', '.join(odd)}")
+    return value
+
+
+def _why_taken(plugin: Plugin) -> str | None:
+    if not plugin.name.isidentifier() or plugin.name != plugin.name.lower():
+        return "is not used: its name has to be one of a table, in lower case"
+    taken = plugin.name in {table.name.lower() for table in all_tables(track_tables())}
+    return "is not used: there is a table of that name" if taken else None
+
+
+INSTALLED_AGGREGATES: Registry[Any] = Registry("aggregates", {}, _aggregate, _why_taken)
+"""The aggregates that packages add, by the names of their tables; `analysis.aggregates` has all."""
 
 
 def track_tables() -> list[Table]:
-    """The tables of every registered track: `<track>_turns`, its further ones of turns, those of its suites."""
-    tracks = [load_track(name) for name in TRACKS]
+    """The tables of every track: `<track>_turns` with every metric, its further ones of turns, those of its suites."""
+    tracks = [with_every_metric(track) for track in all_tracks()]
     return [
         table for track in tracks for table in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
     ]
 
 
+def further_tables() -> list[Table]:
+    """What the store has beside its own tables: those of tracks, and of aggregates that packages add."""
+    return [*track_tables(), *(found.table for found in INSTALLED_AGGREGATES.usable().values())]
+
+
 def are_judged(tables: Sequence[Table]) -> bool:
     """Whether one of the tables is `<track>_turns` of a track that has a judge."""
     names = {table.name for table in tables}
-    return any(isinstance(track, Judged) and turns_table(track).name in names for track in map(load_track, TRACKS))
-
-
-def _column(metric: Metric) -> Column:
-    return Column(metric.name, _TYPES[metric.kind], metric.description)
+    return any(isinstance(track, Judged) and turns_table(track).name in names for track in all_tracks())

@@ -14,13 +14,15 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import Shares
+from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
 
 T = TypeVar("T")
@@ -90,6 +92,7 @@ class Workspace:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.record = Record(home.record)
+        self._tracks: dict[str, Track] = {}
         self._remembered: dict[str, tuple[dict[str, str], Any]] = {}
 
     @property
@@ -121,8 +124,25 @@ class Workspace:
         return self.model_versions[name]
 
     def track(self, suite: str) -> Track:
-        """The track of a suite."""
-        return self.suite(suite).track()
+        """The track of a suite, with the metrics that the suite asks for."""
+        if suite not in self._tracks:
+            self._tracks[suite] = self.suite(suite).track()
+        return self._tracks[suite]
+
+    def why_not(self, model_version: str, suite: str) -> str | None:
+        """What keeps a model version from being evaluated on a suite, as the rest of a sentence about it.
+
+        None where nothing does, and of a suite that cannot be read: what is wrong with that is told elsewhere.
+        """
+        source, version = self.suite(suite), self.model_version(model_version)
+        if source.header is None:
+            return None
+        track = source.track()
+        modes = track.failure_modes if isinstance(track, Damageable) else ()
+        try:
+            return traits_of(version.provider).why_not(version, source.name, track.name, modes)
+        except PluginError as error:
+            return f"cannot be asked: {error}"
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """The cases of a suite as the record has them. Raises UsageError where there are none yet."""

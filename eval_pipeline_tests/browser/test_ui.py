@@ -64,7 +64,12 @@ def ui(lab: Lab, webhook: Webhook, tmp_path: Path) -> Iterator[UI]:
     lab.suite("harbour")
     lab.suite("lighthouse", [TWO_CASES[0]])
     names = (*BACKFILLED, NIGHTLY)
-    lab.versions(*[{"name": name, "provider": "simulated", "active": name == NIGHTLY} for name in names])
+    lab.versions(
+        *[
+            {"name": name, "provider": "simulated", "options": {"rates": {}}, "active": name == NIGHTLY}
+            for name in names
+        ]
+    )
     with running_ui(lab, tmp_path / "dev.log", {NOTIFY_URL: webhook.url, CRON: "* * * * *"}) as found:
         yield found
 

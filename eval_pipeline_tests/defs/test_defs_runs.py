@@ -108,12 +108,20 @@ def test_what_the_user_can_mend_is_a_failure_without_a_trace(small: Lab, instanc
     assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "generations"]))
 
 
-def test_a_recorded_version_skips_suites_that_it_has_no_predictions_for(
-    small: Lab, instance: dg.DagsterInstance
+ELSEWHERE = {"predictions": {"other": {"file": "mine/other.jsonl", "content_hash": "0"}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"provider": "recorded", **ELSEWHERE}, "has no predictions for the suite"),
+        ({"provider": "simulated"}, "has no rates for the track 'finqa'"),
+    ],
+)
+def test_a_version_skips_suites_that_it_cannot_answer_and_says_why(
+    small: Lab, instance: dg.DagsterInstance, settings: dict[str, Any], why: str
 ) -> None:
-    elsewhere = {"other": {"file": "mine/other.jsonl", "content_hash": "0"}}
-    mine = {"name": "mine", "provider": "recorded", "predictions": elsewhere}
-    small.versions({"name": "puppet", "provider": "puppet"}, mine)
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "mine", **settings})
     instance.add_dynamic_partitions(DIMENSION, ["mine"])
     result = materialise(small, instance, partition_key="mine")
     assert result.success
@@ -121,6 +129,10 @@ def test_a_recorded_version_skips_suites_that_it_has_no_predictions_for(
     assert made == {"raw_dataset", "cases"}
     skipped = {event.step_key for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_SKIPPED}
     assert {"small__recovery_attempts", "small__turn_metrics", "small__published"} <= skipped
+    alone = materialise(small, instance, only=["small/turn_metrics"], partition_key="mine")
+    told = [check.description or "" for check in alone.get_asset_check_evaluations()]
+    assert told
+    assert all(why in text for text in told)
 
 
 def test_later_steps_alone_are_skipped_too_where_there_are_no_predictions(

@@ -109,7 +109,8 @@ def test_a_wrong_model_version_is_refused_at_load(lab: Lab, entry: dict[str, Any
 
 def test_a_mode_that_the_track_does_not_know_ends_the_run_with_the_allowed_ones(lab: Lab) -> None:
     lab.suite()
-    lab.versions({"name": "odd", "provider": "simulated", "options": {"rates": {"wrong_table": 0.5}}})
+    options = {"tracks": {"finqa": {"rates": {"wrong_table": 0.5}}}}
+    lab.versions({"name": "odd", "provider": "simulated", "options": options})
     said = lab.cli(*RUN, "--no-report")
     assert said.code == 1
     assert "options.rates names 'wrong_table'" in said.err

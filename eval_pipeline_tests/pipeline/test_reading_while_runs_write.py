@@ -15,7 +15,9 @@ RUN = "from eval_pipeline.cli import main; main()"
 def test_a_reader_meets_neither_a_lock_nor_a_torn_state_while_eight_partitions_are_made(lab: Lab) -> None:
     lab.suite()
     names = [f"model-{i}" for i in range(8)]
-    lab.versions(*[{"name": name, "provider": "simulated", "options": {"seed": i}} for i, name in enumerate(names)])
+    lab.versions(
+        *[{"name": name, "provider": "simulated", "options": {"seed": i, "rates": {}}} for i, name in enumerate(names)]
+    )
     with Reader(lab.home.store) as reader:
         processes = [
             subprocess.Popen(

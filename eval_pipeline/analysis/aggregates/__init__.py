@@ -10,16 +10,26 @@ from eval_pipeline.analysis.aggregates.cost import COST
 from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.analysis.aggregates.statistics import STATISTICS
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES, turns_table
 
 AGGREGATES: Mapping[str, Aggregate] = {
     aggregate.table.name: aggregate
     for aggregate in (STATISTICS, ACCURACY, COST, CEILING, ERROR_ANALYSIS, CALIBRATION, JUDGE_AGREEMENT)
 }
-"""Every aggregate by the name of its table; adding one takes a file here and a place in this tuple."""
+"""Those shipped, by the names of their tables; adding one takes a file here and a place in this tuple."""
+
+
+def all_aggregates() -> Mapping[str, Aggregate]:
+    """Every aggregate that can be used, shipped and installed, by the name of its table."""
+    return {**AGGREGATES, **installed_aggregates()}
+
+
+def installed_aggregates() -> Mapping[str, Aggregate]:
+    """Those that packages add and that can be used."""
+    return INSTALLED_AGGREGATES.usable()
 
 
 def aggregates_of(track: Track | None) -> Mapping[str, Aggregate]:
     """The aggregates that a track has; of a suite that cannot be read, those that all have."""
     tables = (turns_table(track),) if track else ()
-    return {name: found for name, found in AGGREGATES.items() if found.fits(tables)}
+    return {name: found for name, found in all_aggregates().items() if found.fits(tables)}

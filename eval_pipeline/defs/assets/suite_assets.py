@@ -20,13 +20,11 @@ from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.suites import SuiteSource, find_suites
-from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
-NOTHING_TO_CHECK = Verdict(True, "the model version has no predictions for the suite: there is nothing to check")
 
 Told = dg.MaterializeResult | dg.AssetCheckResult
 
@@ -42,7 +40,7 @@ def suite_defs() -> dg.Definitions:
 
 def suite_definitions(source: SuiteSource, workspace: Workspace) -> dg.Definitions:
     """The chain of one suite, under its name as key prefix and group."""
-    chain = chain_of(load_track(source.header.track) if source.header else None)
+    chain = chain_of(source.track() if source.header else None)
     return dg.Definitions(
         assets=[stage_asset(source, stage, before(chain, stage), Inputs(workspace, source.name)) for stage in chain]
     )
@@ -76,10 +74,11 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
             told: list[Told]
             if stage.whole_suite:
                 told = [materialised(stage, own, run_stage(stage, own))]
-            elif not own.workspace.model_version(context.partition_key).answers(source.name):
-                context.log.info(f"'{context.partition_key}' has no predictions for '{source.name}': skipped")
+            elif why := own.workspace.why_not(context.partition_key, source.name):
+                context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Dagster wants each check told of, unlike the asset itself.
-                told = [check_result(check.name, NOTHING_TO_CHECK) for check in stage.checks]
+                nothing = Verdict(True, f"there is nothing to check: the model version {why}")
+                told = [check_result(check.name, nothing) for check in stage.checks]
             else:
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 run = run_context(context.run.run_id, tags)

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE
 from eval_pipeline.defs.automation.jobs import ALL
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
 
 CRON = "EVAL_NIGHTLY_CRON"
@@ -34,8 +37,15 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
     versions = Workspace(find_home()).model_versions.values()
     # Recorded predictions are the same every night.
-    active = [v.name for v in versions if v.active and v.name in registered and v.provider != "recorded"]
+    active = [v.name for v in versions if v.active and v.name in registered and not _is_recorded(v)]
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
     for name in active:
         yield dg.RunRequest(run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day})
+
+
+def _is_recorded(version: ModelVersion) -> bool:
+    try:
+        return traits_of(version.provider).recorded
+    except PluginError:
+        return False  # its run says what is wrong with the provider

@@ -13,9 +13,9 @@ from dagster._core.execution.plan.instance_concurrency_context import InstanceCo
 
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.defs.running.instance import sweep_home
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.inputs import Inputs
 
-NOBODY_IS_ASKED = frozenset({"simulated", "oracle", "null", "recorded"})
 PAUSE_SECONDS = 0.5
 SWEEP_SECONDS = 10.0
 
@@ -25,7 +25,8 @@ def pool_of(version: ModelVersion) -> str | None:
 
     None for stand-ins and recorded answers, and for batches: they are handed in at once and wait for hours.
     """
-    return None if version.provider in NOBODY_IS_ASKED or version.batch else f"provider/{version.provider}"
+    pool = traits_of(version.provider).pool
+    return None if pool is None or version.batch else pool or f"provider/{version.provider}"
 
 
 @contextmanager

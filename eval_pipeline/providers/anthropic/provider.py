@@ -11,14 +11,14 @@ from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.client import Answered, AnthropicClient, with_sendable_schema
 from eval_pipeline.providers.anthropic.prefix_gate import PATIENCE_S, PrefixGate, Turn
-from eval_pipeline.providers.anthropic.settings import ANTHROPIC, read_anthropic_settings
+from eval_pipeline.providers.anthropic.settings import ANTHROPIC, KEY_VARIABLE, read_anthropic_settings
 from eval_pipeline.providers.anthropic.wire import (
     count_request,
     message_request,
     response_of,
     shared_text,
 )
-from eval_pipeline.providers.base import Batch, Call, CallError, Environment
+from eval_pipeline.providers.base import Batch, Call, CallError, Environment, Traits
 
 if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
@@ -30,11 +30,10 @@ _SUBMIT_S = 600.0  # the API takes in hundreds of megabytes before it answers
 _PAGE = 100
 
 
-class AnthropicProvider:
+class AnthropicProvider(Traits):
     """Asks a Claude model singly or in batches; the client is made with the first call."""
 
-    simulated: ClassVar[bool] = False
-    recorded: ClassVar[bool] = False
+    key_variable: ClassVar[str] = KEY_VARIABLE
     max_batch_requests: ClassVar[int] = 100_000
     max_batch_bytes: ClassVar[int] = 240_000_000  # of 256 MB: custom ids and cache marks come on top of `request`
 

@@ -11,6 +11,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
 ANTHROPIC = "https://api.anthropic.com"
 _BASE_URL_ENV = "ANTHROPIC_BASE_URL"
 
@@ -25,7 +26,7 @@ class AnthropicSettings(Settings):
         timeout_s: seconds of silence after which a call is given up and may be tried again; by default the deadline.
     """
 
-    api_key_env: EnvironmentName = "ANTHROPIC_API_KEY"
+    api_key_env: EnvironmentName = KEY_VARIABLE
     base_url: BaseUrl | None = None
     stream: bool = False
     timeout_s: float | None = Field(default=None, gt=0)

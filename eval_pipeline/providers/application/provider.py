@@ -17,7 +17,7 @@ from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application.answers import AnswerMapping, JsonPath
-from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
+from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError, Traits
 from eval_pipeline.providers.http.endpoints import (
     BaseUrl,
     EnvironmentName,
@@ -72,11 +72,11 @@ class ApplicationSettings(Settings):
         )
 
 
-class ApplicationProvider:
+class ApplicationProvider(Traits):
     """Posts each turn to the application; the client is made with the first one."""
 
-    simulated: ClassVar[bool] = False
-    recorded: ClassVar[bool] = False
+    own_prompt: ClassVar[bool] = True
+    can_judge: ClassVar[bool] = False
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "predictions", "sampling", "batch")

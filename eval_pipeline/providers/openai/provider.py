@@ -9,11 +9,13 @@ from pydantic import Field
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.base import Call, Environment, Traits
 from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName, HeaderName, read_headers, read_secret
 from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, OPENAI, ChatEndpoint
 from eval_pipeline.providers.openai.wire import OWN_FIELDS, LimitField, RequestForm, Structured, chat_request
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
+
+_KEY_VARIABLE = "OPENAI_API_KEY"
 
 
 class OpenAISettings(Settings):
@@ -34,7 +36,7 @@ class OpenAISettings(Settings):
     """
 
     base_url: BaseUrl = OPENAI
-    api_key_env: EnvironmentName | None = "OPENAI_API_KEY"
+    api_key_env: EnvironmentName | None = _KEY_VARIABLE
     headers_env: dict[HeaderName, EnvironmentName] = Field(default_factory=dict)
     structured_output: Structured = "json_schema"
     stream: bool = True
@@ -72,15 +74,14 @@ class OpenAISampling(Settings):
     verbosity: str | None = None
 
 
-class OpenAIProvider:
+class OpenAIProvider(Traits):
     """Asks an endpoint; the client is made with the first question, so what the journal answers needs no key.
 
     Attributes:
         count_tokens: only there where the settings say that the endpoint can.
     """
 
-    simulated: ClassVar[bool] = False
-    recorded: ClassVar[bool] = False
+    key_variable: ClassVar[str] = _KEY_VARIABLE
     count_tokens: Callable[[Call], Awaitable[int]]
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:

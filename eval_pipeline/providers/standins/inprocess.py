@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from eval_pipeline.core.model import Response
-from eval_pipeline.providers.base import Call
+from eval_pipeline.providers.base import Call, Traits
 
 
-class InProcess:
+class InProcess(Traits):
     """A context manager that holds nothing."""
 
     async def __aenter__(self) -> Self:
@@ -30,3 +30,12 @@ class Immediate(InProcess, ABC):
     async def generate(self, call: Call) -> Response:
         """As `answer`."""
         return self.answer(call)
+
+
+class StandIn(Immediate):
+    """Makes its answers up: nobody is asked, nobody charges."""
+
+    simulated: ClassVar[bool] = True
+    pool: ClassVar[str | None] = None
+    charged: ClassVar[bool] = False
+    can_judge: ClassVar[bool] = False

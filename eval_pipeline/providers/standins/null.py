@@ -1,19 +1,14 @@
 """No answer as a model: whatever is scored above 0.0 with it, where the gold is not empty, is a fault."""
 
-from typing import ClassVar
-
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.providers.standins.inprocess import StandIn
 from eval_pipeline.providers.validation import refuse_settings
 
 
-class NullProvider(Immediate):
+class NullProvider(StandIn):
     """Answers with an empty text."""
-
-    simulated: ClassVar[bool] = True
-    recorded: ClassVar[bool] = False
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "options", "sampling", "predictions")

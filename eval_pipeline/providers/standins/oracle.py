@@ -1,19 +1,14 @@
 """The gold answer as a model: whatever is scored below 1.0 with it is a fault of the pipeline."""
 
-from typing import ClassVar
-
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.providers.standins.inprocess import StandIn
 from eval_pipeline.providers.validation import refuse_settings
 
 
-class OracleProvider(Immediate):
+class OracleProvider(StandIn):
     """Answers with the gold artefact."""
-
-    simulated: ClassVar[bool] = True
-    recorded: ClassVar[bool] = False
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "options", "sampling", "predictions")

@@ -1,5 +1,6 @@
 """Predictions made elsewhere, as a model: a JSON line an answer, imported into the canonical form."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, NotRequired
 
@@ -15,6 +16,8 @@ from eval_pipeline.providers.base import Call, CallError, Environment, FatalCall
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.validation import SettingsError, refuse_settings
 
+NAME = "recorded"
+"""Under which imported predictions are registered."""
 _Count = Annotated[int, Field(ge=0)]
 
 
@@ -47,8 +50,18 @@ _LINE = TypeAdapter(Prediction)
 class RecordedProvider(Immediate):
     """Looks answers up in the suite's file of predictions, which is read when the suite is first asked about."""
 
-    simulated: ClassVar[bool] = False
     recorded: ClassVar[bool] = True
+    pool: ClassVar[str | None] = None
+    can_judge: ClassVar[bool] = False
+
+    @classmethod
+    def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
+        """A suite whose predictions were not imported."""
+        return (
+            None
+            if suite in version.predictions
+            else "has no predictions for the suite (`eval-pipeline import predictions` takes them)"
+        )
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "options", "sampling")

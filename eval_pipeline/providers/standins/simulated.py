@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from math import exp, log
 from random import Random
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
-from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.providers.standins.inprocess import StandIn
 from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
 
 CORRECT = "correct"
@@ -63,7 +63,7 @@ class SimulatedSettings(FailureRates):
 
     Attributes:
         seed: another seed draws other turns to fail.
-        rates, slope: of every track that `tracks` does not name.
+        rates, slope: of the tracks that `tracks` does not name and that know all these modes.
         tracks: track → its own rates and slope, since failure modes and complexity are the track's.
         recovery_rate: chance that a recovery attempt is right.
         class_change_rate: where it is not, chance that it fails in another way than the attempt before.
@@ -98,11 +98,26 @@ class _Drawn:
     text: str
 
 
-class SimulatedProvider(Immediate):
+class SimulatedProvider(StandIn):
     """Gives the gold answer, or a damaged one."""
 
-    simulated: ClassVar[bool] = True
-    recorded: ClassVar[bool] = False
+    @classmethod
+    def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
+        """A track without rates: it would be answered without a fault, which nobody meant.
+
+        Where rates are left empty on purpose, nobody is kept from anything.
+        """
+        settings = read_settings(SimulatedSettings, version)
+        if track in settings.tracks:
+            return None
+        if "rates" not in settings.model_fields_set:
+            return f"has no rates for the track '{track}'"
+        unknown = [mode for mode in settings.rates if mode not in failure_modes]
+        if not unknown:
+            return None
+        listed = ", ".join(map(repr, unknown))
+        allowed = ", ".join(failure_modes)
+        return f"has no rates for the track '{track}': its common rates name {listed}; allowed there: {allowed}"
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "sampling", "predictions")

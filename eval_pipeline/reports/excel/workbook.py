@@ -9,6 +9,7 @@ from eval_pipeline.reports.excel.calibration import write_calibration
 from eval_pipeline.reports.excel.comparison import write_comparison_sheet
 from eval_pipeline.reports.excel.complexity import write_complexity
 from eval_pipeline.reports.excel.cost import write_cost
+from eval_pipeline.reports.excel.further import write_further
 from eval_pipeline.reports.excel.overview import write_overview
 from eval_pipeline.reports.excel.queries import write_queries
 from eval_pipeline.reports.excel.statistics import write_statistics_sheet
@@ -24,6 +25,7 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_cost,
     write_comparison_sheet,
     write_calibration,
+    write_further,
 )
 """Writers of the sheets, in their order; adding one takes a file here and a place in this tuple."""
 

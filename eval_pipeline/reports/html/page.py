@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
@@ -27,6 +28,7 @@ from eval_pipeline.reports.shown import (
 from eval_pipeline.store import tables
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
+_TEXTS = frozenset({"VARCHAR", "JSON"})
 _MOST_GROUPS = 25
 _MOST_MESSAGES = 12
 _MOST_EXTREMES = MOST // 2
@@ -52,6 +54,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         headline=list(_headline(evaluation, figures)),
         groups=list(_groups(evaluation)),
         comparisons=list(_comparisons(evaluation)),
+        further=list(_further(evaluation)),
         extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
         failed=failed_turns(evaluation),
         failed_text=_failed_text(len(failures), evaluation.turns),
@@ -154,6 +157,26 @@ def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
         name = literal(evaluation.partition.model_version)
         query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
         yield pairs_sheet(evaluation.comparisons, [query])
+
+
+def _further(evaluation: Evaluation) -> Iterator[Sheet]:
+    """The aggregates that packages add: their rows as they are."""
+    for table, rows in evaluation.further():
+        names = [column.name for column in table.columns]
+        texts = frozenset(place for place, column in enumerate(table.columns) if column.type in _TEXTS)
+        cells = [[_plain(row[name]) for name in names] for row in rows]
+        yield Sheet(
+            f"{table.name}: {table.comment}", names, cells, texts, [table_query(evaluation.partition, table.name)]
+        )
+
+
+def _plain(value: Any) -> str:
+    """A value of a column of which nothing but the type is known."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
 def _extremes(evaluation: Evaluation, title: str, column: str) -> Sheet:

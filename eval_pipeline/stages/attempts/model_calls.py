@@ -16,7 +16,7 @@ from eval_pipeline.asking.limits import shared_limit
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
-from eval_pipeline.providers.registry import NOT_A_MODEL, create, provider_class
+from eval_pipeline.providers.registry import create, provider_class, traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages.attempts.ask import Asker, prefix_uses
 from eval_pipeline.stages.attempts.spending import budget_of
@@ -101,7 +101,7 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
     facts["call_errors"] = counts.failures
     if counts.refused:
         facts["refused_by_budget"] = counts.refused
-    if counts.answered and version.provider not in NOT_A_MODEL:
+    if counts.answered and traits_of(version.provider).charged:
         limit = shared_limit(version)
         facts |= {"tokens_spent": counts.tokens, "usd_spent": counts.usd}
         facts |= {"in_flight_limit": limit.limit, "in_flight_limit_lowest": int(limit.lowest)}

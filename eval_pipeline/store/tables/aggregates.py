@@ -166,12 +166,5 @@ JUDGE_AGREEMENT = Table(
     ),
 )
 
-AGGREGATE_TABLES = (
-    STATISTICS,
-    ACCURACY_BY_COMPLEXITY,
-    COST_PER_CORRECT_ANSWER,
-    COMPLEXITY_CEILING,
-    ERROR_ANALYSIS,
-    CALIBRATION,
-    JUDGE_AGREEMENT,
-)
+AGGREGATE_TABLES = tuple(value for value in tuple(vars().values()) if isinstance(value, Table))
+"""Every table declared above."""

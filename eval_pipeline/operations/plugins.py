@@ -1,0 +1,28 @@
+"""Every plug-in with what is wrong with it."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from eval_pipeline.core.plugins import GROUPS, Plugin, installed
+from eval_pipeline.providers.registry import ALL_PROVIDERS
+from eval_pipeline.reports.registry import ALL_REPORTS
+from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS
+from eval_pipeline.tracks.suite_metrics import METRICS
+from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES
+
+_TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
+    "tracks": ALL_TRACKS.trouble,
+    "providers": ALL_PROVIDERS.trouble,
+    "metrics": METRICS.trouble,
+    "importers": ALL_IMPORTERS.trouble,
+    "reports": ALL_REPORTS.trouble,
+    "aggregates": INSTALLED_AGGREGATES.trouble,
+}
+
+
+def plugins_with_trouble() -> Iterator[tuple[Plugin, str | None]]:
+    """Every plug-in, loaded, and a sentence where it cannot be used."""
+    for plugin in installed():
+        if plugin.group in _TROUBLE:
+            yield plugin, _TROUBLE[plugin.group](plugin)
+        else:
+            yield plugin, str(plugin.error(f"is in a group that nobody reads; known: {', '.join(GROUPS)}"))

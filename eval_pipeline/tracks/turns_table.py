@@ -1,0 +1,14 @@
+"""The table `<track>_turns`, which follows from a track's metrics and features."""
+
+from eval_pipeline.store.schemas import Column, ColumnType, Table
+from eval_pipeline.store.tables import track_turns_table
+from eval_pipeline.tracks.base import Track
+
+COLUMN_TYPES: dict[str, ColumnType] = {"boolean": "BOOLEAN", "score": "DOUBLE", "count": "DOUBLE", "label": "VARCHAR"}
+"""Kind of metric → type of its column."""
+
+
+def turns_table(track: Track) -> Table:
+    """The `<track>_turns` table: one row a turn with every metric as a column."""
+    metrics = [Column(metric.name, COLUMN_TYPES[metric.kind], metric.description) for metric in track.metrics]
+    return track_turns_table(track.name, track.feature_columns, track.turn_columns, metrics)

@@ -1,0 +1,159 @@
+import logging
+
+import pytest
+
+from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.plugins import Plugin, PluginError
+from eval_pipeline.operations.plugins import plugins_with_trouble
+from eval_pipeline.providers.registry import traits_of
+from eval_pipeline.suites import read_suite
+from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track
+from eval_pipeline.tracks.turns_table import turns_table
+from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline_tests.plugins.conftest import Install
+from eval_pipeline_tests.support import Lab
+
+METRIC = """
+from eval_pipeline.tracks.base import Metric
+ONE = Metric("one", lambda predicted: predicted is not None, "boolean", "Whether there is an answer; never NULL.")
+KIND = Metric("kind", lambda predicted: True, "bool", "Nothing.")
+OURS = Metric("numerical_match", lambda predicted: True, "boolean", "Nothing.")
+"""
+PROVIDER = """
+from eval_pipeline.providers.standins.inprocess import StandIn
+class Mine(StandIn): pass
+class Other: pass
+"""
+AGGREGATES = """
+from eval_pipeline.analysis.aggregates.base import Aggregate
+from eval_pipeline.store.schemas import Column, Table
+def made(name, column):
+    return Aggregate(Table(name, "Nothing.", (column,)), lambda turns: [], lambda rows: {})
+TWICE, ODD = made("twice", Column("Suite", "VARCHAR", "")), made("odd", Column("n", "INT", ""))
+"""
+RAISES = "raise RuntimeError('no such\\n  library')\n"
+
+
+def trouble() -> dict[str, str | None]:
+    return {f"{plugin.group} {plugin.name}": told for plugin, told in plugins_with_trouble()}
+
+
+def test_what_a_package_names_is_found_with_its_origin(installed: Install) -> None:
+    installed("one_more", METRIC, {"metrics": {"finqa.one": "one_more:ONE"}})
+    assert list(plugins_with_trouble()) == [(Plugin("metrics", "finqa.one", "one_more:ONE", "one_more", "1.0"), None)]
+
+
+def test_one_that_raises_is_one_sentence_and_harms_no_other(installed: Install) -> None:
+    installed("broken", RAISES, {"metrics": {"finqa.odd": "broken:ODD"}, "tracks": {"chess": "broken:TRACK"}})
+    installed("one_more", METRIC, {"metrics": {"finqa.one": "one_more:ONE", "chess.one": "one_more:ONE"}})
+    told = trouble()
+    assert told["metrics finqa.odd"] == (
+        "the plug-in 'finqa.odd' (eval_pipeline.metrics) of the package broken 1.0 cannot be loaded from broken:ODD: "
+        "RuntimeError: no such library"
+    )
+    assert told["metrics finqa.one"] is None
+    assert told["metrics chess.one"] is not None
+    assert "its track 'chess' cannot be" in told["metrics chess.one"]
+    with pytest.raises(PluginError, match=r"the plug-in 'chess' \(eval_pipeline.tracks\) of the package broken 1.0"):
+        load_track("chess")
+
+
+def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
+    installed: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed("broken", RAISES, {"tracks": {"chess": "broken:TRACK"}, "aggregates": {"odd": "broken:ODD"}})
+    with caplog.at_level(logging.WARNING):
+        names = {table.name for table in (*further_tables(), *further_tables())}
+    assert {"finqa_turns", "sql_turns"} <= names
+    assert sorted(record.message.split("'")[1] for record in caplog.records) == ["chess", "odd"]
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "place", "told"),
+    [
+        ("providers", "oracle", "mine:Mine", "is not used: eval-pipeline has one of that name"),
+        ("providers", "other", "mine:Other", "is no class that inherits Traits"),
+        ("metrics", "finqa.numerical_match", "mine:OURS", "finqa_turns has a column of that name"),
+        ("metrics", "finqa.suite", "mine:ONE", "finqa_turns has a column of that name"),
+        ("metrics", "finqa.One", "mine:ONE", "its name has to be <track>.<metric>, in lower case"),
+        ("metrics", "finqa.kind", "mine:KIND", "is of the kind 'bool'; known: boolean, score, count, label"),
+        ("metrics", "finqa.two", "mine:ONE", "is no Metric named 'two'"),
+        ("metrics", "one", "mine:ONE", "its name has to be <track>.<metric>"),
+        ("metrics", "chess.one", "mine:ONE", "there is no track 'chess'"),
+        ("tracks", "finqa", "mine:ONE", "is not used: eval-pipeline has one of that name"),
+        ("tracks", "chess", "mine:ONE", "is no track named 'chess'"),
+        ("importers", "predictions", "mine:ONE", "has a command's name"),
+        ("importers", "sums", "mine:ONE", "is no ForeignForm"),
+        ("reports", "mine", "mine:ONE", "is no Report"),
+        ("aggregates", "statistics", "mine:ONE", "there is a table of that name"),
+        ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
+        ("aggregates", "Mine", "mine:ONE", "its name has to be one of a table, in lower case"),
+        ("aggregates", "twice", "mine:TWICE", "would have more than one column named suite"),
+        ("aggregates", "odd", "mine:ODD", "has columns of no known type: n"),
+        ("metric", "finqa.one", "mine:ONE", "is in a group that nobody reads; known: tracks, providers, metrics"),
+    ],
+)
+def test_what_is_wrong_with_a_plug_in_is_told(installed: Install, group: str, name: str, place: str, told: str) -> None:
+    installed("mine", METRIC + PROVIDER + AGGREGATES, {group: {name: place}})
+    found = trouble()[f"{group} {name}"]
+    assert found is not None
+    assert found.startswith(f"the plug-in '{name}' (eval_pipeline.{group}) of the package mine 1.0 ")
+    assert told in found
+
+
+def test_of_two_with_one_name_the_first_package_by_name_is_used(installed: Install) -> None:
+    installed("b_second", PROVIDER, {"providers": {"mine": "b_second:Mine"}})
+    installed("a_first", PROVIDER, {"providers": {"mine": "a_first:Mine"}})
+    assert traits_of("mine").__module__ == "a_first"
+    told = [sentence for _, sentence in plugins_with_trouble()]
+    assert told[0] is None
+    assert told[1] is not None
+    assert told[1].endswith("is not used: a_first 1.0 has one of that name")
+
+
+def test_ours_is_used_where_a_package_takes_its_name(installed: Install) -> None:
+    installed("mine", PROVIDER + RAISES, {"providers": {"oracle": "mine:Mine"}, "tracks": {"finqa": "mine:T"}})
+    assert traits_of("oracle").__module__ == "eval_pipeline.providers.standins.oracle"
+    assert load_track("finqa").name == "finqa"
+    assert ALL_TRACKS.names() == tuple(ALL_TRACKS.shipped)
+
+
+def test_a_reader_of_a_form_that_cannot_be_loaded_is_told(installed: Install) -> None:
+    code = "from eval_pipeline.tracks.registry import ForeignForm\nFORM = ForeignForm('finqa', 'gone:read')\n"
+    installed("forms", code, {"importers": {"sums": "forms:FORM"}})
+    with pytest.raises(PluginError, match=r"'sums' .* cannot be loaded from gone:read: ModuleNotFoundError"):
+        load_importer("sums")
+
+
+def test_a_suite_has_the_metrics_that_it_asks_for(installed: Install, lab: Lab) -> None:
+    installed("one_more", METRIC, {"metrics": {"finqa.one": "one_more:ONE"}})
+    lab.suite("plain")
+    lab.suite("asking", metrics=["one", "one", "numerical_match"])
+    tracks = {name: source.track() for name, source in lab.workspace().suites.items()}
+    plain = [metric.name for metric in tracks["plain"].metrics]
+    assert [metric.name for metric in tracks["asking"].metrics] == [*plain, "one"]
+    assert plain == [metric.name for metric in load_track("finqa").metrics]
+    columns = {table.name: [column.name for column in table.columns] for table in further_tables()}
+    assert "one" in columns["finqa_turns"]
+    assert "one" not in [column.name for column in turns_table(tracks["plain"]).columns]
+
+
+def test_a_suite_that_asks_for_a_metric_nobody_provides_is_refused(installed: Install, lab: Lab) -> None:
+    installed("broken", RAISES, {"metrics": {"finqa.odd": "broken:ODD"}})
+    folder = lab.suite(metrics=["gone", "odd"])
+    with pytest.raises(InputError) as raised:
+        read_suite(lab.workspace().suite("small"))
+    first, second = raised.value.problems
+    assert (first.file, first.field) == (str(folder / "suite.yaml"), "metrics.0")
+    assert first.line is not None
+    assert first.message == (
+        "no metric 'gone' for track 'finqa': beside the track's own, installed packages add odd; a package may be "
+        "missing"
+    )
+    assert (second.field, "RuntimeError: no such library" in second.message) == ("metrics.1", True)
+
+
+def test_unknown_names_list_what_is_installed(installed: Install) -> None:
+    installed("mine", PROVIDER, {"providers": {"mine": "mine:Mine"}})
+    with pytest.raises(UsageError, match=r"unknown provider 'nobody'; allowed: .*, http, mine"):
+        traits_of("nobody")
