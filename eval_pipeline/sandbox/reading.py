@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.error_classes import classify
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Outcome, Ran, classify
+from eval_pipeline.sandbox.outcomes import Failed, Outcome, Ran
 from eval_pipeline.sandbox.results import read_told
 
 _NO_RESULT = "the process ended without a well-formed result"

@@ -53,7 +53,7 @@ class PandasTrack(PlainTrack):
     prompt_versions: tuple[str, ...] = VERSIONS
     versions: Mapping[str, str] = dict.fromkeys(
         ("cases", "parser", "executor", "validator", "evidence", "scorer", "damage"), "1"
-    ) | {"evidence": "2"}
+    ) | {"executor": "2", "evidence": "2"}
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_axes: tuple[str, ...] = ("reference_calls",)
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
