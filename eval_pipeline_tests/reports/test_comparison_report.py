@@ -24,7 +24,7 @@ from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
-from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+from eval_pipeline.stages.reporting import page_path, report, report_comparison
 
 A4_PX = round((210 - 2 * 14) / 25.4 * 96)
 """What a page is wide between its margins."""
@@ -110,7 +110,7 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
     home = make_home(tmp_path, files=3)
     one = evaluate(home, "weak")
     report(one.workspace, one.partition)
-    path = workbook_path(home, one.partition)
+    path = page_path(home, one.partition).with_name("report.xlsx")
 
     def compared_with() -> list[Any]:
         sheet = openpyxl.load_workbook(path)["Comparison"]
@@ -122,7 +122,9 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
     make_trends(other.workspace, "sample")
     report_comparison(other.workspace, "sample")
     assert compared_with() == ["null"]
-    assert not workbook_path(home, other.partition).exists(), "nobody asked for the report of the other one"
+    assert not page_path(home, other.partition).with_name("report.xlsx").exists(), (
+        "nobody asked for the report of the other one"
+    )
     assert report(one.workspace, one.partition).reused
 
 

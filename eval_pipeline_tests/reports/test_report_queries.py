@@ -10,7 +10,7 @@ from evaluations import Made, evaluate, make_home
 
 from eval_pipeline.analysis.comparisons import compare_models, make_trends, publish_comparisons
 from eval_pipeline.stages.publishing import publish_partition
-from eval_pipeline.stages.reporting import report, report_comparison, workbook_path
+from eval_pipeline.stages.reporting import page_path, report, report_comparison
 from eval_pipeline.store.query import run_query
 
 Numbers = list[float]
@@ -34,7 +34,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture(scope="module")
 def books(made: Made) -> dict[str, openpyxl.Workbook]:
     folder: Path = report_comparison(made.workspace, "sample").facts["folder"]
-    paths = {"evaluation": workbook_path(made.workspace.home, made.partition), "comparison": folder / "report.xlsx"}
+    paths = {
+        "evaluation": page_path(made.workspace.home, made.partition).with_name("report.xlsx"),
+        "comparison": folder / "report.xlsx",
+    }
     return {name: openpyxl.load_workbook(path) for name, path in paths.items()}
 
 

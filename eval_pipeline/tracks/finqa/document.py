@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from eval_pipeline.core.numbers import Number, number_text, parse_number
+from eval_pipeline.core.numbers import Number, number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import Program
 
@@ -131,8 +131,3 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, str):
         return cell
     return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-
-
-def is_number_cell(cell: Cell) -> bool:
-    """Whether a cell holds a number, as a number or printed."""
-    return not isinstance(cell, str) or parse_number(cell) is not None
