@@ -1,4 +1,4 @@
-"""`statistics.json`: the aggregates, named as in spec/statistics.md."""
+"""`statistics.json`: the aggregates, each by its name."""
 
 import json
 from pathlib import Path

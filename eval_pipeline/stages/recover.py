@@ -1,4 +1,4 @@
-"""Recovery attempts: another try at what did not run, with the error shown (spec/recovery.md)."""
+"""Recovery attempts: another try at what did not run, with the error shown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack

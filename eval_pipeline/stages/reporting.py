@@ -29,7 +29,7 @@ MEAN_NAMES: Mapping[str, str] = {
     "sign_agnostic_match": "sign_agnostic_accuracy",
     "general_match": "general_accuracy",
 }
-"""Names of means that spec/reports.md gives and that do not follow the rule of `mean_name`."""
+"""Names of means that do not follow the rule of `mean_name`."""
 
 
 def report(workspace: Workspace, partition: Partition, progress: Progress = SILENT) -> StageResult:

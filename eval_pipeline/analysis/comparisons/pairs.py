@@ -1,4 +1,4 @@
-"""`model_comparisons`: every two model versions of a suite on their common turns (spec/statistics.md)."""
+"""`model_comparisons`: every two model versions of a suite on their common turns (docs/statistics.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`trends`: a model version of a suite night after night, and whether it has changed (spec/statistics.md)."""
+"""`trends`: a model version of a suite night after night, and whether it has changed (docs/statistics.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What went wrong with a query, as one of the error classes of spec/recovery.md."""
+"""What went wrong with a query, as one of the error classes."""
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.error_classes import DUCKDB

@@ -246,7 +246,7 @@ def own_answer(track: Track, attempt: Attempt) -> str:
 
 
 def recovery_question(first: Question, before: Attempt) -> Question:
-    """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
+    """The attempt after one that failed: the turn's own prompt, what was written, the error."""
     assert isinstance(before.outcome, Failed) and before.response is not None
     original, error = first.prompt, before.outcome.message
     # Some endpoints refuse an empty assistant message.

@@ -63,7 +63,7 @@ class MetricRunner:
         """Runs every metric on the named values of each turn; all turns have the same names.
 
         One metric after the other over all turns: that costs half of what one turn after the other does. A metric that
-        raises has value 0.0 with its error set (spec/store.md); the others, and other turns, are not touched by it.
+        raises has value 0.0 with its error set; the others, and other turns, are not touched by it.
         """
         known: dict[str, list[Any]] = {name: [values[name] for values in turns] for name in turns[0]} if turns else {}
         scored = Scored({}, {}, [])

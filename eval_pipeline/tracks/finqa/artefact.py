@@ -33,7 +33,7 @@ def parse_plan(text: str, recorded: bool) -> Plan:
         recorded: also accept what `recorded_response` makes.
 
     Raises:
-        ArtefactError: with the class that spec/recovery.md gives.
+        ArtefactError: with its error class.
     """
     value = find_json(text, lambda found: _is_plan(found, recorded))
     if isinstance(value, list):

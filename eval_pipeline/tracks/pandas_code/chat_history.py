@@ -1,4 +1,4 @@
-"""`chat_history/<case>/metrics.json` and `metrics_summary.json` (spec/pandas.md), from the record."""
+"""`chat_history/<case>/metrics.json` and `metrics_summary.json` (docs/pandas.md), from the record."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

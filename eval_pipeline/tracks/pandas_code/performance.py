@@ -10,7 +10,7 @@ from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 MIB = 1024 * 1024
 NEGLIGIBLE = Measurement(seconds=NEGLIGIBLE_MS / 1000, peak_bytes=int(NEGLIGIBLE_MIB * MIB), runs=1)
-"""Below these, differences say nothing (spec/pandas.md)."""
+"""Below these, differences say nothing (docs/pandas.md)."""
 _NOISE = 0.5
 """A time's part from here up to 1 may come from other work on the machine."""
 _CONFIRMATIONS = 2

@@ -1,4 +1,4 @@
-"""The suite's file format of a case (spec/sdmx.md), and reading it into the data model."""
+"""The suite's file format of a case (docs/sdmx.md), and reading it into the data model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (spec/sdmx.md)."""
+"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (docs/sdmx.md)."""
 
 import json
 from collections import defaultdict

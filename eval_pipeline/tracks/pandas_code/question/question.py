@@ -120,7 +120,7 @@ class Question:
 
 
 def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> Question:
-    """Reads a question by its words (pandas.md of the specification: understanding and coverage).
+    """Reads a question by its words (docs/pandas.md: understanding and coverage).
 
     Words that name tables or columns ask for nothing. With a single table no join is asked for.
 
