@@ -38,7 +38,6 @@ from eval_pipeline.workspace.workspace import Silent, StageResult, Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "data"
-REAL = ROOT.parent / "shared" / "data" / "finqa"
 DAY = date(2026, 3, 1)
 ASKED_ON = "2026-03-01"
 WIDE = 300

@@ -23,7 +23,6 @@ from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
 
 ROOT = Path(__file__).parents[3]
-REAL = ROOT.parent / "shared" / "data" / "finqa"
 
 TABLE: list[list[str | float]] = [
     ["(in millions)", "2020", "2019"],

@@ -13,9 +13,10 @@ from eval_pipeline.tracks.sql.equivalence import check
 from eval_pipeline.tracks.sql.equivalence.search import search
 from eval_pipeline.tracks.sql.equivalence.told import schema_to_json
 from eval_pipeline.tracks.sql.schema import SqlSchema
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.tracks.sql.equivalence.mutants import DEFOG, OPERATORS, Gold, Mutant, golds, mutants
 
-pytestmark = pytest.mark.skipif(not DEFOG.exists(), reason=f"needs defog's questions in {DEFOG}")
+pytestmark = outside.needs(DEFOG)
 NOT_PARSED = "(SELECT COUNT(*) FROM merchant_balances) % 2"
 """In the one accepted query that sqlglot does not parse: an expression after LIMIT."""
 
