@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.analysis.aggregates import AGGREGATES, aggregate, aggregates_of
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.stages import evidence as gather_evidence
 from eval_pipeline.stages import generate, recover, score
 from eval_pipeline.stages import judging as judge
@@ -47,7 +47,7 @@ class Check:
 class StepRun:
     """One run of a step."""
 
-    evaluation: Evaluation
+    evaluation: EvaluationResource
     partition: Partition
     run: RunContext
     scope: Scope

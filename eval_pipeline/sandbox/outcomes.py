@@ -8,7 +8,7 @@ from eval_pipeline.core.model import ErrorClass, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class SnippetRan:
     """The snippet ran to its end and left a result.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class SnippetFailed:
     """The snippet raised, was stopped, or left no well-formed result.
 
     Attributes:
@@ -46,7 +46,7 @@ class Failed:
     line: int | None = None
 
 
-Outcome = Ran | Failed
+Outcome = SnippetRan | SnippetFailed
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class ZygoteError(Exception):
     """The zygote does not answer, or not in the agreed form: it has to be replaced."""
 
 
-class Zygote:
+class ZygoteProcess:
     """One process in a jail that runs snippets one after the other.
 
     Attributes:

@@ -95,7 +95,7 @@ class ToJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CaseShares:
     """A share that each of some conversations has, for a row of `statistics`.
 
     Attributes:
@@ -257,7 +257,7 @@ class Track(Protocol):
         """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
         ...
 
-    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[CaseShares]:
         """Shares whose means are over conversations and not over turns, from the tables of an evaluation.
 
         Given are `turn_results`, `<track>_turns` and the `turn_tables`.
@@ -317,6 +317,6 @@ class PlainTrack:
         """None."""
         return {}
 
-    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[CaseShares]:
         """None."""
         return ()

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Failed, Outcome
+from eval_pipeline.sandbox import Outcome, SnippetFailed
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.sandbox.test_python_sandbox import run
 
@@ -21,7 +21,7 @@ def outcomes() -> dict[str, Outcome]:
 @pytest.mark.parametrize("row", ROWS, ids=CODES)
 def test_an_exception_has_its_class(row: dict[str, str], outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes[row["code"]]
-    assert isinstance(outcome, Failed), outcome
+    assert isinstance(outcome, SnippetFailed), outcome
     assert (outcome.exception, outcome.error_class) == (row.get("type", outcome.exception), row["error_class"])
 
 

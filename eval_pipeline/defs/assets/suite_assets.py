@@ -11,7 +11,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, column_schema, shown
 from eval_pipeline.defs.assets.partitions import model_version, run_context, run_scope
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.comparison_steps import COMPARISON_STEPS, SuiteStep
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
@@ -59,7 +59,9 @@ def raw_dataset(source: SuiteSource) -> dg.AssetsDefinition:
         owners=OWNERS,
         tags=_tags(source),
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]
+    ) -> dg.MaterializeResult:
         with readable_errors():
             tags_now(context.instance, context.run)
             result = ingest.ingest_files(evaluation.workspace, source.name)
@@ -97,7 +99,9 @@ def cases(source: SuiteSource) -> dg.AssetsDefinition:
         owners=OWNERS,
         tags=_tags(source),
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]
+    ) -> dg.MaterializeResult:
         with readable_errors():
             tags_now(context.instance, context.run)
             workspace = evaluation.workspace
@@ -135,7 +139,7 @@ def step_asset(source: SuiteSource, step: Step) -> dg.AssetsDefinition:
         output_required=False,
     )
     def asset(
-        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]
     ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         with readable_errors():
             tags, workspace = tags_now(context.instance, context.run), evaluation.workspace
@@ -176,7 +180,9 @@ def comparison_asset(source: SuiteSource, step: SuiteStep) -> dg.AssetsDefinitio
         owners=OWNERS,
         tags=_tags(source),
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> dg.MaterializeResult:
+    def asset(
+        context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]
+    ) -> dg.MaterializeResult:
         with readable_errors():
             tags_now(context.instance, context.run)
             workspace = evaluation.workspace

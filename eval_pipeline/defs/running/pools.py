@@ -12,7 +12,7 @@ import dagster as dg
 from dagster._core.execution.plan.instance_concurrency_context import InstanceConcurrencyContext
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import sweep_home
 
 NOBODY_IS_ASKED = frozenset({"simulated", "oracle", "null", "recorded"})
@@ -29,7 +29,7 @@ def pool_of(version: ModelVersion) -> str | None:
 
 
 @contextmanager
-def slot(context: dg.AssetExecutionContext, evaluation: Evaluation, pool: str) -> Iterator[None]:
+def slot(context: dg.AssetExecutionContext, evaluation: EvaluationResource, pool: str) -> Iterator[None]:
     """Holds a slot of the pool; waits for one as long as it takes, and frees those of runs whose process is gone."""
     step = f"{context.op_execution_context.op.name}[{context.partition_key}]"
     label = f"waiting for the pool {pool}"

@@ -86,7 +86,7 @@ def _rounded(size: float) -> float:
 
 
 @value
-class Gold:
+class FinqaGold:
     """What is right for a turn.
 
     Attributes:
@@ -115,7 +115,7 @@ class Gold:
         return self.expected if isinstance(self.expected, str) else number_text(self.expected)
 
 
-def answer_numbers(golds: Iterable[Gold]) -> tuple[Number, ...]:
+def answer_numbers(golds: Iterable[FinqaGold]) -> tuple[Number, ...]:
     """The answers that are numbers, as computed, as shown and as printed."""
     found: list[Number] = []
     for gold in golds:

@@ -12,13 +12,13 @@ from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Metric, PlainTrack, Track, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import Document, Gold
+from eval_pipeline.tracks.finqa.document import Document, FinqaGold
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
 from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.finqa.plan import Plan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values, operations
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.recorded import recorded_response
@@ -43,11 +43,11 @@ class _Executor:
 
     immediate: ClassVar[bool] = True
 
-    async def execute(self, artefact: Plan, case: Case) -> Outcome:
+    async def execute(self, artefact: FinqaPlan, case: Case) -> Outcome:
         return run_plan(artefact, case.context)
 
 
-def run_plan(plan: Plan, document: Document) -> Outcome:
+def run_plan(plan: FinqaPlan, document: Document) -> Outcome:
     """The outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
     if plan.form == "recorded" and plan.answer is not None:
         answer = plan.answer
@@ -93,17 +93,17 @@ class FinqaTrack(PlainTrack):
 
     def expected_text(self, turn: Turn) -> str:
         """The expected answer, as computed."""
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         return gold.expected_text()
 
     def expected_printed(self, turn: Turn) -> str | None:
         """The expected answer in the filing's style."""
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         return gold.printed
 
     def gold_json(self, turn: Turn) -> Json:
         """The gold as the suite's file has it."""
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         return {"program": gold.program_text, "answer": gold.expected, "printed": gold.printed}
 
     def gold_is_empty(self, turn: Turn) -> bool:
@@ -112,7 +112,7 @@ class FinqaTrack(PlainTrack):
 
     def gold_complexity(self, turn: Turn) -> int:
         """Operations of the gold program as written."""
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         return gold.written_operations
 
     def prompt(self, case: Case, turn: Turn, history: Sequence[str], version: str) -> Prompt:
@@ -128,19 +128,19 @@ class FinqaTrack(PlainTrack):
             "post_text": document.post_text,
         }
 
-    def parse(self, text: str, *, recorded: bool) -> Plan:
+    def parse(self, text: str, *, recorded: bool) -> FinqaPlan:
         """See `artefact.parse_plan`."""
         return parse_plan(text, recorded)
 
-    def artefact_json(self, artefact: Plan) -> Json:
+    def artefact_json(self, artefact: FinqaPlan) -> Json:
         """See `plan.plan_json`."""
         return plan_json(artefact)
 
-    def artefact_from_json(self, value: Json) -> Plan:
+    def artefact_from_json(self, value: Json) -> FinqaPlan:
         """See `plan.plan_from_json`."""
         return plan_from_json(value)
 
-    def validate(self, artefact: Plan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(self, artefact: FinqaPlan | None, error: ArtefactError | None, case: Case) -> ValidationRow:
         """See `validator.validate_plan`."""
         return validate_plan(artefact, error, case)
 
@@ -161,7 +161,7 @@ class FinqaTrack(PlainTrack):
         Its number is the relative difference |p - e| / |e|; None for texts, where the expected answer is 0, and where
         it is beyond any float.
         """
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         predicted, percent = _prediction(final)
         difference = relative = None
         if isinstance(predicted, float) and isinstance(gold.expected, float):
@@ -190,7 +190,7 @@ class FinqaTrack(PlainTrack):
         `no_answer`: no attempt gave any text. `failed`: the final attempt did not run. The reasoning columns come from
         the final attempt's plan, also where it failed to run.
         """
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         final = attempts[-1]
         predicted, percent = _prediction(final)
         program = _program(final)
@@ -218,13 +218,13 @@ class FinqaTrack(PlainTrack):
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, the gold program, the printed answer and the final plan."""
-        gold: Gold = turn.gold
+        gold: FinqaGold = turn.gold
         plan = attempts[-1].artefact if attempts else None
         return {
             **case.features,
             "ground_truth_program": gold.program_text,
             "expected_printed": gold.printed,
-            "plan": plan_json(plan) if isinstance(plan, Plan) else None,
+            "plan": plan_json(plan) if isinstance(plan, FinqaPlan) else None,
         }
 
     def complexity(self, turn: Turn, final: Attempt) -> Mapping[str, int | None]:
@@ -258,7 +258,7 @@ async def _executor() -> AsyncIterator[Executor]:
 
 
 def _program(attempt: Attempt) -> Program | None:
-    return attempt.artefact.program if isinstance(attempt.artefact, Plan) else None
+    return attempt.artefact.program if isinstance(attempt.artefact, FinqaPlan) else None
 
 
 def _prediction(attempt: Attempt) -> tuple[Answer, bool]:

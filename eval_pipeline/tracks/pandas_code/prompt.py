@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Case, Message, Prompt, Turn
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext
     from eval_pipeline.tracks.pandas_code.cases.source import SuiteTable
 
 VERSIONS = ("code-1",)
@@ -36,7 +36,7 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    context: Context = case.context
+    context: PandasContext = case.context
     system = {"code-1": _TASK if context.sets_result else _TESTED}[version]
     messages = [Message("system", system)]
     if context.sets_result:

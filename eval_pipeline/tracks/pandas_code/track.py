@@ -20,8 +20,8 @@ from eval_pipeline.tracks.recovery import attempt_outcomes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold
-    from eval_pipeline.tracks.pandas_code.cases.source import Shared
+    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
+    from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 
 _FEATURE_COLUMNS = (
     Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
@@ -58,19 +58,21 @@ class PandasTrack(PlainTrack):
     complexity_axes: tuple[str, ...] = ("reference_calls",)
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "PandasShared":
         """See `source.read_tables`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.read_tables(folder, options)
 
-    def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "PandasShared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.table_rows`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.table_rows(shared)
 
-    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
+    def load_shared(
+        self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path
+    ) -> "PandasShared":
         """See `source.load_tables`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
@@ -111,7 +113,7 @@ class PandasTrack(PlainTrack):
 
     def gold_complexity(self, turn: Turn) -> int:
         """Calls in the reference code."""
-        gold: Gold = turn.gold
+        gold: PandasGold = turn.gold
         return gold.calls
 
     def prefix_key(self, case: Case) -> str:
@@ -124,7 +126,7 @@ class PandasTrack(PlainTrack):
 
     def context_json(self, case: Case) -> Json:
         """The tables as models read them, and where their files are."""
-        context: Context = case.context
+        context: PandasContext = case.context
         files: dict[str, Json] = {name: str(path) for name, path in context.paths.items()}
         return {"tables": tables_text(context.tables), "files": files}
 
@@ -177,7 +179,7 @@ class PandasTrack(PlainTrack):
         answer without code. `answered`: its response had the answer form.
         """
         from eval_pipeline.tracks.pandas_code import evidence as evidence_of
-        from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+        from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
         from eval_pipeline.tracks.pandas_code.question.question import read_question
         from eval_pipeline.tracks.pandas_code.results.structure import differences
@@ -202,7 +204,9 @@ class PandasTrack(PlainTrack):
             "result_message": result.details.get("message", "") if result is not None else "",
             "has_reference": gold.code is not None,
             "cost": dict(performance.details) if measured and performance is not None else None,
-            "findings": [Finding(**found) for found in quality.details["findings"]] if quality is not None else [],
+            "findings": [QualityFinding(**found) for found in quality.details["findings"]]
+            if quality is not None
+            else [],
             "differing": differences(code, gold.code) if code is not None and gold.code is not None else frozenset(),
             "attempts_outcomes": attempt_outcomes(attempts),
         }
@@ -214,7 +218,7 @@ class PandasTrack(PlainTrack):
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, the reference code and the model's."""
-        gold: Gold = turn.gold
+        gold: PandasGold = turn.gold
         artefact = attempts[-1].artefact if attempts else None
         return {
             "tables": case.features["tables"],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Case, Json, Message, Prompt, Turn
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sdmx.case_file import Context
+    from eval_pipeline.tracks.sdmx.case_file import SdmxContext
     from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
     from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 
@@ -62,7 +62,7 @@ def build_prompt(case: Case, turn: Turn, history: Sequence[str], version: str) -
     Raises:
         KeyError: for a version that is not in `VERSIONS`.
     """
-    context: Context = case.context
+    context: SdmxContext = case.context
     found = context.candidates(turn)
     whole = len(found.data_sets) == len(context.catalogue.data_sets)
     messages = [Message("system", {"selection-1": _TASK}[version])]

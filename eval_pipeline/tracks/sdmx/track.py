@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Prompt, Ran, Turn
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Figure, Metric, ToJudge, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, CaseShares, Executor, Metric, ToJudge, Track, ValidationRow
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
@@ -29,7 +29,7 @@ from eval_pipeline.tracks.sdmx.selection import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sdmx.case_file import Context, Gold
+    from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
     from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
 _FEATURE_COLUMNS = (
@@ -54,7 +54,7 @@ class _Executor:
     async def execute(self, artefact: Selection, case: Case) -> Outcome:
         from eval_pipeline.tracks.sdmx.execute import run_selection
 
-        context: Context = case.context
+        context: SdmxContext = case.context
         return run_selection(artefact, context.catalogue)
 
 
@@ -144,7 +144,7 @@ class SdmxTrack:
 
     def context_json(self, case: Case) -> Json:
         """The data sets there are, with their dimensions; an application has its own catalogue."""
-        context: Context = case.context
+        context: SdmxContext = case.context
         return {
             "data_sets": [
                 {"dataset_id": found.id, "name": found.name, "dimensions": list(found.dimensions)}
@@ -168,7 +168,7 @@ class SdmxTrack:
         """See `validator.validate_selection`."""
         from eval_pipeline.tracks.sdmx.validator import validate_selection
 
-        context: Context = case.context
+        context: SdmxContext = case.context
         return validate_selection(artefact, error, context.catalogue)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
@@ -181,7 +181,7 @@ class SdmxTrack:
 
     def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
         """A row of kind `dimension` for each data set and dimension of target or selection; see `scoring`."""
-        context: Context = case.context
+        context: SdmxContext = case.context
         selected = _selected(final) or NOTHING
         scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
         return as_evidence(turn.id, final.sample, scores)
@@ -218,7 +218,7 @@ class SdmxTrack:
 
     def turn_row(self, case: Case, turn: Turn, attempts: Sequence[Attempt]) -> Mapping[str, Json]:
         """Case features, target, selection and how much was offered."""
-        context: Context = case.context
+        context: SdmxContext = case.context
         selected = _selected(attempts[-1]) if attempts else None
         return {
             **case.features,
@@ -246,7 +246,7 @@ class SdmxTrack:
             found[tables.DIMENSIONS.name].append({**row, "precision": score.precision, "recall": score.recall})
         return found
 
-    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[Figure]:
+    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[CaseShares]:
         """See `figures.conversation_figures`."""
         from eval_pipeline.tracks.sdmx.figures import conversation_figures
 
@@ -284,7 +284,7 @@ async def _executor() -> AsyncIterator[Executor]:
 
 
 def _target(turn: Turn) -> Selection:
-    gold: Gold = turn.gold
+    gold: SdmxGold = turn.gold
     return gold.target
 
 
