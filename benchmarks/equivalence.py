@@ -24,8 +24,8 @@ from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.sql_equivalence.search.search import search
 from eval_pipeline.sql_equivalence.told import schema_to_json
 from eval_pipeline.tracks.sql.cases.source import read_databases
+from eval_pipeline_tests.outside import SQL, why_not
 
-DATA = Path("/work/shared/data/sql")
 SUITE = Path(__file__).parents[1] / "data/suites/sql_sample"
 SAMPLES, SECONDS = 8, 10.0
 
@@ -57,10 +57,10 @@ def sample_pairs(*, shipped: bool) -> Iterator[Pair]:
 
 def defog_pairs(*, shipped: bool) -> Iterator[Pair]:
     schemas: dict[Path, str] = {}
-    for file in sorted((DATA / "defog").glob("*_sqlite.csv")):
+    for file in sorted((SQL / "defog").glob("*_sqlite.csv")):
         with file.open() as lines:
             for row in csv.DictReader(lines):
-                path = DATA / "defog" / "sqlite" / f"{row['db_name']}.sqlite"
+                path = SQL / "defog" / "sqlite" / f"{row['db_name']}.sqlite"
                 if path not in schemas:
                     schemas[path] = schema_to_json(SqlSchema.from_database(path))
                 accepted = [part.strip() for part in row["query"].split(";") if part.strip()]
@@ -78,7 +78,7 @@ def reprinted(sql: str, dialect: str) -> str:
 
 
 def verieql_pairs() -> Iterator[Pair]:
-    for line in (DATA / "equivalence" / "verieql_sample.jsonl").read_text().splitlines():
+    for line in (SQL / "equivalence" / "verieql_sample.jsonl").read_text().splitlines():
         told = json.loads(line)
         kinds = {t: {c: (kind or "INT") for c, kind in columns.items()} for t, columns in told["schema"].items()}
         schema = schema_to_json(SqlSchema.from_mapping(kinds))
@@ -90,10 +90,10 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="every which pair")
     every = parser.parse_args().every
     groups = [sample_pairs(shipped=True), sample_pairs(shipped=False)]
-    if DATA.exists():
+    if SQL.exists():
         groups += [defog_pairs(shipped=True), defog_pairs(shipped=False), verieql_pairs()]
     else:
-        print(f"without the samples of {DATA}")
+        print(why_not(SQL))
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVAL_HOME"] = home  # the suite's databases are made there
         pairs = [pair for group in groups for pair in list(group)[::every]]

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import psutil
 
-from eval_pipeline.sandbox import PythonSandbox, Ran
+from eval_pipeline.sandbox import PythonSandbox, SnippetRan
 
 SNIPPETS, FRESH, GROUP_BYS, ROWS = 100, 5, 200, 20_000
 _FRESH = "import pandas as pd\nresult = pd.DataFrame({'a': [1, 2]}).a.sum()"
@@ -52,7 +52,7 @@ async def snippets() -> tuple[str, float, float]:
             began = time.perf_counter()
             outcome = await box.run(f"result = pd.DataFrame({{'a': [1, {number}]}}).a.sum()")
             walls.append(time.perf_counter() - began)
-            assert isinstance(outcome, Ran), outcome
+            assert isinstance(outcome, SnippetRan), outcome
         return box.tier, 1000 * statistics.median(walls), 1000 * (used_by_zygotes() - before) / SNIPPETS
 
 
@@ -61,7 +61,7 @@ async def group_bys(path: Path) -> tuple[float, float]:
     began = time.perf_counter()
     async with PythonSandbox() as box:
         outcomes = await asyncio.gather(*(box.run(_GROUP_BY, {"sales": path}) for _ in range(GROUP_BYS)))
-        assert all(isinstance(outcome, Ran) for outcome in outcomes)
+        assert all(isinstance(outcome, SnippetRan) for outcome in outcomes)
         return time.perf_counter() - began, used_by_zygotes()
 
 

@@ -31,9 +31,10 @@ from eval_pipeline.tracks.sql.metrics import (
     validation_accuracy,
 )
 from eval_pipeline.tracks.sql.validation.validator import validate
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.tracks.sql.corpora import SHARED, load_corpus
+from eval_pipeline_tests.tracks.sql.corpora import load_corpus
 
 
 class Query(NamedTuple):
@@ -47,19 +48,19 @@ def queries() -> Iterator[Query]:
     for case in golden("sql_tables.yaml"):
         if "tables" in case:
             yield Query(case["sql"], case.get("dialect", "duckdb"))
-    if not SHARED.is_dir():
-        print(f"without the samples of {SHARED}")
+    if not outside.SQL.is_dir():
+        print(outside.why_not(outside.SQL))
         return
     spider = {entry["db_id"]: SqlSchema.from_spider(entry) for entry in _json("spider/tables.json")}
     yield from (Query(case["query"], "sqlite", spider.get(case["db_id"])) for case in _json("spider/dev_sample.json"))
-    defog = {path.stem: SqlSchema.from_database(path) for path in (SHARED / "defog" / "sqlite").glob("*.sqlite")}
-    with (SHARED / "defog" / "questions_gen_sqlite.csv").open() as file:
+    defog = {path.stem: SqlSchema.from_database(path) for path in (outside.SQL / "defog" / "sqlite").glob("*.sqlite")}
+    with (outside.SQL / "defog" / "questions_gen_sqlite.csv").open() as file:
         for row in csv.DictReader(file):
             yield from (Query(sql, "sqlite", defog[row["db_name"]]) for sql in row["query"].split(";") if sql.strip())
 
 
 def _json(path: str) -> list[dict[str, str]]:
-    loaded: list[dict[str, str]] = json.loads((SHARED / path).read_text())
+    loaded: list[dict[str, str]] = json.loads((outside.SQL / path).read_text())
     return loaded
 
 

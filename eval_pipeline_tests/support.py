@@ -40,7 +40,6 @@ ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(tempfile.gettempdir()) / f"eval-pipeline-tests-{os.getuid()}"
 """Where all tests keep what the source looked like: reading it anew for each home would take a second a test."""
 SHIPPED = ROOT / "data"
-REAL = ROOT.parent / "shared" / "data" / "finqa"
 DAY = date(2026, 3, 1)
 ASKED_ON = "2026-03-01"
 WIDE = 300

@@ -17,7 +17,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from eval_pipeline.operations.doctor import Finding
     from eval_pipeline.operations.headline import Headline
-    from eval_pipeline.operations.planning import Bound, Plan
+    from eval_pipeline.operations.planning import Bound, RunPlan
 
 console = Console()
 errors = Console(stderr=True)
@@ -178,7 +178,7 @@ COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", est
 """How input tokens became known."""
 
 
-def plan_lines(found: "Plan") -> Iterator[str]:
+def plan_lines(found: "RunPlan") -> Iterator[str]:
     """What a run of one suite with one model version would ask and cost at most, a line each."""
     bound, recovery = found.generations, found.recovery
     yield f"{found.suite} · {found.model_version}"
@@ -205,7 +205,7 @@ def plan_lines(found: "Plan") -> Iterator[str]:
         yield f"  batches   handed in before and open: {found.open_batches}; {found.in_batches:,} turns wait for them"
 
 
-def _application_lines(found: "Plan") -> Iterator[str]:
+def _application_lines(found: "RunPlan") -> Iterator[str]:
     """The part of a plan on an application, which makes its own prompt: what it told is all that is known."""
     if found.answers:
         yield f"  expected  {_expected(found.generations)}, going by {found.answers:,} answers on record"

@@ -1,4 +1,4 @@
-"""Where things lie: the project's own files and everything a run writes (spec/store.md)."""
+"""Where things lie: the project's own files and everything a run writes (docs/operations.md)."""
 
 import os
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ ArtefactT = TypeVar("ArtefactT", default=Any)
 
 
 class ErrorClass(StrEnum):
-    """Why an attempt failed to run (spec/recovery.md), first that fits."""
+    """Why an attempt failed to run, first that fits."""
 
     SYNTAX = "syntax_error"
     COLUMN = "column_error"
@@ -44,7 +44,7 @@ CALL_ERROR = "call_error"
 
 
 class CallErrorKind(StrEnum):
-    """Why a model call gave no response (spec/models.md)."""
+    """Why a model call gave no response (docs/providers.md)."""
 
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
@@ -81,7 +81,7 @@ class Case(Generic[ContextT, GoldT]):
 
     Attributes:
         id: unique within the suite.
-        cluster: cases that are not independent share it (statistics.md); the case's id by default.
+        cluster: cases that are not independent share it (docs/statistics.md); the case's id by default.
         features: facts from the data set that results are split by.
         context: what every turn of the case is about; the track's own type.
         source_file, source_line: where the case was read.

@@ -1,4 +1,4 @@
-"""A model version: a named, frozen configuration of a model under evaluation (spec/models.md)."""
+"""A model version: a named, frozen configuration of a model under evaluation (docs/providers.md)."""
 
 from datetime import date
 from typing import Literal

@@ -48,7 +48,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What evaluating one suite with one model version would take.
 
     Attributes:
@@ -78,7 +78,7 @@ class Plan:
     answers: int = 0
 
 
-def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> Plan:
+def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> RunPlan:
     """Plans without asking any model. Conversations with `history: own` are planned as if the gold answers were given.
 
     As in a run, no epoch means that of what the partition holds.
@@ -96,7 +96,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     provider = provider_for(workspace, version)
     if provider.recorded:
         nothing = Bound(0, 0, 0, 0.0)
-        return Plan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
+        return RunPlan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
     with Journal(workspace.home.journal) as journal:
         keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
         known = journal.contains_many(keys)
@@ -108,7 +108,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
-    return Plan(
+    return RunPlan(
         suite=suite,
         model_version=version.name,
         turns=len(calls),
@@ -123,7 +123,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     )
 
 
-def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> Plan:
+def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> RunPlan:
     """For an application that makes its own prompts, of which `left` turns are still to be asked."""
     told = told_so_far(workspace, partition)
 
@@ -133,7 +133,7 @@ def _of_application(workspace: Workspace, partition: Partition, turns: int, left
         )
         return Bound(calls, tokens_in, tokens_out, None if told.usd is None else told.usd * calls)
 
-    return Plan(
+    return RunPlan(
         suite=partition.suite,
         model_version=partition.model_version,
         turns=turns,

@@ -9,7 +9,7 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldMeans:
     """Means of the answers that told something.
 
     Attributes:
@@ -23,7 +23,7 @@ class Told:
     usd: float | None = None
 
 
-def told_so_far(workspace: Workspace, partition: Partition) -> Told:
+def told_so_far(workspace: Workspace, partition: Partition) -> ToldMeans:
     """What the model version's answers to the suite told, of all dates on record. Raises StoreError."""
     names = ("input_tokens", "output_tokens", "usd")
     rows: list[dict[str, float | None]] = []
@@ -32,4 +32,4 @@ def told_so_far(workspace: Workspace, partition: Partition) -> Told:
             rows += workspace.record.read(GENERATIONS, key, names).to_pylist()
     rows = [row for row in rows if any(value is not None for value in row.values())]
     means = {name: [value for row in rows if (value := row[name]) is not None] for name in names}
-    return Told(len(rows), **{name: fmean(values) for name, values in means.items() if values})
+    return ToldMeans(len(rows), **{name: fmean(values) for name, values in means.items() if values})

@@ -1,1 +1,1 @@
-"""Files for people: tables, statistics, traces and the workbook of one evaluation (spec/reports.md)."""
+"""Files for people: tables, statistics, traces and the workbook of one evaluation (docs/reports.md)."""

@@ -8,12 +8,12 @@ from typing import Any
 from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.workbook import write_workbook
-from eval_pipeline.reports.flat_files import write_errors, write_summary, write_turns, write_validation
+from eval_pipeline.reports.files.flat_files import write_errors, write_summary, write_turns, write_validation
+from eval_pipeline.reports.files.statistics_json import write_statistics
+from eval_pipeline.reports.files.traces import write_traces
 from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.paths import CHARTS, PAGE, WORKBOOK
-from eval_pipeline.reports.statistics_json import write_statistics
-from eval_pipeline.reports.traces import write_traces
 
 
 @dataclass(frozen=True, slots=True)

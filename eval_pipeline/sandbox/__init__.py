@@ -5,8 +5,17 @@
 
 from eval_pipeline.sandbox.blocking import BlockingSandbox
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
+from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 from eval_pipeline.sandbox.tiers import NoSandboxError
 
-__all__ = ["BlockingSandbox", "Failed", "Limits", "Measurement", "NoSandboxError", "Outcome", "PythonSandbox", "Ran"]
+__all__ = [
+    "BlockingSandbox",
+    "Limits",
+    "Measurement",
+    "NoSandboxError",
+    "Outcome",
+    "PythonSandbox",
+    "SnippetFailed",
+    "SnippetRan",
+]

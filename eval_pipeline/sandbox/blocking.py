@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome
+from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed
 from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class BlockingSandbox:
         *,
         repeats: int = 5,
         negligible: Measurement | None = None,
-    ) -> list[Measurement | Failed]:
+    ) -> list[Measurement | SnippetFailed]:
         """As `PythonSandbox.measure`."""
         return self._wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible))
 

@@ -7,7 +7,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one snippet (spec/sandbox.md).
+    """Limits of one snippet (docs/sandbox.md).
 
     Attributes:
         wall_s: seconds from its start to its result.

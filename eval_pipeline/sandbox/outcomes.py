@@ -1,4 +1,4 @@
-"""What became of a snippet, and the class of an error by its exception."""
+"""What became of a snippet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from eval_pipeline.core.model import ErrorClass, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class SnippetRan:
     """The snippet ran to its end and left a result.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class SnippetFailed:
     """The snippet raised, was stopped, or left no well-formed result.
 
     Attributes:
@@ -46,7 +46,7 @@ class Failed:
     line: int | None = None
 
 
-Outcome = Ran | Failed
+Outcome = SnippetRan | SnippetFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,41 +70,3 @@ class Measurement:
         """One of all runs of the same snippet."""
         seconds, peak_bytes = min(one.seconds for one in measured), min(one.peak_bytes for one in measured)
         return cls(seconds, peak_bytes, sum(one.runs for one in measured), measured[0].result_bytes)
-
-
-_BY_TYPE = (
-    (ErrorClass.SYNTAX, {"SyntaxError"}),
-    (ErrorClass.COLUMN, {"KeyError", "UndefinedVariableError", "ColumnNotFoundError"}),
-    (ErrorClass.TYPE, {"TypeError", "DTypePromotionError", "InvalidIndexError"}),
-    (ErrorClass.INDEX, {"IndexError"}),
-    (ErrorClass.ATTRIBUTE, {"AttributeError"}),
-    (ErrorClass.MEMORY, {"MemoryError", "ArrowMemoryError"}),
-    (ErrorClass.TIMEOUT, {"TimeoutError"}),
-    (ErrorClass.SANDBOX, {"PermissionError"}),
-    (ErrorClass.VALUE, {"ValueError", "ArithmeticError"}),
-)
-# What the more general exceptions say of themselves; first that fits.
-_BY_MESSAGE = (
-    (
-        ErrorClass.SANDBOX,
-        ("operation not permitted", "read-only file system", "permission denied", "function not implemented"),
-    ),
-    (ErrorClass.MEMORY, ("unable to allocate", "cannot allocate memory", "can't start new thread")),
-    (ErrorClass.COLUMN, ("not in index", "column not found", "unknown column", "no such column")),
-    (ErrorClass.TYPE, ("dtype", "unsupported operand type")),
-)
-
-
-def classify(types: Sequence[str], message: str) -> ErrorClass:
-    """The class of an exception (spec/recovery.md): by its type first, by its message second.
-
-    Args:
-        types: names of the exception's type and its bases, the most special first.
-        message: of the exception.
-    """
-    for name in types:
-        for error_class, names in _BY_TYPE:
-            if name in names:
-                return error_class
-    lower = message.lower()
-    return next((found for found, words in _BY_MESSAGE if any(word in lower for word in words)), ErrorClass.OTHER)

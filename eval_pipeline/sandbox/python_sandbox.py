@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Measurement, Outcome, Ran
+from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables, pack
 from eval_pipeline.sandbox.pool import Pool
 from eval_pipeline.sandbox.reading import read_outcome, suspicious
@@ -104,7 +104,7 @@ class PythonSandbox:
         text = code.encode(errors="surrogatepass")
         if len(text) > self._limits.code_bytes:
             message = f"the code takes more than {self._limits.code_bytes:,} bytes"
-            return Failed(ErrorClass.SANDBOX, message, "", 0.0, self.tier)
+            return SnippetFailed(ErrorClass.SANDBOX, message, "", 0.0, self.tier)
         async with self._slots:
             try:
                 return await self._attempt(pool, text, tables)
@@ -115,7 +115,7 @@ class PythonSandbox:
             try:
                 return await self._attempt(pool, text, tables)
             except ZygoteError as error:
-                return Failed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
+                return SnippetFailed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
 
     async def measure(
         self,
@@ -124,7 +124,7 @@ class PythonSandbox:
         *,
         repeats: int = 5,
         negligible: Measurement | None = None,
-    ) -> list[Measurement | Failed]:
+    ) -> list[Measurement | SnippetFailed]:
         """What snippets cost on the same tables, e.g. generated and reference code.
 
         They run alternately, each time in a fresh process that is forked off a zygote, so that what disturbs one
@@ -148,20 +148,22 @@ class PythonSandbox:
         packed = pack(tables or {})
         results: dict[int, Json] = {}
         runs: list[list[Measurement]] = [[] for _ in codes]
-        failed: dict[int, Failed] = {}
-        measured: list[Measurement | Failed] = []
+        failed: dict[int, SnippetFailed] = {}
+        measured: list[Measurement | SnippetFailed] = []
         for _ in range(repeats):
             for place, code in enumerate(codes):
                 if place not in failed:
                     outcome = await self.run_packed(code, packed)
-                    if isinstance(outcome, Failed):
+                    if isinstance(outcome, SnippetFailed):
                         failed[place] = outcome
                     elif outcome.result != results.setdefault(place, outcome.result):
-                        failed[place] = Failed(ErrorClass.VALUE, _FICKLE, outcome.stdout, outcome.seconds, self.tier)
+                        failed[place] = SnippetFailed(
+                            ErrorClass.VALUE, _FICKLE, outcome.stdout, outcome.seconds, self.tier
+                        )
                     else:
                         runs[place].append(Measurement(outcome.seconds, outcome.peak_bytes, 1, outcome.result_bytes))
             measured = [failed.get(place) or Measurement.least(runs[place]) for place in range(len(codes))]
-            if negligible and all(isinstance(one, Failed) or _below(one, negligible) for one in measured):
+            if negligible and all(isinstance(one, SnippetFailed) or _below(one, negligible) for one in measured):
                 break
         return measured
 
@@ -177,9 +179,9 @@ class PythonSandbox:
         self._tier, self._pool = tier, Pool(tier, self._limits)
         try:
             outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES)
-            if isinstance(outcome, Ran) and outcome.result == {"kind": "value", "value": 3}:
+            if isinstance(outcome, SnippetRan) and outcome.result == {"kind": "value", "value": 3}:
                 return None
-            why_not = outcome.message if isinstance(outcome, Failed) else "a test snippet gave a wrong result"
+            why_not = outcome.message if isinstance(outcome, SnippetFailed) else "a test snippet gave a wrong result"
         except (ZygoteError, NoSandboxError) as error:
             why_not = str(error.__cause__ or error)
         except BaseException:

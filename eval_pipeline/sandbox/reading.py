@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.error_classes import classify
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Failed, Outcome, Ran, classify
+from eval_pipeline.sandbox.outcomes import Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.results import read_told
 
 _NO_RESULT = "the process ended without a well-formed result"
@@ -24,14 +25,14 @@ def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Li
     """
     stdout, seconds = output.decode(errors="replace"), float(seen["seconds"])
 
-    def failed(error_class: ErrorClass, message: str, **more: Any) -> Failed:
-        return Failed(error_class, message, stdout, seconds, tier, **more)
+    def failed(error_class: ErrorClass, message: str, **more: Any) -> SnippetFailed:
+        return SnippetFailed(error_class, message, stdout, seconds, tier, **more)
 
     if seen["stopped"]:
         return failed(*_stopped(seen["stopped"], limits))
     match read_told(left):
         case {"result": result}:
-            return Ran(result, stdout, seconds, int(seen["peak_bytes"]), tier, len(left))
+            return SnippetRan(result, stdout, seconds, int(seen["peak_bytes"]), tier, len(left))
         case {"error": {"types": [kind, *_] as types, "message": message, "line": line}}:
             return failed(classify(types, message), message, exception=kind, line=line)
     return failed(*_ended(seen["status"]))
@@ -39,7 +40,9 @@ def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Li
 
 def suspicious(outcome: Outcome) -> bool:
     """Whether a snippet did what gives no reason to trust the zygote any longer: its limits or the jail stopped it."""
-    return isinstance(outcome, Failed) and (outcome.exception is None or outcome.error_class is ErrorClass.SANDBOX)
+    return isinstance(outcome, SnippetFailed) and (
+        outcome.exception is None or outcome.error_class is ErrorClass.SANDBOX
+    )
 
 
 def _stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:

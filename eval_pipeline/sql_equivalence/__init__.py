@@ -4,7 +4,7 @@
     found = check("SELECT id FROM emp WHERE sal >= 10", "SELECT id FROM emp WHERE sal > 10", schema)
     found.verdict, found.evidence["counterexample"]
 
-Evidence before opinion (spec/sql.md): `check` climbs a ladder from equal texts over proofs to generated databases, and
+Evidence before opinion: `check` climbs a ladder from equal texts over proofs to generated databases, and
 says which rung decided; `identical` is the first rung alone. No track is known here. More in docs/sql-equivalence.md.
 """
 

@@ -1,4 +1,4 @@
-"""`check`: whether two queries mean the same, by the first rung of a ladder that can tell (spec/sql.md)."""
+"""`check`: whether two queries mean the same, by the first rung of a ladder that can tell (docs/sql-equivalence.md)."""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -96,11 +96,6 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
     return StageResult(len(compared.pairs), json_hash(made_from), not written, facts)
 
 
-def workbook_path(home: Home, partition: Partition) -> Path:
-    """Where the workbook of a partition is, whether it exists or not."""
-    return report_folder(home.reports, partition) / WORKBOOK
-
-
 def page_path(home: Home, partition: Partition) -> Path:
     """Where the page of a partition is, whether it exists or not; the workbook lies beside it."""
     return report_folder(home.reports, partition) / PAGE

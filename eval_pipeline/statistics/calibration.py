@@ -1,4 +1,4 @@
-"""Whether a model's words for its confidence say how often it is right (spec/sql.md, `confidence_calibration`).
+"""Whether a model's words for its confidence say how often it is right (docs/sql.md, `confidence_calibration`).
 
 With n_g answers of level g, a_g the share of them that is right, p_g the accuracy that the level's name promises, and N
 answers in all:

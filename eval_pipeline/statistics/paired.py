@@ -1,4 +1,4 @@
-"""Two models on the same turns: the difference of their accuracies, paired turn by turn (statistics.md).
+"""Two models on the same turns: the difference of their accuracies, paired turn by turn (docs/statistics.md).
 
 With d_i = second minus first on turn i, the difference is the mean of the d_i, and its error is clustered like every
 other (`intervals`; Miller 2024, arXiv:2411.00640, section 4.2).

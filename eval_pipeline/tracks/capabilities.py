@@ -53,7 +53,7 @@ class Recovers(ABC):  # noqa: B024 - what it does by default is what most want
     """A model is shown its error and asked again. Without it what failed has failed."""
 
     def recovery_message(self, failed: Failed) -> str:
-        """What follows the failed response in the conversation (spec/recovery.md)."""
+        """What follows the failed response in the conversation."""
         return f"That failed with this error: {failed.message}\nAnswer again in the same form, without the error."
 
 
@@ -120,7 +120,7 @@ class Damageable(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CaseShares:
     """A share that each of some conversations has, for a row of `statistics`.
 
     Attributes:
@@ -145,7 +145,7 @@ class Tabulates(ABC):
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
 
-    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[Figure]:
+    def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[CaseShares]:
         """Shares whose means are over conversations and not over turns, from the tables of an evaluation.
 
         Given are `turn_results`, `<track>_turns` and the `turn_tables`.

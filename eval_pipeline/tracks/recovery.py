@@ -1,8 +1,8 @@
-"""Recovery attempts in figures, for every track (spec/recovery.md), and error classes from exceptions."""
+"""Recovery attempts in figures, for every track."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from eval_pipeline.core.model import CALL_ERROR, Attempt, ErrorClass, Failed, Json, MetricResult
+from eval_pipeline.core.model import CALL_ERROR, Attempt, Failed, Json, MetricResult
 from eval_pipeline.tracks.metric import Metric
 
 OutcomeFact = tuple[str | None, str | None]
@@ -137,63 +137,3 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 """For the end of a track's own METRICS; its `values` must hold `attempts_outcomes`."""
-
-_BY_TYPE: Mapping[ErrorClass, tuple[str, ...]] = {
-    ErrorClass.SYNTAX: (
-        *("SyntaxError", "IndentationError", "TabError", "JSONDecodeError"),
-        *("ParserException", "ParseError", "TokenError", "SqlglotError"),
-    ),
-    ErrorClass.COLUMN: ("KeyError", "BinderException", "CatalogException", "UndefinedVariableError"),
-    ErrorClass.TYPE: (
-        *("TypeError", "ConversionException", "TypeMismatchException", "DTypePromotionError"),
-        *("UFuncTypeError", "_UFuncNoLoopError", "_UFuncBinaryResolutionError", "_UFuncOutputCastingError"),
-        *("IncompatibleFrequency", "InvalidTypeException"),
-    ),
-    ErrorClass.INDEX: ("IndexError", "IndexingError", "AxisError"),
-    ErrorClass.ATTRIBUTE: ("AttributeError",),
-    ErrorClass.VALUE: (
-        *("ValueError", "ArithmeticError", "ZeroDivisionError", "OverflowError", "FloatingPointError", "LinAlgError"),
-        *("UnicodeError", "UnicodeDecodeError", "UnicodeEncodeError", "OutOfBoundsDatetime", "OutOfBoundsTimedelta"),
-        *("MergeError", "IntCastingNaNError", "SpecificationError", "OutOfRangeException", "InvalidIndexError"),
-        "DateParseError",
-    ),
-    ErrorClass.TIMEOUT: ("TimeoutError", "TimeLimitError", "InterruptException"),
-    ErrorClass.MEMORY: ("MemoryError", "OutOfMemoryException", "_ArrayMemoryError"),
-    ErrorClass.SANDBOX: ("SandboxViolation", "SandboxError", "PermissionError", "PermissionException"),
-}
-_TYPES = {name: error_class for error_class, names in _BY_TYPE.items() for name in names}
-
-_BY_MESSAGE: tuple[tuple[ErrorClass, tuple[str, ...]], ...] = (
-    (ErrorClass.SYNTAX, ("syntax error", "invalid syntax", "parser error", "unterminated", "unexpected eof")),
-    (
-        ErrorClass.COLUMN,
-        (
-            *("no such column", "no such table", "unknown column", "unknown table", "not in index", "binder error"),
-            *("catalog error", "referenced column", "column not found", "table not found"),
-        ),
-    ),
-    (ErrorClass.TYPE, ("dtype", "conversion error", "could not convert", "datatype mismatch", "unsupported operand")),
-    (ErrorClass.INDEX, ("out of bounds", "index out of range", "out-of-bounds")),
-    (ErrorClass.ATTRIBUTE, ("has no attribute",)),
-    (ErrorClass.VALUE, ("division by zero", "divide by zero", "invalid value", "must be a number", "overflow")),
-    (ErrorClass.TIMEOUT, ("timed out", "timeout", "time limit", "interrupted", "deadline")),
-    (ErrorClass.MEMORY, ("out of memory", "memory limit", "cannot allocate", "unable to allocate")),
-    (ErrorClass.SANDBOX, ("not allowed", "not permitted", "permission denied", "read-only", "sandbox", "forbidden")),
-)
-
-
-def classify_exception(exception_type_name: str, message: str) -> ErrorClass:
-    """The error class of an exception: by its type where that says enough, else by its message.
-
-    Args:
-        exception_type_name: with or without its module (`duckdb.BinderException`).
-        message: looked at only where the type is unknown or says too little.
-    """
-    by_type = _TYPES.get(exception_type_name.rpartition(".")[2])
-    if by_type is not None:
-        return by_type
-    lowered = message.lower()
-    for error_class, phrases in _BY_MESSAGE:
-        if any(phrase in lowered for phrase in phrases):
-            return error_class
-    return ErrorClass.OTHER

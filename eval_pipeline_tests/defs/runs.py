@@ -7,7 +7,7 @@ import dagster as dg
 
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.running import launch
 from eval_pipeline.workspace.workspace import Silent
@@ -33,7 +33,7 @@ def materialise(
     keys = [key for key in keys if key.path[-1] not in REPORTS]
     keys = [key for key in keys if not only or key.to_user_string() in only]
     job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
-    resources = {"evaluation": Evaluation(workspace, Silent())}
+    resources = {"evaluation": EvaluationResource(workspace, Silent())}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
     with handlers_kept():  # Dagster gives SIGTERM the handler of SIGINT, and leaves it so
@@ -47,7 +47,7 @@ def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
     from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
     from dagster._core.loader import LoadingContextForTest
 
-    bound = dg.Definitions(resources={"evaluation": Evaluation(lab.workspace(), Silent())})
+    bound = dg.Definitions(resources={"evaluation": EvaluationResource(lab.workspace(), Silent())})
     graph = dg.Definitions.merge(bound, suite_definitions(lab.workspace().suites["small"])).resolve_asset_graph()
     resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
     found = {}

@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.scope import Scope
@@ -39,7 +39,7 @@ COMPARISONS = {"model_comparisons", "trends", "comparison_published", "compariso
 
 def graph(lab: Lab, name: str = "small") -> Any:
     source = lab.workspace().suites[name]
-    bound = dg.Definitions(resources={"evaluation": Evaluation(lab.workspace(), Silent())})
+    bound = dg.Definitions(resources={"evaluation": EvaluationResource(lab.workspace(), Silent())})
     return dg.Definitions.merge(bound, suite_definitions(source)).resolve_asset_graph()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations import token_counts
-from eval_pipeline.operations.planning import Plan, plan
+from eval_pipeline.operations.planning import RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
 from eval_pipeline.suites import read_cases
@@ -25,7 +25,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
 
-def make_plan(lab: Lab) -> Plan:
+def make_plan(lab: Lab) -> RunPlan:
     return plan(lab.workspace(), PARTITION, Scope())
 
 

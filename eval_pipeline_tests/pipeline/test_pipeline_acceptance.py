@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline_tests.support import REAL, SHIPPED, Lab, built_once, surroundings
+from eval_pipeline_tests import outside
+from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 
-pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason=f"the real sample is not at {REAL}")
+pytestmark = outside.needs(outside.FINQA)
 
 A, B = "sonnet-a", "sonnet-b"
 DAY = "2026-03-01"
@@ -17,9 +18,9 @@ def build(folder: Path) -> None:
     lab = Lab.at(folder)
     (lab.home.data / "model_versions.yaml").write_text((SHIPPED / "model_versions.yaml").read_text())
     with surroundings(lab):
-        commands = [["import", "convfinqa", str(REAL / "convfinqa_dev_sample.json"), "--suite", "sample"]]
+        commands = [["import", "convfinqa", str(outside.FINQA / "convfinqa_dev_sample.json"), "--suite", "sample"]]
         for name, letter in ((A, "a"), (B, "b")):
-            file = REAL / f"predictions_claude-sonnet-4-6_run_{letter}.jsonl"
+            file = outside.FINQA / f"predictions_claude-sonnet-4-6_run_{letter}.jsonl"
             priced = ["--priced-as", "claude-sonnet-4-6"]
             commands.append(["import", "predictions", str(file), "--suite", "sample", "--model-version", name, *priced])
         versions = [f"--model-version={name}" for name in (A, B, "oracle", "null")]

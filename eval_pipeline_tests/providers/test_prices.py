@@ -1,6 +1,5 @@
 import json
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import genai_prices
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion, Price
 from eval_pipeline.providers.prices import cost_usd, price_version
+from eval_pipeline_tests import outside
 
-PREDICTIONS = Path(__file__).parents[3] / "shared/data/finqa/predictions_claude-sonnet-4-6_run_a.jsonl"
+PREDICTIONS = outside.FINQA / "predictions_claude-sonnet-4-6_run_a.jsonl"
 MILLION = 1_000_000
 DAY = "2026-11-01"
 MODELS = ["claude-sonnet-4-6", "claude-sonnet-4-5", "gpt-5.2", "gemini-2.5-pro", "deepseek-chat", "gpt-5.4"]
@@ -26,7 +26,7 @@ def test_the_worked_example() -> None:
     assert cost_usd(make_version(), Usage(1_408_597, 76_263), DAY) == pytest.approx(5.369736, abs=1e-9)
 
 
-@pytest.mark.skipif(not PREDICTIONS.exists(), reason=f"the recorded predictions are not at {PREDICTIONS}")
+@outside.needs(PREDICTIONS)
 def test_the_worked_example_turn_by_turn() -> None:
     rows = [json.loads(line) for line in PREDICTIONS.read_text().splitlines()]
     # On this day the model had dearer prices for calls of more than 200,000 tokens, which none of the turns is.

@@ -23,7 +23,7 @@ from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
-from eval_pipeline.stages.reporting import workbook_path
+from eval_pipeline.stages.reporting import page_path
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
 A4_PX = round((210 - 2 * 14) / 25.4 * 96)
@@ -109,7 +109,7 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
     home = make_home(tmp_path, files=3)
     one = evaluate(home, "weak")
     ran(one.workspace, one.partition, "report")
-    path = workbook_path(home, one.partition)
+    path = page_path(home, one.partition).with_name("report.xlsx")
 
     def compared_with() -> list[Any]:
         sheet = openpyxl.load_workbook(path)["Comparison"]
@@ -120,7 +120,9 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
     compared(other.workspace, "sample")
     ran_of_suite(other.workspace, "sample", "comparison_report")
     assert compared_with() == ["null"]
-    assert not workbook_path(home, other.partition).exists(), "nobody asked for the report of the other one"
+    assert not page_path(home, other.partition).with_name("report.xlsx").exists(), (
+        "nobody asked for the report of the other one"
+    )
     assert ran(one.workspace, one.partition, "report").reused
 
 

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from evaluations import Made, evaluate, make_home
 
-from eval_pipeline.stages.reporting import workbook_path
+from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.query import run_query
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.chains import compared, ran, ran_of_suite
@@ -33,7 +33,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture(scope="module")
 def books(made: Made) -> dict[str, openpyxl.Workbook]:
     folder: Path = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
-    paths = {"evaluation": workbook_path(made.workspace.home, made.partition), "comparison": folder / "report.xlsx"}
+    paths = {
+        "evaluation": page_path(made.workspace.home, made.partition).with_name("report.xlsx"),
+        "comparison": folder / "report.xlsx",
+    }
     return {name: openpyxl.load_workbook(path) for name, path in paths.items()}
 
 

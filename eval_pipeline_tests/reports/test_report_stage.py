@@ -18,7 +18,7 @@ from evaluations import DAY, SUITE, Made, evaluate, make_home
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.reporting import workbook_path
+from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.workspace.runs import record_run
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
@@ -36,12 +36,12 @@ def home(tmp_path: Path) -> Home:
 
 
 def overview(made: Made) -> str:
-    sheet = openpyxl.load_workbook(workbook_path(made.workspace.home, made.partition))["Overview"]
+    sheet = openpyxl.load_workbook(page_path(made.workspace.home, made.partition).with_name("report.xlsx"))["Overview"]
     return "\n".join(str(cell.value) for row in sheet.iter_rows() for cell in row if cell.value is not None)
 
 
 def statistics(made: Made) -> dict[str, Any]:
-    path = workbook_path(made.workspace.home, made.partition).with_name("statistics.json")
+    path = page_path(made.workspace.home, made.partition).with_name("statistics.json")
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
@@ -49,7 +49,7 @@ def statistics(made: Made) -> dict[str, Any]:
 def test_the_folder_holds_every_file(weak: Made, folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
     assert folder == weak.workspace.home.reports / SUITE / "weak" / "2026-01-05"
-    assert workbook_path(weak.workspace.home, weak.partition) == folder / "report.xlsx"
+    assert page_path(weak.workspace.home, weak.partition).with_name("report.xlsx") == folder / "report.xlsx"
 
 
 def test_a_current_report_is_left_alone(weak: Made, folder: Path) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.sandbox import Failed, Limits, Outcome, PythonSandbox, Ran
+from eval_pipeline.sandbox import Limits, Outcome, PythonSandbox, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
 from eval_pipeline_tests.sandbox.attacks import ENDING, FOUND, HARNESS, LEAVING, REACHING
@@ -63,7 +63,7 @@ def planted(folder: Path) -> Iterator[dict[str, Any]]:
 async def reached(box: PythonSandbox, targets: dict[str, Any]) -> dict[str, str]:
     """Attacks that reached something, by name, and what."""
     outcome = await box.run(f"ATTACKS = {REACHING!r}\nPLANTED = {targets!r}\n{HARNESS}")
-    if not isinstance(outcome, Ran):
+    if not isinstance(outcome, SnippetRan):
         return {"harness": repr(outcome)}
     told = as_pandas(outcome.result)
     assert told.keys() == REACHING.keys()
@@ -75,9 +75,9 @@ async def fooled(box: PythonSandbox) -> dict[str, str]:
     wrong = {}
     for name, (code, error_class) in ENDING.items():
         outcome, after = await box.run(code), await box.run("result = 6 * 7")
-        if not isinstance(outcome, Failed) or outcome.error_class is not (error_class or outcome.error_class):
+        if not isinstance(outcome, SnippetFailed) or outcome.error_class is not (error_class or outcome.error_class):
             wrong[name] = repr(outcome)[:300]
-        elif not isinstance(after, Ran) or after.result["value"] != 42:
+        elif not isinstance(after, SnippetRan) or after.result["value"] != 42:
             wrong[name] = f"next: {after!r}"[:300]
     return wrong
 
@@ -87,10 +87,10 @@ async def left(box: PythonSandbox, targets: dict[str, Any]) -> dict[str, Any]:
     marker = secrets.token_hex(20)
     code = f"PLANTED = {targets!r}\n" + LEAVING.replace("{marker}", marker)
     leaving = await box.run(code)
-    if not isinstance(leaving, Ran) or leaving.result["value"] != marker[::-1]:
+    if not isinstance(leaving, SnippetRan) or leaving.result["value"] != marker[::-1]:
         return {"leaving": repr(leaving)}
     outcome: Outcome = await box.run(FOUND.format(first=marker[:20], second=marker[20:]))
-    if not isinstance(outcome, Ran):
+    if not isinstance(outcome, SnippetRan):
         return {"looking": repr(outcome)}
     names = ("files", "sum", "len", "environment", "memory", "random")
     found = dict(zip(names, as_pandas(outcome.result), strict=True))

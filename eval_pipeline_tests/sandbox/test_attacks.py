@@ -1,4 +1,4 @@
-"""Every attack of spec/sandbox.md, on each tier that can run here, as the present user and as an ordinary one."""
+"""Every attack of attacks.py, on each tier that can run here, as the present user and as an ordinary one."""
 
 import asyncio
 import json

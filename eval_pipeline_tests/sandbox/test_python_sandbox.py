@@ -15,13 +15,13 @@ import pytest
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox import (
     BlockingSandbox,
-    Failed,
     Limits,
     Measurement,
     NoSandboxError,
     Outcome,
     PythonSandbox,
-    Ran,
+    SnippetFailed,
+    SnippetRan,
 )
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS, UNSAFE_TIER, Tier
@@ -51,7 +51,7 @@ def run(*codes: str, tables: Mapping[str, Any] | None = None, tier: Tier | None 
 
 
 def value(outcome: Outcome) -> Any:
-    assert isinstance(outcome, Ran), outcome
+    assert isinstance(outcome, SnippetRan), outcome
     return as_pandas(outcome.result)
 
 
@@ -66,7 +66,7 @@ def test_a_snippet_sees_its_tables_and_leaves_its_result_on_every_tier(title: st
     notes = pd.DataFrame({"text": ["x", None]})
     code = "print('hello')\nresult = sales.merge(regions).groupby('head').amount.sum() + len(notes)"
     (outcome,) = run(code, tables={"sales": sales, "regions": regions, "notes": notes}, tier=tier)
-    assert isinstance(outcome, Ran), outcome
+    assert isinstance(outcome, SnippetRan), outcome
     assert (outcome.stdout, outcome.tier) == ("hello\n", tier.name)
     pd.testing.assert_series_equal(
         as_pandas(outcome.result), pd.Series([7, 4], name="amount", index=pd.Index(["ann", "bo"], name="head"))
@@ -101,10 +101,10 @@ FAILURES = [
 
 def test_failures_have_their_class_and_line() -> None:
     outcomes = run(*(code for code, _, _ in FAILURES))
-    found = [(outcome.error_class, outcome.line) for outcome in outcomes if isinstance(outcome, Failed)]
+    found = [(outcome.error_class, outcome.line) for outcome in outcomes if isinstance(outcome, SnippetFailed)]
     assert found == [(error_class, line) for _, error_class, line in FAILURES]
     (unclosed,) = run("x = 1\nresult = (")
-    assert isinstance(unclosed, Failed)
+    assert isinstance(unclosed, SnippetFailed)
     assert (unclosed.message, unclosed.line) == ("'(' was never closed", 2)
 
 
@@ -116,7 +116,7 @@ def test_an_endless_loop_ends_at_the_limit_of_its_time() -> None:
             return await box.run("while True: pass")
 
     outcome = asyncio.run(loop())
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, SnippetFailed)
     assert (outcome.error_class, outcome.message) == (ErrorClass.TIMEOUT, "no result within 0.5 s")
 
 
@@ -251,13 +251,13 @@ def test_measuring_tells_costly_code_from_cheap_and_what_failed() -> None:
         "result = 1",
     ]
 
-    async def measured() -> list[list[Measurement | Failed]]:
+    async def measured() -> list[list[Measurement | SnippetFailed]]:
         async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
             all_runs = await box.measure(codes, {"t": frame}, repeats=3)
             return [all_runs, await box.measure(codes[-1:], repeats=3, negligible=Measurement(1.0, 1 << 30, 1))]
 
     (slow, large, failed, cheap), (spared,) = asyncio.run(measured())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, SnippetFailed)
     assert failed.error_class is ErrorClass.ATTRIBUTE
     assert isinstance(slow, Measurement)
     assert isinstance(large, Measurement)
@@ -280,10 +280,10 @@ result = 1 if seen else sum(i * i for i in range(3_000_000))
 
 
 def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_then() -> None:
-    async def measured() -> list[Measurement | Failed]:
+    async def measured() -> list[Measurement | SnippetFailed]:
         async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
             whole = await box.run(LOOKS_AROUND)
-            assert isinstance(whole, Ran)
+            assert isinstance(whole, SnippetRan)
             assert whole.result["value"] > 1
             return await box.measure([LOOKS_AROUND, "import os; result = os.getpid()", "result = 1"], repeats=2)
 
@@ -291,7 +291,7 @@ def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_t
     assert isinstance(looking, Measurement)
     assert isinstance(idle, Measurement)
     assert looking.seconds > 5 * idle.seconds
-    assert isinstance(fickle, Failed)
+    assert isinstance(fickle, SnippetFailed)
     assert fickle.message == "its result is not the same each time it runs"
 
 

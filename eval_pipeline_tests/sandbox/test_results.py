@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Failed, Limits, Outcome, Ran
+from eval_pipeline.sandbox import Limits, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.inside.encode import ResultError, encode
 from eval_pipeline.sandbox.reading import read_outcome, suspicious
 from eval_pipeline.sandbox.results import as_pandas, read_told
@@ -138,7 +138,7 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_result_is_no_result(name: str) -> None:
     outcome = read(FORGED[name])
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, SnippetFailed)
     assert (outcome.error_class, outcome.message) == (
         ErrorClass.SANDBOX,
         "the process ended without a well-formed result",
@@ -149,7 +149,7 @@ def test_a_forged_result_is_no_result(name: str) -> None:
 @given(st.binary(max_size=60))
 @settings(deadline=None)
 def test_whatever_a_snippet_writes_gives_an_outcome(left: bytes) -> None:
-    assert isinstance(read(left), Ran | Failed)
+    assert isinstance(read(left), SnippetRan | SnippetFailed)
 
 
 def test_a_forged_dtype_takes_no_memory() -> None:
@@ -175,7 +175,7 @@ def test_a_forged_dtype_takes_no_memory() -> None:
 )
 def test_a_process_that_was_ended_says_why(seen: dict[str, object], error_class: ErrorClass, words: str) -> None:
     outcome = read(b'{"result":{"kind":"value","value":1}}' if "stopped" in seen else b"", **seen)
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, SnippetFailed)
     assert outcome.error_class is error_class
     assert words in outcome.message
     assert outcome.stdout == "printed"

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eval_pipeline.sandbox import Failed, Limits, PythonSandbox, Ran
+from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan
 from eval_pipeline_tests.sandbox.attacks import ENDING
 from eval_pipeline_tests.sandbox.test_python_sandbox import first_that_holds
 
@@ -40,10 +40,10 @@ async def campaign(count: int) -> tuple[Counter[str], int, int]:
         async def one(number: int, code: str, is_hostile: bool) -> None:
             outcome = await box.run(code)
             if is_hostile:
-                assert isinstance(outcome, Failed), (code, outcome)
+                assert isinstance(outcome, SnippetFailed), (code, outcome)
                 ended[f"hostile: {outcome.error_class}"] += 1
             else:
-                assert isinstance(outcome, Ran), (code, outcome)
+                assert isinstance(outcome, SnippetRan), (code, outcome)
                 assert outcome.result["value"] == number
                 ended["ran"] += 1
 

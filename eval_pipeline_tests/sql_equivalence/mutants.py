@@ -10,8 +10,9 @@ import sqlglot
 from sqlglot import exp
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_tests import outside
 
-DEFOG = Path("/work/shared/data/sql/defog")
+DEFOG = outside.SQL / "defog"
 DIALECT = "sqlite"
 _OPPOSITE = {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT}
 _OTHER_AGGREGATE = {exp.Sum: exp.Avg, exp.Avg: exp.Sum, exp.Max: exp.Min, exp.Min: exp.Max, exp.Count: exp.Max}

@@ -13,9 +13,10 @@ from eval_pipeline.sql_equivalence import check
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.search.search import search
 from eval_pipeline.sql_equivalence.told import schema_to_json
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.sql_equivalence.mutants import DEFOG, OPERATORS, Gold, Mutant, golds, mutants
 
-pytestmark = pytest.mark.skipif(not DEFOG.exists(), reason=f"needs defog's questions in {DEFOG}")
+pytestmark = outside.needs(DEFOG)
 NOT_PARSED = "(SELECT COUNT(*) FROM merchant_balances) % 2"
 """In the one accepted query that sqlglot does not parse: an expression after LIMIT."""
 

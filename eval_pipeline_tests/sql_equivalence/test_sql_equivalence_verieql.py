@@ -5,10 +5,11 @@ from collections import Counter
 import pytest
 
 from eval_pipeline.sql_equivalence import Equivalence, check
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.sql_equivalence.constraints import broken_constraints
 from eval_pipeline_tests.sql_equivalence.verieql import REALLY_DIFFERENT, SAMPLE, LabelledPair, pairs
 
-pytestmark = pytest.mark.skipif(not SAMPLE.exists(), reason=f"needs the VeriEQL sample in {SAMPLE}")
+pytestmark = outside.needs(SAMPLE)
 CANNOT_RUN = ("cannot run", "out of time")
 Found = list[tuple[LabelledPair, Equivalence]]
 

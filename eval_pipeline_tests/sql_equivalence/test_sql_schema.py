@@ -12,7 +12,7 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type
 from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline_tests.tracks.sql.corpora import SHARED
+from eval_pipeline_tests import outside
 
 SHOP = """
 CREATE TABLE "Order Lines" (
@@ -158,9 +158,7 @@ def test_a_malformed_entry_of_spider_is_refused(entry: dict[str, Any]) -> None:
 
 
 def test_all_schemas_of_the_spider_sample_are_read() -> None:
-    file = SHARED / "spider" / "tables.json"
-    if not file.is_file():
-        pytest.skip(f"the sample {file} is not here")
+    file = outside.given(outside.SQL / "spider" / "tables.json")
     for entry in json.loads(file.read_text()):
         schema = SqlSchema.from_spider(entry)
         assert [table.name for table in schema.tables] == entry["table_names_original"]

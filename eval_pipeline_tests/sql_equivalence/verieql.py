@@ -3,14 +3,14 @@
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type
 from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_tests import outside
 
-SAMPLE = Path("/work/shared/data/sql/equivalence/verieql_sample.jsonl")
+SAMPLE = outside.SQL / "equivalence" / "verieql_sample.jsonl"
 
 REALLY_DIFFERENT = {
     "calcite-96": "AVG cast to INTEGER: the label rounds as an engine with integer means does",

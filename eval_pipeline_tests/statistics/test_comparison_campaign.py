@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from eval_pipeline.analysis.comparisons.evaluations import Scored
+from eval_pipeline.analysis.comparisons.evaluations import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS, NO_CHANGE, night_tests, night_verdict
 from eval_pipeline.statistics import PairedDifference, paired_difference
 
@@ -87,7 +87,7 @@ def nights(rng: np.random.Generator, drop: float) -> list[str | None]:
     for night in range(1, NIGHTS + 1):
         kept = 1 - (drop / 0.8 if night >= DROPS_ON else 0.0)
         correct = (rng.random(TURNS) < chance * kept).astype(float)
-        scored = Scored(places, labels, {"correct": correct})
+        scored = ScoredEvaluation(places, labels, {"correct": correct})
         if series:
             verdicts.append(night_verdict(night_tests(scored, {"previous": series[-1], "first": series[0]})))
         series.append(scored)

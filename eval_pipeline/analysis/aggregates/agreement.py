@@ -1,4 +1,4 @@
-"""`judge_agreement`: how far the judge agrees with the evidence, where both have spoken (spec/sql.md)."""
+"""`judge_agreement`: how far the judge agrees with the evidence, where both have spoken (docs/sql.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`calibration`: whether the model's words for its confidence say how often it is right (spec/sql.md)."""
+"""`calibration`: whether the model's words for its confidence say how often it is right (docs/sql.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

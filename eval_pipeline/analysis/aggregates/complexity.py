@@ -1,4 +1,4 @@
-"""`accuracy_by_complexity` and `complexity_ceiling` (statistics.md)."""
+"""`accuracy_by_complexity` and `complexity_ceiling`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`cost_per_correct_answer` (statistics.md)."""
+"""`cost_per_correct_answer`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

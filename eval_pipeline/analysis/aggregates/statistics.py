@@ -1,4 +1,4 @@
-"""`statistics`: the mean of every metric with its uncertainty, overall and by split (statistics.md)."""
+"""`statistics`: the mean of every metric with its uncertainty, overall and by split (docs/statistics.md)."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -94,7 +94,7 @@ def _made_with(headers: Mapping[str, Header | None]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredEvaluation:
     """The scored turns and samples of an evaluation.
 
     Attributes:
@@ -125,7 +125,7 @@ class TurnReader:
         self._places: dict[tuple[object, ...], int] = {}
         self._clusters: dict[str, int] = {}
 
-    def read(self, evaluated: Evaluated) -> Scored:
+    def read(self, evaluated: Evaluated) -> ScoredEvaluation:
         """The turns of an evaluation that have a verdict."""
         columns = [*_KEY, "cluster", *_VALUES]
         table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
@@ -134,7 +134,7 @@ class TurnReader:
         places = _codes(keys, self._places)
         order = np.argsort(places)
         clusters = _codes(table["cluster"].to_pylist(), self._clusters)
-        return Scored(places[order], clusters[order], {name: floats(table[name])[order] for name in _VALUES})
+        return ScoredEvaluation(places[order], clusters[order], {name: floats(table[name])[order] for name in _VALUES})
 
     def names(self, places: Codes) -> list[str]:
         """Ids of turns, `~<sample>` added from the second sample on; sorted."""
@@ -143,7 +143,7 @@ class TurnReader:
         return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
 
 
-def paired(first: Scored, second: Scored) -> Paired:
+def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:
     """The turns and samples that both have; clusters are those of the first."""
     places, here, there = np.intersect1d(first.places, second.places, assume_unique=True, return_indices=True)
     mine, theirs = (

@@ -1,4 +1,4 @@
-"""`model_comparisons`: every two model versions of a suite on their common turns (spec/statistics.md)."""
+"""`model_comparisons`: every two model versions of a suite on their common turns (docs/statistics.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Paired, Scored, TurnReader, paired
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Paired, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import Corrected, PairedDifference, estimate_mean, holm, paired_difference, pareto_front
 
@@ -70,7 +70,9 @@ def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: s
     return lost if high < 0.0 else won
 
 
-def _compare(first: Evaluated, second: Evaluated, a: Scored, b: Scored, reader: TurnReader) -> Comparison:
+def _compare(
+    first: Evaluated, second: Evaluated, a: ScoredEvaluation, b: ScoredEvaluation, reader: TurnReader
+) -> Comparison:
     both = paired(a, b)
     tested = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
     broken, fixed = changed_turns(both, reader)
@@ -144,7 +146,7 @@ def _test_columns(tested: PairedDifference, corrected: Corrected | None) -> Row:
     }
 
 
-def _fronts(evaluations: Mapping[int, tuple[Evaluated, Scored]]) -> dict[int, tuple[str | None, bool | None]]:
+def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> dict[int, tuple[str | None, bool | None]]:
     """For each evaluation the cost of its Pareto front, and whether it stands on it.
 
     Models and stand-ins have fronts of their own: an oracle would beat every model.
@@ -161,7 +163,7 @@ def _fronts(evaluations: Mapping[int, tuple[Evaluated, Scored]]) -> dict[int, tu
     return fronts
 
 
-def _mean(scored: Scored, name: str) -> float:
+def _mean(scored: ScoredEvaluation, name: str) -> float:
     values = scored.values[name]
     return float(values.mean()) if values.size else np.nan
 

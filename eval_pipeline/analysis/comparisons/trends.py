@@ -1,9 +1,9 @@
-"""`trends`: a model version of a suite night after night, and whether it has changed (spec/statistics.md)."""
+"""`trends`: a model version of a suite night after night, and whether it has changed (docs/statistics.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Scored, TurnReader, latest, paired
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, ScoredEvaluation, TurnReader, latest, paired
 from eval_pipeline.analysis.comparisons.pairs import verdict_of
 from eval_pipeline.statistics import Corrected, PairedDifference, holm, paired_difference
 from eval_pipeline.store.record import RecordKey
@@ -35,7 +35,7 @@ class Tested(NamedTuple):
 
 def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
     """A row a date of one model version, in their order."""
-    earlier: dict[str, tuple[Evaluated, Scored]] = {}
+    earlier: dict[str, tuple[Evaluated, ScoredEvaluation]] = {}
     before: Evaluated | None = None
     for found in series:
         changed = found.changes(before) if before else []
@@ -53,7 +53,7 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
         earlier, before = {"previous": here, "first": earlier.get("first", here)}, found
 
 
-def night_tests(scored: Scored, earlier: Mapping[str, Scored]) -> dict[str, Tested]:
+def night_tests(scored: ScoredEvaluation, earlier: Mapping[str, ScoredEvaluation]) -> dict[str, Tested]:
     """The paired tests of a night against earlier ones, by the same names, corrected by Holm for each other.
 
     On the second night of a series `previous` and `first` are the same one, and so the test: nothing is to correct.

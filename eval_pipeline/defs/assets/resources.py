@@ -9,7 +9,7 @@ from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 
 @dataclass
-class Evaluation:
+class EvaluationResource:
     """The resource of every asset; the command line puts in one that draws progress bars."""
 
     workspace: Workspace = field(default_factory=lambda: Workspace(find_home()))
@@ -19,4 +19,4 @@ class Evaluation:
 @dg.definitions
 def resources() -> dg.Definitions:
     """The resource under its name, with the executor for every job."""
-    return dg.Definitions(resources={"evaluation": Evaluation()}, executor=dg.in_process_executor)
+    return dg.Definitions(resources={"evaluation": EvaluationResource()}, executor=dg.in_process_executor)

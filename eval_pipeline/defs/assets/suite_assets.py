@@ -14,7 +14,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, column_schema, shown
 from eval_pipeline.defs.assets.partitions import model_version, run_context, run_scope
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.stages.attempts.spending import ended_as
@@ -67,7 +67,7 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
         tags={"track": source.header.track} if source.header else {},
         output_required=stage.whole_suite,
     )
-    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[Evaluation]) -> Iterator[Told]:
+    def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]) -> Iterator[Told]:
         with readable_errors():
             tags = tags_now(context.instance, context.run)
             own = Inputs(evaluation.workspace, source.name, progress=evaluation.progress)

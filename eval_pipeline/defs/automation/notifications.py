@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """What one failed step or check is reason to say.
 
     Attributes:
@@ -101,11 +101,11 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
     instance.add_run_tags(run.run_id, {NOTIFIED: run.run_id})
 
 
-def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Told]:
+def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
     """What to say of each step and check of a run that failed."""
     events = [entry.dagster_event for entry in instance.all_logs(run_id, of_type=TELLING)]
     wrong = [(event, error) for event in events if event is not None and (error := error_of(event))]
-    return [Told(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
+    return [Notice(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
 
 
 def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:

@@ -14,7 +14,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, RESCORES, SCOPE
-from eval_pipeline.defs.assets.resources import Evaluation
+from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
 from eval_pipeline.defs.automation.jobs import ALL
@@ -77,7 +77,7 @@ def _run(
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags |= {RESCORES: "true"} if request.rescores else {}
     tags = {name: value for name, value in tags.items() if value}
-    evaluation = Evaluation(workspace, progress)
+    evaluation = EvaluationResource(workspace, progress)
     skipped = () if request.with_report else REPORTS
     last = {partition.suite: partition.model_version for partition in request.partitions}
     read: set[str] = set()
@@ -109,7 +109,9 @@ def _run(
         read.update(chosen)
 
 
-def _job(evaluation: Evaluation, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]) -> dg.JobDefinition:
+def _job(
+    evaluation: EvaluationResource, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]
+) -> dg.JobDefinition:
     """A job over the chosen assets of the suites, with the caller's workspace and progress for a resource.
 
     Built from the suites that are run alone: quicker than loading the code location.

@@ -23,7 +23,7 @@ _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnthropicAnswer:
     """A message as decoded from JSON, and what was seen of its way here."""
 
     message: Any
@@ -65,7 +65,7 @@ class AnthropicClient:
         """Closes the connections."""
         await self.sdk.close()
 
-    async def message(self, body: Mapping[str, Json]) -> Answered:
+    async def message(self, body: Mapping[str, Json]) -> AnthropicAnswer:
         """Asks for a whole message. Raises CallError or FatalCallError."""
         asked = perf_counter()
         with self.errors():
@@ -74,9 +74,9 @@ class AnthropicClient:
             # The SDK's own models take longer to build than the rest of the call, and hide what is not a message.
             message = json.loads(response.content)
         self._raise_told_error(message, response.headers)
-        return Answered(self.without_key(message), response.headers.get("request-id"), _milliseconds(asked))
+        return AnthropicAnswer(self.without_key(message), response.headers.get("request-id"), _milliseconds(asked))
 
-    async def streamed_message(self, body: Mapping[str, Json], begun: Callable[[], None]) -> Answered:
+    async def streamed_message(self, body: Mapping[str, Json], begun: Callable[[], None]) -> AnthropicAnswer:
         """Asks for a message as a stream; `begun` is called when it begins. Raises CallError or FatalCallError."""
         import anthropic
 
@@ -100,7 +100,7 @@ class AnthropicClient:
         if not streamed.complete:
             raise CallError(CallErrorKind.CONNECTION, "the API cut its answer off", retryable=True)
         message = self.without_key(streamed.message)
-        return Answered(message, response.headers.get("request-id"), _milliseconds(asked), first_byte_ms)
+        return AnthropicAnswer(message, response.headers.get("request-id"), _milliseconds(asked), first_byte_ms)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

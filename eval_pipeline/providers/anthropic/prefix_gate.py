@@ -13,7 +13,7 @@ LASTS_S = 280.0  # a cached prefix lives for five minutes after its last use
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class PlaceInLine:
     """A call's place among those with its prefix; `leads`: it writes the prefix, and the others wait for it."""
 
     leads: bool
@@ -21,7 +21,7 @@ class Turn:
 
 @dataclass(slots=True)
 class _Prefix:
-    leader: Turn | None = None
+    leader: PlaceInLine | None = None
     warm_until: float = float("-inf")
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -42,7 +42,7 @@ class PrefixGate:
         self._uncached_size = 0
 
     @asynccontextmanager
-    async def turn(self, key: str, size: int) -> AsyncIterator[Turn]:
+    async def turn(self, key: str, size: int) -> AsyncIterator[PlaceInLine]:
         """A call with a prefix, from when it may be sent until it is over.
 
         Args:
@@ -50,7 +50,7 @@ class PrefixGate:
             size: of the prefix, in any measure that `not_cached` is told in too.
         """
         if size <= self._uncached_size:
-            yield Turn(leads=False)
+            yield PlaceInLine(leads=False)
             return
         prefix = self._prefixes.setdefault(key, _Prefix())
         turn = await self._admitted(prefix)
@@ -61,7 +61,7 @@ class PrefixGate:
                 prefix.leader = None
                 prefix.changed.set()
 
-    def begun(self, key: str, turn: Turn) -> None:
+    def begun(self, key: str, turn: PlaceInLine) -> None:
         """The answer to a call has begun: its prefix can be read."""
         prefix = self._prefixes.get(key)
         if prefix is None:
@@ -75,16 +75,16 @@ class PrefixGate:
         """The provider did not cache a prefix of that size (it is too short): none of that size needs a wait."""
         self._uncached_size = max(self._uncached_size, size)
 
-    async def _admitted(self, prefix: _Prefix) -> Turn:
+    async def _admitted(self, prefix: _Prefix) -> PlaceInLine:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
         while loop.time() >= prefix.warm_until:
             if prefix.leader is None:
-                prefix.leader, prefix.changed = Turn(leads=True), asyncio.Event()
+                prefix.leader, prefix.changed = PlaceInLine(leads=True), asyncio.Event()
                 return prefix.leader
             try:
                 async with asyncio.timeout_at(deadline):
                     await prefix.changed.wait()
             except TimeoutError:
                 break
-        return Turn(leads=False)
+        return PlaceInLine(leads=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.anthropic.client import Answered, AnthropicClient, with_sendable_schema
-from eval_pipeline.providers.anthropic.prefix_gate import PATIENCE_S, PrefixGate, Turn
+from eval_pipeline.providers.anthropic.client import AnthropicAnswer, AnthropicClient, with_sendable_schema
+from eval_pipeline.providers.anthropic.prefix_gate import PATIENCE_S, PlaceInLine, PrefixGate
 from eval_pipeline.providers.anthropic.settings import ANTHROPIC, KEY_VARIABLE, read_anthropic_settings
 from eval_pipeline.providers.anthropic.wire import (
     count_request,
@@ -165,7 +165,9 @@ class AnthropicProvider(Traits):
         version = self._version
         return message_request(version.model, call.prompt, version.max_tokens, self._sampling, cached=cached)
 
-    async def _ask(self, client: AnthropicClient, body: Mapping[str, Json], turn: Turn | None, key: str) -> Answered:
+    async def _ask(
+        self, client: AnthropicClient, body: Mapping[str, Json], turn: PlaceInLine | None, key: str
+    ) -> AnthropicAnswer:
         def begun() -> None:
             if turn is not None:
                 self._prefixes.begun(key, turn)
@@ -188,7 +190,7 @@ class AnthropicProvider(Traits):
             return error
 
 
-def _response(client: AnthropicClient, answered: Answered) -> Response:
+def _response(client: AnthropicClient, answered: AnthropicAnswer) -> Response:
     return response_of(
         answered.message,
         latency_ms=answered.latency_ms,

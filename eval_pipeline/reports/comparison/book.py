@@ -15,11 +15,11 @@ from eval_pipeline.reports.comparison.words import (
 )
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
-from eval_pipeline.reports.excel.comparison import POINTS, comparison_page, write_pairs
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, INTEGER, NOTE, PERCENT, PLAIN, TEXT, WARNING, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.excel.queries import write_queries
+from eval_pipeline.reports.excel.sheets.comparison import POINTS, comparison_page, write_pairs
+from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.paths import WORKBOOK
 
 _WIDTHS = (34, 12, 10, 11, 10, 10, 13, 13, 11, 60)

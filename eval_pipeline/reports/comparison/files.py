@@ -5,7 +5,7 @@ from pathlib import Path
 from eval_pipeline.reports.comparison.book import write_comparison_book
 from eval_pipeline.reports.comparison.page import write_comparison_page
 from eval_pipeline.reports.comparison.suite import SuiteComparison
-from eval_pipeline.reports.flat_files import write_flat
+from eval_pipeline.reports.files.flat_files import write_flat
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
 
 

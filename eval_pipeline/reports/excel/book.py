@@ -20,7 +20,7 @@ OTHER_TITLES = {"Overview": "Evaluation", "Statistics": "All statistics"}
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class FigureQuery:
     """A query on the published store, and which figures of the workbook it gives.
 
     Attributes:
@@ -44,7 +44,7 @@ class Book:
 
         self._workbook = Workbook(write_only=True)
         self._rows: dict[str, LongRows] = {}
-        self.queries: list[Query] = []
+        self.queries: list[FigureQuery] = []
 
     def sheet(self, title: str) -> "Worksheet":
         """A further sheet; of two with one title the second gets the other of `OTHER_TITLES`."""
@@ -54,7 +54,7 @@ class Book:
 
     def add_query(self, sheet: str, what: str, sql: str) -> None:
         """Names the query that gives figures of a sheet."""
-        self.queries.append(Query(sheet, what, sql))
+        self.queries.append(FigureQuery(sheet, what, sql))
 
     def own_sheets_last(self, count: int) -> None:
         """Of the first sheets, a track's own, moves those behind the others that take the place of no common one."""

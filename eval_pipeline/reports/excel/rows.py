@@ -64,8 +64,8 @@ class LongRows:
         return style
 
     def _letter(self, place: int) -> str:
-        from openpyxl.utils import get_column_letter
+        if place >= len(self._letters):
+            from openpyxl.utils import get_column_letter
 
-        while len(self._letters) <= place:
-            self._letters.append(get_column_letter(len(self._letters) + 1))
+            self._letters += [get_column_letter(number + 1) for number in range(len(self._letters), place + 1)]
         return self._letters[place]

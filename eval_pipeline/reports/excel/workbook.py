@@ -5,15 +5,15 @@ from pathlib import Path
 
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.calibration import write_calibration
-from eval_pipeline.reports.excel.comparison import write_comparison_sheet
-from eval_pipeline.reports.excel.complexity import write_complexity
-from eval_pipeline.reports.excel.cost import write_cost
-from eval_pipeline.reports.excel.further import write_further
-from eval_pipeline.reports.excel.overview import write_overview
-from eval_pipeline.reports.excel.queries import write_queries
-from eval_pipeline.reports.excel.statistics import write_statistics_sheet
-from eval_pipeline.reports.excel.turns import write_errors_sheet, write_turns_sheet
+from eval_pipeline.reports.excel.sheets.calibration import write_calibration
+from eval_pipeline.reports.excel.sheets.comparison import write_comparison_sheet
+from eval_pipeline.reports.excel.sheets.complexity import write_complexity
+from eval_pipeline.reports.excel.sheets.cost import write_cost
+from eval_pipeline.reports.excel.sheets.further import write_further
+from eval_pipeline.reports.excel.sheets.overview import write_overview
+from eval_pipeline.reports.excel.sheets.queries import write_queries
+from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
+from eval_pipeline.reports.excel.sheets.turns import write_errors_sheet, write_turns_sheet
 from eval_pipeline.reports.paths import WORKBOOK
 
 SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (

@@ -1,4 +1,4 @@
-"""The SQL runner (spec/sandbox.md): SQL that a model wrote, in a child process, read-only, within limits."""
+"""The SQL runner: SQL that a model wrote, in a child process, read-only, within limits."""
 
 from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError
 from eval_pipeline.sandbox.sql.limits import SqlLimits

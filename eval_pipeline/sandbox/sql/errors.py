@@ -1,6 +1,7 @@
-"""What went wrong with a query, as one of the error classes of spec/recovery.md."""
+"""What went wrong with a query, as one of the error classes."""
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.error_classes import DUCKDB
 
 
 class SqlError(Exception):
@@ -16,21 +17,6 @@ class SqlFaultError(RuntimeError):
     """A fault in the code of a task, not in the query; the message ends with its trace."""
 
 
-_DUCKDB = {
-    "ParserException": ErrorClass.SYNTAX,
-    "SyntaxException": ErrorClass.SYNTAX,
-    "BinderException": ErrorClass.COLUMN,
-    "CatalogException": ErrorClass.COLUMN,
-    "ConversionException": ErrorClass.TYPE,
-    "TypeMismatchException": ErrorClass.TYPE,
-    "InvalidTypeException": ErrorClass.TYPE,
-    "OutOfRangeException": ErrorClass.VALUE,
-    "InvalidInputException": ErrorClass.VALUE,
-    "InterruptException": ErrorClass.TIMEOUT,
-    "OutOfMemoryException": ErrorClass.MEMORY,
-    "MemoryError": ErrorClass.MEMORY,
-    "PermissionException": ErrorClass.SANDBOX,
-}
 # The classes of sqlite3 say little, so its messages are looked at; in this order.
 _SQLITE = (
     (ErrorClass.TIMEOUT, ("interrupted",)),
@@ -61,7 +47,7 @@ def of_duckdb(error: BaseException) -> SqlError:
         return SqlError(ErrorClass.MEMORY, "the query needs more memory than it may have")
     if "attached in read-only mode" in message:
         return SqlError(ErrorClass.SANDBOX, message)
-    found = next((_DUCKDB[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _DUCKDB), None)
+    found = next((DUCKDB[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in DUCKDB), None)
     return SqlError(found or ErrorClass.OTHER, message)
 
 

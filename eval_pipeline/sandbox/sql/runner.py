@@ -110,12 +110,6 @@ class SqlRunner:
         """The rows of a query, or why it did not run."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_now, database, sql)
 
-    async def time_pair(self, database: Path, first: str, second: str, runs: int = 5) -> tuple[float, float] | Failed:
-        """Least CPU seconds of each of two queries, run in turns; or why one did not run."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, self.time_pair_now, database, first, second, runs
-        )
-
     def run_now(self, database: Path, sql: str) -> SqlRows | Failed:
         """`run` for callers without an event loop."""
         return self._guarded(lambda: self._rows(database, sql))
@@ -127,7 +121,7 @@ class SqlRunner:
         return SqlRows(tuple(told["columns"]), rows, told["seconds"], told["cpu_seconds"])
 
     def time_pair_now(self, database: Path, first: str, second: str, runs: int = 5) -> tuple[float, float] | Failed:
-        """`time_pair` for callers without an event loop."""
+        """Least CPU seconds of each of two queries, run in turns; or why one did not run. Needs no event loop."""
 
         def timed() -> tuple[float, float]:
             arguments = (str(database), first, second, runs, self.limits.as_json())

@@ -260,7 +260,7 @@ def own_answer(track: Track, attempt: Attempt) -> str:
 
 
 def recovery_question(track: Recovers, first: Question, before: Attempt) -> Question:
-    """The attempt after one that failed: the turn's own prompt, what was written, the error (spec/recovery.md)."""
+    """The attempt after one that failed: the turn's own prompt, what was written, the error."""
     assert isinstance(before.outcome, Failed) and before.response is not None
     original = first.prompt
     # Some endpoints refuse an empty assistant message.

@@ -32,7 +32,7 @@ class MetricFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class MetricValues:
     """What the metrics said of some turns.
 
     Attributes:
@@ -59,14 +59,14 @@ class MetricRunner:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = [(metric, metric.function, metric.inputs()) for metric in metrics]
 
-    def run(self, turns: Sequence[Mapping[str, Any]]) -> Scored:
+    def run(self, turns: Sequence[Mapping[str, Any]]) -> MetricValues:
         """Runs every metric on the named values of each turn; all turns have the same names.
 
         One metric after the other over all turns: that costs half of what one turn after the other does. A metric that
-        raises has value 0.0 with its error set (spec/store.md); the others, and other turns, are not touched by it.
+        raises has value 0.0 with its error set; the others, and other turns, are not touched by it.
         """
         known: dict[str, list[Any]] = {name: [values[name] for values in turns] for name in turns[0]} if turns else {}
-        scored = Scored({}, {}, [])
+        scored = MetricValues({}, {}, [])
         for metric, function, inputs in self._metrics:
             absent = next((name for name in inputs if name not in known), None)
             columns = {name: known.get(name, [None] * len(turns)) for name in inputs}

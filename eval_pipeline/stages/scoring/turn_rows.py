@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from eval_pipeline.core.ids import canonical_json, json_text, trace_id
 from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, Ran, Turn
-from eval_pipeline.stages.scoring.metric_runner import Scored, of_kind
+from eval_pipeline.stages.scoring.metric_runner import MetricValues, of_kind
 from eval_pipeline.store.parquet_file import arrow_array
 from eval_pipeline.tracks.base import Track
 
@@ -58,7 +58,7 @@ class AttemptedTurn:
 class ScoredTurns:
     """A block of turns with everything known of them; every property holds one value a turn."""
 
-    def __init__(self, track: Track, turns: Sequence[AttemptedTurn], scored: Scored) -> None:
+    def __init__(self, track: Track, turns: Sequence[AttemptedTurn], scored: MetricValues) -> None:
         self.track, self.turns, self.scored = track, turns, scored
 
     @cached_property
@@ -152,7 +152,7 @@ def metric_columns(block: ScoredTurns, versions: Mapping[str, str]) -> Values:
     return columns
 
 
-def _metric_values(scored: Scored, metric: str, count: int) -> dict[str, pa.Array]:
+def _metric_values(scored: MetricValues, metric: str, count: int) -> dict[str, pa.Array]:
     """What one metric says of all turns."""
     plain, results = scored.plain[metric], scored.results.get(metric, {})
     labels: dict[int, str | None] = {**of_kind(plain, str), **{turn: result.label for turn, result in results.items()}}

@@ -1,4 +1,4 @@
-"""What the store keeps of figures over many turns (spec/statistics.md)."""
+"""What the store keeps of figures over many turns (docs/statistics.md)."""
 
 from eval_pipeline.store.schemas import Column, Table
 

@@ -1,4 +1,4 @@
-"""What the store keeps of evaluations side by side: model against model, night after night (spec/statistics.md)."""
+"""What the store keeps of evaluations side by side: model against model, night after night (docs/statistics.md)."""
 
 from eval_pipeline.store.schemas import Column, Table
 

@@ -1,1 +1,1 @@
-"""The track `finqa`: conversational financial question answering (spec/finqa.md)."""
+"""The track `finqa`: conversational financial question answering (docs/finqa.md)."""

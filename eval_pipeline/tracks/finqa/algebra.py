@@ -12,7 +12,7 @@ from eval_pipeline.tracks.finqa.program import (
     Constant,
     Label,
     Program,
-    Reference,
+    StepReference,
 )
 
 PRIME = 2**127 - 1
@@ -71,7 +71,7 @@ def _value(program: Program, constants: set[float]) -> Fraction:
 
 
 def _argument(argument: Argument, found: list[Fraction], constants: set[float]) -> Fraction:
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         return found[argument.step]
     if isinstance(argument, Label):
         return _symbol(f"text {normalised_text(argument.text)}"), 1
@@ -143,7 +143,7 @@ def _shape(program: Program, shapes: dict[object, int]) -> int:
 
 
 def _part(argument: Argument, found: list[int], shapes: dict[object, int]) -> int:
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         return found[argument.step]
     key = normalised_text(argument.text) if isinstance(argument, Label) else argument.value
     return shapes.setdefault(key, len(shapes))

@@ -5,7 +5,7 @@ from math import isfinite
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
-from eval_pipeline.tracks.finqa.plan import Plan
+from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     MAX_ARGUMENTS,
@@ -15,8 +15,8 @@ from eval_pipeline.tracks.finqa.program import (
     Label,
     Literal,
     Program,
-    Reference,
-    Step,
+    ProgramStep,
+    StepReference,
     read_argument,
 )
 from eval_pipeline.tracks.finqa.recorded import RECORDED, read_recorded
@@ -25,7 +25,7 @@ from eval_pipeline.tracks.finqa.response import FORMS, find_json
 _MAX_TEXT = 300
 
 
-def parse_plan(text: str, recorded: bool) -> Plan:
+def parse_plan(text: str, recorded: bool) -> FinqaPlan:
     """Finds the plan in a response: JSON alone, in a fence, or with prose around it.
 
     Args:
@@ -33,19 +33,19 @@ def parse_plan(text: str, recorded: bool) -> Plan:
         recorded: also accept what `recorded_response` makes.
 
     Raises:
-        ArtefactError: with the class that spec/recovery.md gives.
+        ArtefactError: with its error class.
     """
     value = find_json(text, lambda found: _is_plan(found, recorded))
     if isinstance(value, list):
-        return Plan("plan", _program(value))
+        return FinqaPlan("plan", _program(value))
     if isinstance(value, dict):
         if recorded and RECORDED in value:
             return read_recorded(value[RECORDED])
         for key in ("plan", "steps"):
             if key in value:
-                return Plan("plan", _program(value[key]))
+                return FinqaPlan("plan", _program(value[key]))
         if "calculation" in value:
-            return Plan("calculation", _calculation(value["calculation"]))
+            return FinqaPlan("calculation", _calculation(value["calculation"]))
     raise _invalid(f"the JSON is not a plan; expected {FORMS}")  # find_json gives nothing else
 
 
@@ -70,7 +70,7 @@ def _program(steps: Json) -> Program:
     return program
 
 
-def _step(raw: Json, index: int) -> Step:
+def _step(raw: Json, index: int) -> ProgramStep:
     if not isinstance(raw, dict):
         raise _invalid(f"step {index} must be an object with 'tool'")
     tool = raw.get("tool")
@@ -81,17 +81,17 @@ def _step(raw: Json, index: int) -> Step:
     raise _invalid(f"step {index}: 'tool' must be 'extract' or 'compute', found {str(tool)[:40]!r}")
 
 
-def _extract_step(raw: dict[str, Json], index: int) -> Step:
+def _extract_step(raw: dict[str, Json], index: int) -> ProgramStep:
     if "value" not in raw:
         raise _invalid(f"step {index}: extract needs 'value'")
     argument = _argument(raw["value"], index)
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         raise _invalid(f"step {index}: extract needs a number of the document, not the reference #{argument.step}")
     source = raw.get("source", "")
-    return Step(EXTRACT, (argument,), source[:_MAX_TEXT] if isinstance(source, str) else "")
+    return ProgramStep(EXTRACT, (argument,), source[:_MAX_TEXT] if isinstance(source, str) else "")
 
 
-def _compute_step(raw: dict[str, Json], index: int) -> Step:
+def _compute_step(raw: dict[str, Json], index: int) -> ProgramStep:
     name, arguments = raw.get("operation"), raw.get("args")
     if not isinstance(name, str) or not name.strip():
         raise _invalid(f"step {index}: compute needs 'operation'")
@@ -109,7 +109,7 @@ def _compute_step(raw: dict[str, Json], index: int) -> Step:
         )
         if len(read) == 2 and read[1] == Label("none"):
             read = read[:1]  # FinQA writes table_max(row, none)
-    return Step(operation, read)
+    return ProgramStep(operation, read)
 
 
 def _argument(raw: Json, index: int) -> Argument:

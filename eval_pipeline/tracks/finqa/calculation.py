@@ -9,8 +9,8 @@ from eval_pipeline.tracks.finqa.program import (
     Constant,
     Literal,
     Program,
-    Reference,
-    Step,
+    ProgramStep,
+    StepReference,
     read_argument,
 )
 
@@ -53,7 +53,7 @@ def parse_calculation(text: str) -> Program:
     answer = parser.expression(0, 0)
     if parser.peek() != _END:
         raise CalculationError(f"the calculation cannot be read at '{_shown(parser.peek())}': expected an operator")
-    if not parser.steps or answer != Reference(len(parser.steps) - 1):
+    if not parser.steps or answer != StepReference(len(parser.steps) - 1):
         parser.step(EXTRACT, answer)
     return Program(tuple(parser.steps))
 
@@ -96,16 +96,16 @@ class _Parser:
     def __init__(self, tokens: list[_Piece]) -> None:
         self.tokens = tokens
         self.position = 0
-        self.steps: list[Step] = []
+        self.steps: list[ProgramStep] = []
 
     def peek(self) -> _Piece:
         return self.tokens[self.position]
 
-    def step(self, operation: str, *arguments: Argument) -> Reference:
+    def step(self, operation: str, *arguments: Argument) -> StepReference:
         if len(self.steps) >= MAX_STEPS:
             raise CalculationError(f"the calculation has more than {MAX_STEPS} operations")
-        self.steps.append(Step(operation, arguments))
-        return Reference(len(self.steps) - 1)
+        self.steps.append(ProgramStep(operation, arguments))
+        return StepReference(len(self.steps) - 1)
 
     def expression(self, binding: int, depth: int) -> Argument:
         if depth > _MAX_DEPTH:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text, parse_number
-from eval_pipeline.tracks.finqa.document import Document, FinqaCase, Gold, Rows, answer_numbers
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, Rows, answer_numbers
 from eval_pipeline.tracks.finqa.program import (
     Program,
     expanded_operations,
@@ -77,7 +77,7 @@ class DocumentFile(BaseModel):
     post_text: str
 
 
-class TurnFile(BaseModel):
+class FinqaTurnFile(BaseModel):
     """One question with its gold program, its answer and the answer as printed."""
 
     model_config = _FORMAT
@@ -88,7 +88,7 @@ class TurnFile(BaseModel):
     printed: _Text | None = None
 
 
-class CaseFile(BaseModel):
+class FinqaCaseFile(BaseModel):
     """One conversation over one page."""
 
     model_config = _FORMAT
@@ -98,7 +98,7 @@ class CaseFile(BaseModel):
     tags: tuple[str, ...] = ()
     features: FeaturesFile = FeaturesFile()
     document: DocumentFile
-    turns: Annotated[tuple[TurnFile, ...], AfterValidator(_any_turns)]
+    turns: Annotated[tuple[FinqaTurnFile, ...], AfterValidator(_any_turns)]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> FinqaCase:
@@ -107,7 +107,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Finq
     Raises:
         CaseError: naming each field that is wrong, `turns.2.program` for a program that does not parse.
     """
-    parsed = checked_form(CaseFile, raw)
+    parsed = checked_form(FinqaCaseFile, raw)
     page, features = parsed.document, parsed.features
     golds = [_gold(turn, page.table) for turn in parsed.turns]
     turns = [
@@ -131,10 +131,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> Finq
     )
 
 
-def _gold(turn: TurnFile, table: Rows) -> Gold:
+def _gold(turn: FinqaTurnFile, table: Rows) -> FinqaGold:
     text, program = turn.program
     printed = turn.printed
-    return Gold(
+    return FinqaGold(
         program_text=text,
         program=program,
         expected=turn.answer,

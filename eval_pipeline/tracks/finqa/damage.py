@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Json, Ran
 from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import Gold
+from eval_pipeline.tracks.finqa.document import FinqaGold
 from eval_pipeline.tracks.finqa.execute import run_program
 from eval_pipeline.tracks.finqa.gold import gold_response, gold_steps, response_text
 from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
@@ -34,7 +34,7 @@ _OTHER_ROW = {
 }
 
 
-def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+def damaged_response(gold: FinqaGold, mode: str, rng: Random) -> str | None:
     """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
 
     Raises:
@@ -46,7 +46,7 @@ def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
     return next(candidates, None)
 
 
-def _mode_of(text: str, gold: Gold) -> str | None:
+def _mode_of(text: str, gold: FinqaGold) -> str | None:
     """The failure mode that the metrics give a response."""
     try:
         plan = parse_plan(text, False)
@@ -102,11 +102,11 @@ def _with_swapped(steps: Steps, rng: Random) -> Iterator[str]:
             yield _replaced(steps, index, args=arguments[::-1])
 
 
-def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+def _no_answer(gold: FinqaGold, rng: Random) -> Iterator[str]:
     yield ""
 
 
-def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _execution_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     ways: tuple[Callable[[], str], ...] = (
         lambda: _broken_json(gold, rng),
@@ -118,7 +118,7 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
         yield way()
 
 
-def _broken_json(gold: Gold, rng: Random) -> str:
+def _broken_json(gold: FinqaGold, rng: Random) -> str:
     text = gold_response(gold)
     return text[: rng.randint(len(text) // 2, len(text) - 3)] if rng.random() < 0.5 else text.replace('": ', '" ', 1)
 
@@ -131,7 +131,7 @@ def _unknown_operation(steps: Steps, rng: Random) -> str:
     return _replaced(steps, rng.choice(computes), operation=name)
 
 
-def _sign_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _sign_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     yield from _with_swapped(steps, rng)
     if len(steps) == 1 and isinstance(gold.expected, float):
@@ -139,7 +139,7 @@ def _sign_error(gold: Gold, rng: Random) -> Iterator[str]:
     yield response_text([*steps, _compute("multiply", _last(steps), "const_m1")])
 
 
-def _scale_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _scale_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     small = isinstance(gold.expected, float) and abs(gold.expected) < 5
     operations = ("multiply", "divide") if small else ("divide", "multiply")  # as people confuse 0.12 and 12%
@@ -149,7 +149,7 @@ def _scale_error(gold: Gold, rng: Random) -> Iterator[str]:
         yield response_text([*steps, _compute(operation, _last(steps), "const_100")])
 
 
-def _wrong_operations(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_operations(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     computes = _computes(steps)
     if not computes:
@@ -172,12 +172,12 @@ def _wrong_operations(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _said_wrong(gold)
 
 
-def _said_wrong(gold: Gold) -> Iterator[str]:
+def _said_wrong(gold: FinqaGold) -> Iterator[str]:
     if isinstance(gold.expected, str):
         yield response_text([_extract("no" if gold.expected == "yes" else "yes")])
 
 
-def _wrong_operands(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_operands(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     extracts = [index for index, step in enumerate(steps) if step["tool"] == "extract"]
     for _ in range(4):
@@ -188,7 +188,7 @@ def _wrong_operands(gold: Gold, rng: Random) -> Iterator[str]:
             yield _replaced(steps, index, value=_plain(steps[index]["value"]) * factor or factor)
 
 
-def _other(gold: Gold, rng: Random) -> Iterator[str]:
+def _other(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     if not _computes(steps):
         yield response_text([*steps, _extract(_other_value(gold, rng))])
@@ -202,7 +202,7 @@ def _other(gold: Gold, rng: Random) -> Iterator[str]:
         yield response_text([*steps, _extract("no" if gold.expected == "yes" else "yes")])
 
 
-def _rounding(gold: Gold, rng: Random) -> Iterator[str]:
+def _rounding(gold: FinqaGold, rng: Random) -> Iterator[str]:
     """Answers cut or rounded to too few digits, else off by less than 1%."""
     expected = gold.expected
     if isinstance(expected, str) or gold.printed_number is None:
@@ -225,7 +225,7 @@ def _rounded_values(expected: float, printed: Number, rng: Random) -> Iterator[f
     yield from (expected + sign * min(step, 0.00095) for sign in (-1, 1))
 
 
-def _other_value(gold: Gold, rng: Random) -> float:
+def _other_value(gold: FinqaGold, rng: Random) -> float:
     """A number that the answer is not, of its size."""
     return _near(gold.expected if isinstance(gold.expected, float) else 1.0, rng)
 
@@ -245,7 +245,7 @@ def _plain(value: float | str) -> float:
     return float(value[:-1]) / 100 if isinstance(value, str) else value
 
 
-_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+_CANDIDATES: dict[str, Callable[[FinqaGold, Random], Iterator[str]]] = {
     "no_answer": _no_answer,
     "execution_error": _execution_error,
     "sign_error": _sign_error,

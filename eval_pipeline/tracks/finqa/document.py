@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.core.numbers import Number, number_text, parse_number
+from eval_pipeline.core.numbers import Number, number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import Program
 
@@ -88,7 +88,7 @@ def _rounded(size: float) -> float:
 
 
 @value
-class Gold:
+class FinqaGold:
     """What is right for a turn.
 
     Attributes:
@@ -117,11 +117,11 @@ class Gold:
         return self.expected if isinstance(self.expected, str) else number_text(self.expected)
 
 
-FinqaTurn: TypeAlias = Turn[Gold]
-FinqaCase: TypeAlias = Case[Document, Gold]
+FinqaTurn: TypeAlias = Turn[FinqaGold]
+FinqaCase: TypeAlias = Case[Document, FinqaGold]
 
 
-def answer_numbers(golds: Iterable[Gold]) -> tuple[Number, ...]:
+def answer_numbers(golds: Iterable[FinqaGold]) -> tuple[Number, ...]:
     """The answers that are numbers, as computed, as shown and as printed."""
     found: list[Number] = []
     for gold in golds:
@@ -137,8 +137,3 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, str):
         return cell
     return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-
-
-def is_number_cell(cell: Cell) -> bool:
-    """Whether a cell holds a number, as a number or printed."""
-    return not isinstance(cell, str) or parse_number(cell) is not None

@@ -15,8 +15,8 @@ from eval_pipeline.tracks.finqa.program import (
     Label,
     Literal,
     Program,
-    Reference,
-    Step,
+    ProgramStep,
+    StepReference,
 )
 
 Value = float | str
@@ -66,7 +66,7 @@ def evaluate(program: Program, table: Table) -> Value:
     return values[-1]
 
 
-def step_problems(step: Step, index: int) -> list[str]:
+def step_problems(step: ProgramStep, index: int) -> list[str]:
     """What is wrong with a step whatever the values are; a step with a problem cannot run."""
     name, arguments = step.operation, step.arguments
     if name == EXTRACT:
@@ -83,7 +83,7 @@ def step_problems(step: Step, index: int) -> list[str]:
     return _argument_problems(step, index)
 
 
-def _argument_problems(step: Step, index: int) -> list[str]:
+def _argument_problems(step: ProgramStep, index: int) -> list[str]:
     name, arguments = step.operation, step.arguments
     problems: list[str] = []
     if name in BINARY_OPERATIONS and len(arguments) != 2:
@@ -91,7 +91,7 @@ def _argument_problems(step: Step, index: int) -> list[str]:
     elif not arguments:
         problems.append(f"step {index}: {name} has no arguments")
     for argument in arguments:
-        if isinstance(argument, Reference):
+        if isinstance(argument, StepReference):
             if argument.step >= index:
                 problems.append(f"step {index}: {_dangling(argument, index)}")
         elif isinstance(argument, Label):
@@ -99,13 +99,13 @@ def _argument_problems(step: Step, index: int) -> list[str]:
     return problems
 
 
-def _dangling(reference: Reference, index: int) -> str:
+def _dangling(reference: StepReference, index: int) -> str:
     """A sentence on a reference that points to no earlier step."""
     known = f"the earlier steps are #0 to #{index - 1}" if index else "there is no step before it"
     return f"#{reference.step} is not the result of an earlier step; {known}"
 
 
-def _step_value(step: Step, index: int, values: list[Value], table: Table) -> Value:
+def _step_value(step: ProgramStep, index: int, values: list[Value], table: Table) -> Value:
     name, arguments = step.operation, step.arguments
     if name in TABLE_OPERATIONS:
         label = arguments[0]
@@ -116,7 +116,7 @@ def _step_value(step: Step, index: int, values: list[Value], table: Table) -> Va
     for argument in arguments:
         if isinstance(argument, (Literal, Constant)):
             numbers.append(argument.value)
-        elif isinstance(argument, Reference):
+        elif isinstance(argument, StepReference):
             value = values[argument.step]
             if isinstance(value, str):
                 raise StepError(f"step {index}: {name} needs numbers, but #{argument.step} is '{value}'")

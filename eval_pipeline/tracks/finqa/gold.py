@@ -4,13 +4,13 @@ import json
 
 from eval_pipeline.core.model import Failed, Json
 from eval_pipeline.core.numbers import number_text
-from eval_pipeline.tracks.finqa.document import Gold
+from eval_pipeline.tracks.finqa.document import FinqaGold
 from eval_pipeline.tracks.finqa.execute import run_program
 from eval_pipeline.tracks.finqa.matching import answers_match
-from eval_pipeline.tracks.finqa.program import EXTRACT, Argument, Constant, Literal, Program, Reference
+from eval_pipeline.tracks.finqa.program import EXTRACT, Argument, Constant, Literal, Program, StepReference
 
 
-def gold_problem(gold: Gold) -> str | None:
+def gold_problem(gold: FinqaGold) -> str | None:
     """Why the gold program does not give the gold answer, or None where it does."""
     outcome = run_program(gold.program, gold.table)
     if isinstance(outcome, Failed):
@@ -22,7 +22,7 @@ def gold_problem(gold: Gold) -> str | None:
     return f"the program '{gold.program_text}' gives {given}, the answer is {gold.expected_text()}"
 
 
-def gold_response(gold: Gold) -> str:
+def gold_response(gold: FinqaGold) -> str:
     """A plan that extracts the program's literals and computes what it computes, as a model would write it."""
     return response_text(gold_steps(gold.program))
 
@@ -56,7 +56,7 @@ def _extract(argument: Argument) -> dict[str, Json]:
 
 
 def _argument(argument: Argument, places: dict[Literal, int]) -> str:
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         return f"#{argument.step + len(places)}"
     if isinstance(argument, Literal):
         return f"#{places[argument]}"

@@ -13,8 +13,8 @@ from eval_pipeline.tracks.finqa.program import (
     Label,
     Literal,
     Program,
-    Reference,
-    Step,
+    ProgramStep,
+    StepReference,
     read_argument,
 )
 
@@ -22,7 +22,7 @@ Form = OneOf["plan", "calculation", "recorded"]
 
 
 @value
-class Plan:
+class FinqaPlan:
     """What a response says to do.
 
     Attributes:
@@ -38,7 +38,7 @@ class Plan:
     problem: str | None = None
 
 
-def plan_json(plan: Plan) -> dict[str, Json]:
+def plan_json(plan: FinqaPlan) -> dict[str, Json]:
     """The plan as JSON, for the record; `plan_from_json` gives it back."""
     value: dict[str, Json] = {"form": plan.form}
     if plan.program is not None:
@@ -53,17 +53,17 @@ def plan_json(plan: Plan) -> dict[str, Json]:
     return value
 
 
-def plan_from_json(value: Json) -> Plan:
+def plan_from_json(value: Json) -> FinqaPlan:
     """The plan that `plan_json` wrote."""
     answer = value.get("answer")
     if isinstance(answer, dict):
         answer = Number(float(answer["value"]), answer["percent"], answer["decimals"])
     steps = value.get("plan")
     program = None if steps is None else Program(tuple([_step_from_json(step) for step in steps]))
-    return Plan(value["form"], program, answer, value.get("problem"))
+    return FinqaPlan(value["form"], program, answer, value.get("problem"))
 
 
-def _step_json(step: Step) -> dict[str, Json]:
+def _step_json(step: ProgramStep) -> dict[str, Json]:
     if step.operation == EXTRACT:
         extract: dict[str, Json] = {"tool": "extract", "value": _argument_json(step.arguments[0])}
         return {**extract, "source": step.source} if step.source else extract
@@ -72,7 +72,7 @@ def _step_json(step: Step) -> dict[str, Json]:
 
 
 def _argument_json(argument: Argument) -> Json:
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         return f"#{argument.step}"
     if isinstance(argument, Constant):
         return argument.name
@@ -81,13 +81,15 @@ def _argument_json(argument: Argument) -> Json:
     return {"value": argument.value, "percent": True} if argument.percent else argument.value
 
 
-def _step_from_json(raw: Json) -> Step:
+def _step_from_json(raw: Json) -> ProgramStep:
     if raw["tool"] == "extract":
-        return Step(EXTRACT, (_argument_from_json(raw["value"]),), raw.get("source", ""))
+        return ProgramStep(EXTRACT, (_argument_from_json(raw["value"]),), raw.get("source", ""))
     operation, arguments = raw["operation"], raw["args"]
     if operation in TABLE_OPERATIONS:  # the row of a year is a label, not a number
-        return Step(operation, tuple([Label(a) if isinstance(a, str) else _argument_from_json(a) for a in arguments]))
-    return Step(operation, tuple([_argument_from_json(argument) for argument in arguments]))
+        return ProgramStep(
+            operation, tuple([Label(a) if isinstance(a, str) else _argument_from_json(a) for a in arguments])
+        )
+    return ProgramStep(operation, tuple([_argument_from_json(argument) for argument in arguments]))
 
 
 def _argument_from_json(raw: Json) -> Argument:

@@ -36,7 +36,7 @@ _FOLDED = {"sum": "add", "add": "add", "average": "add", "product": "multiply", 
 
 
 @value
-class Reference:
+class StepReference:
     """The result of an earlier step, written `#k`."""
 
     step: int
@@ -65,11 +65,11 @@ class Label:
     text: str
 
 
-Argument = Reference | Literal | Constant | Label
+Argument = StepReference | Literal | Constant | Label
 
 
 @value
-class Step:
+class ProgramStep:
     """One step; the operation of an extract step is `extract`, with the value as its one argument.
 
     Attributes:
@@ -85,7 +85,7 @@ class Step:
 class Program:
     """Steps in the order they run; the value of the last one is the answer."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +93,7 @@ def read_argument(text: str) -> Argument:
     """The argument that a text stands for; what is no number, reference or constant is a label."""
     text = text.strip()
     if match := _REFERENCE.fullmatch(text):
-        return Reference(int(match[1]))
+        return StepReference(int(match[1]))
     if match := _CONSTANT.fullmatch(text):
         return Constant(text, -float(match[2]) if match[1] else float(match[2]))
     number = parse_number(text)
@@ -113,7 +113,7 @@ def parse_program(text: str) -> Program:
     """
     number = None if text[:1].isalpha() else parse_number(text)
     if number is not None:
-        return Program((Step(EXTRACT, (literal(number),)),))
+        return Program((ProgramStep(EXTRACT, (literal(number),)),))
     steps = tuple(islice(_calls(text), MAX_STEPS + 1))
     if not steps:
         raise ValueError("the program is empty")
@@ -122,7 +122,7 @@ def parse_program(text: str) -> Program:
     return Program(steps)
 
 
-def _calls(text: str) -> Iterator[Step]:
+def _calls(text: str) -> Iterator[ProgramStep]:
     position, count = 0, 0
     while position < len(text):
         if simple := _SIMPLE_CALL.match(text, position):
@@ -160,23 +160,23 @@ def _closing(text: str, start: int) -> int:
     raise ValueError(f"a bracket is not closed: '{text[max(start - 20, 0) : start + 20]}'")
 
 
-def _gold_step(name: str, inside: str, index: int) -> Step:
+def _gold_step(name: str, inside: str, index: int) -> ProgramStep:
     if name not in _GOLD_OPERATIONS:
         raise ValueError(f"step {index}: unknown operation '{name}'; known: {', '.join(sorted(_GOLD_OPERATIONS))}")
     if name in TABLE_OPERATIONS:
         label = re.sub(r",\s*none\s*$", "", inside).strip()
         if not label:
             raise ValueError(f"step {index}: {name} needs the label of a table row")
-        return Step(name, (Label(label),))
+        return ProgramStep(name, (Label(label),))
     arguments = tuple(read_argument(part) for part in inside.split(","))
     if len(arguments) != 2:
         raise ValueError(f"step {index}: {name} takes two arguments, found {len(arguments)}")
     for argument in arguments:
         if isinstance(argument, Label):
             raise ValueError(f"step {index}: '{argument.text}' is not a number, a reference #k or a constant const_k")
-        if isinstance(argument, Reference) and argument.step >= index:
+        if isinstance(argument, StepReference) and argument.step >= index:
             raise ValueError(f"step {index}: #{argument.step} is not an earlier step")
-    return Step(name, arguments)
+    return ProgramStep(name, arguments)
 
 
 def operations(program: Program) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from eval_pipeline.core.numbers import Number, parse_number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
 from eval_pipeline.tracks.finqa.execute import StepError, evaluate
-from eval_pipeline.tracks.finqa.plan import Plan
-from eval_pipeline.tracks.finqa.program import EXTRACT, Constant, Program, Reference, Step
+from eval_pipeline.tracks.finqa.plan import FinqaPlan
+from eval_pipeline.tracks.finqa.program import EXTRACT, Constant, Program, ProgramStep, StepReference
 
 RECORDED = "recorded_answer"
 _MAX_TEXT = 300
@@ -40,7 +40,7 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
     return {RECORDED: {"answer": str(answer), "unit": unit, "calculation": calculation}}
 
 
-def read_recorded(raw: Json) -> Plan:
+def read_recorded(raw: Json) -> FinqaPlan:
     """The plan of a recorded answer: the answer is the prediction, the calculation is for the reasoning columns.
 
     Raises:
@@ -55,14 +55,14 @@ def read_recorded(raw: Json) -> Plan:
     if number is not None and percent and not number.percent:
         answer = Number(number.value / 100, True, number.decimals)
     if not isinstance(calculation, str) or not calculation.strip():
-        return Plan("recorded", None, answer, "no calculation was recorded")
+        return FinqaPlan("recorded", None, answer, "no calculation was recorded")
     try:
         program = parse_calculation(calculation)
     except CalculationError as error:
-        return Plan("recorded", None, answer, str(error))
+        return FinqaPlan("recorded", None, answer, str(error))
     if percent and number is not None and _agrees(program, number):
         program = _in_hundredths(program)
-    return Plan("recorded", program, answer)
+    return FinqaPlan("recorded", program, answer)
 
 
 def _agrees(program: Program, number: Number) -> bool:
@@ -78,5 +78,5 @@ def _agrees(program: Program, number: Number) -> bool:
 def _in_hundredths(program: Program) -> Program:
     steps = program.steps
     if len(steps) == 1 and steps[0].operation == EXTRACT:
-        return Program((Step("divide", (steps[0].arguments[0], _HUNDRED)),))
-    return Program((*steps, Step("divide", (Reference(len(steps) - 1), _HUNDRED))))
+        return Program((ProgramStep("divide", (steps[0].arguments[0], _HUNDRED)),))
+    return Program((*steps, ProgramStep("divide", (StepReference(len(steps) - 1), _HUNDRED))))

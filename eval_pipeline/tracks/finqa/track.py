@@ -13,13 +13,13 @@ from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import Damageable, Executes, Gathers, Recovers, Validates
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaTurn, Gold
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
 from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.finqa.plan import Plan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.recorded import recorded_response
@@ -45,11 +45,11 @@ class _Executor:
 
     immediate: ClassVar[bool] = True
 
-    async def execute(self, artefact: Plan, case: FinqaCase) -> Outcome:
+    async def execute(self, artefact: FinqaPlan, case: FinqaCase) -> Outcome:
         return run_plan(artefact, case.context)
 
 
-def run_plan(plan: Plan, document: Document) -> Outcome:
+def run_plan(plan: FinqaPlan, document: Document) -> Outcome:
     """The outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
     if plan.form == "recorded" and plan.answer is not None:
         answer = plan.answer
@@ -62,7 +62,7 @@ def _finite(number: float) -> float | None:
     return number if isfinite(number) else None
 
 
-class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recovers, Damageable):
+class FinqaTrack(Task[Document, FinqaGold, FinqaPlan], Executes, Validates, Gathers, Recovers, Damageable):
     """See `tracks.base.Task` and `tracks.capabilities`."""
 
     name = "finqa"
@@ -124,19 +124,19 @@ class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recov
             "post_text": document.post_text,
         }
 
-    def parse(self, text: str, *, recorded: bool) -> Plan:
+    def parse(self, text: str, *, recorded: bool) -> FinqaPlan:
         """See `artefact.parse_plan`."""
         return parse_plan(text, recorded)
 
-    def artefact_json(self, artefact: Plan) -> Json:
+    def artefact_json(self, artefact: FinqaPlan) -> Json:
         """See `plan.plan_json`."""
         return plan_json(artefact)
 
-    def artefact_from_json(self, value: Json) -> Plan:
+    def artefact_from_json(self, value: Json) -> FinqaPlan:
         """See `plan.plan_from_json`."""
         return plan_from_json(value)
 
-    def validate(self, artefact: Plan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
+    def validate(self, artefact: FinqaPlan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
         """See `validator.validate_plan`."""
         return validate_plan(artefact, error, case)
 
@@ -151,7 +151,7 @@ class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recov
         number = float(value["value"])
         return f"{number_text(number * 100)}%" if value.get("percent") else number_text(number)
 
-    def gather(self, case: FinqaCase, turn: FinqaTurn, final: Attempt[Plan]) -> tuple[Evidence, ...]:
+    def gather(self, case: FinqaCase, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> tuple[Evidence, ...]:
         """One row of kind `value`: equal, different or no_value by the rule of `numerical_match`.
 
         Its number is the relative difference |p - e| / |e|; None for texts, where the expected answer is 0, and where
@@ -179,7 +179,7 @@ class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recov
         return (Evidence(turn.id, final.sample, "value", verdict, relative, details),)
 
     def values(
-        self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[Plan]], evidence: Sequence[Evidence]
+        self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[FinqaPlan]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """What the metrics take.
 
@@ -212,7 +212,7 @@ class FinqaTrack(Task[Document, Gold, Plan], Executes, Validates, Gathers, Recov
         graded: float | None = metrics["partial_credit"]
         return float(metrics["numerical_match"]) if graded is None else graded
 
-    def turn_row(self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[Plan]]) -> Mapping[str, Json]:
+    def turn_row(self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[FinqaPlan]]) -> Mapping[str, Json]:
         """Case features, the gold program, the printed answer and the final plan."""
         gold = turn.gold
         plan = attempts[-1].artefact if attempts else None
@@ -244,7 +244,7 @@ async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
 
 
-def _program(attempt: Attempt[Plan]) -> Program | None:
+def _program(attempt: Attempt[FinqaPlan]) -> Program | None:
     return None if attempt.artefact is None else attempt.artefact.program
 
 

@@ -5,13 +5,13 @@ from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase
 from eval_pipeline.tracks.finqa.execute import step_problems
-from eval_pipeline.tracks.finqa.plan import Plan
-from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, Reference, literal_values
+from eval_pipeline.tracks.finqa.plan import FinqaPlan
+from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, StepReference, literal_values
 
 _NO_RESPONSE = "there is no response"
 
 
-def validate_plan(plan: Plan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
+def validate_plan(plan: FinqaPlan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
     """Checks a plan against its document.
 
     `invalid`: it cannot run, whatever the numbers are. `suspicious`: it runs, but uses numbers that are nowhere in the
@@ -44,7 +44,7 @@ def _step_findings(program: Program) -> tuple[list[str], list[str], list[str]]:
         problems += found
         if step.operation != EXTRACT and step.operation not in OPERATIONS:
             unknown.append(step.operation)
-        dangling += [f"#{a.step}" for a in step.arguments if isinstance(a, Reference) and a.step >= index]
+        dangling += [f"#{a.step}" for a in step.arguments if isinstance(a, StepReference) and a.step >= index]
     return unknown, dangling, problems
 
 

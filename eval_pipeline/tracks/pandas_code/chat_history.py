@@ -1,4 +1,4 @@
-"""`chat_history/<case>/metrics.json` and `metrics_summary.json` (spec/pandas.md), from the record."""
+"""`chat_history/<case>/metrics.json` and `metrics_summary.json` (docs/pandas.md), from the record."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.json_text import readable_json
+from eval_pipeline.reports.files.json_text import readable_json
 from eval_pipeline.reports.paths import safe_name
 from eval_pipeline.store import tables
 

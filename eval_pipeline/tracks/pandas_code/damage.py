@@ -9,10 +9,10 @@ from functools import lru_cache
 from itertools import islice
 from random import Random
 
-from eval_pipeline.sandbox import Failed
+from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.artefact import Code, fenced, parse_code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
@@ -37,7 +37,7 @@ _LIMITS = frozenset({"head", "tail", "nlargest", "nsmallest"})
 _SORTS = frozenset({"sort_values", "sort_index"})
 
 
-def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+def damaged_response(gold: PandasGold, mode: str, rng: Random) -> str | None:
     """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
 
     Raises:
@@ -52,7 +52,7 @@ def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
     return None
 
 
-def mode_of(text: str, gold: Gold) -> str | None:
+def mode_of(text: str, gold: PandasGold) -> str | None:
     """The failure mode that the metrics give a response."""
     try:
         artefact = parse_code(text)
@@ -64,16 +64,16 @@ def mode_of(text: str, gold: Gold) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _judged(code: str, gold: Gold) -> tuple[str | None, bool]:
+def _judged(code: str, gold: PandasGold) -> tuple[str | None, bool]:
     """The class of the error that code runs into, and whether its result is the expected one."""
     found = sandbox().run(runnable(code, gold.context), gold.context.paths)
-    if isinstance(found, Failed):
+    if isinstance(found, SnippetFailed):
         return str(found.error_class), False
     verdict, _, _ = judged(gold, Code(code), {"result": found.result})
     return None, verdict == MATCH
 
 
-def _candidates(gold: Gold, mode: str, rng: Random) -> Iterator[str]:
+def _candidates(gold: PandasGold, mode: str, rng: Random) -> Iterator[str]:
     if mode == "no_answer":
         yield ""
     elif mode == "malformed_answer":
@@ -98,7 +98,7 @@ def _unclosed(code: str) -> str:
     return code[:place] + code[place + 1 :] if place >= 0 else f"{code.strip()} ("
 
 
-def _as_text(gold: Gold, rng: Random) -> Iterator[str]:
+def _as_text(gold: PandasGold, rng: Random) -> Iterator[str]:
     """The code with a column of numbers or dates turned into text first."""
     assert gold.code is not None
     columns = [
@@ -133,7 +133,7 @@ class _Swap(ast.NodeTransformer):
         return self._new if node is self._old else self.generic_visit(node)
 
 
-def _for_gold(change: _Change, gold: Gold) -> _Change:
+def _for_gold(change: _Change, gold: PandasGold) -> _Change:
     """Changes of columns are told which names are columns."""
     if change is not _misspelt:
         return change

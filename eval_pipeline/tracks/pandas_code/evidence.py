@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
-from eval_pipeline.sandbox import Failed, Measurement
-from eval_pipeline.sandbox import Ran as SnippetRan
-from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
+from eval_pipeline.sandbox import Measurement, SnippetFailed
+from eval_pipeline.sandbox import SnippetRan as SnippetRan
+from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold, PandasCase, PandasTurn
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.execute import error_text, runnable
@@ -43,7 +43,7 @@ def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) ->
     ]
 
 
-def _found(gold: Gold, final: Attempt[Code], findings: Sequence[Finding]) -> Iterator[_Found]:
+def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFinding]) -> Iterator[_Found]:
     artefact = final.artefact
     if artefact is None:
         return
@@ -60,7 +60,7 @@ def _found(gold: Gold, final: Attempt[Code], findings: Sequence[Finding]) -> Ite
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
 
-def judged(gold: Gold, artefact: Code, outcome: Json) -> tuple[str, float | None, dict[str, Json]]:
+def judged(gold: PandasGold, artefact: Code, outcome: Json) -> tuple[str, float | None, dict[str, Json]]:
     """Verdict, correctness and details of code that ran, by what the gold says is right.
 
     Args:
@@ -71,19 +71,19 @@ def judged(gold: Gold, artefact: Code, outcome: Json) -> tuple[str, float | None
     if gold.tests is not None:
         return _tested(gold, artefact)
     result = outcome["result"] if "result" in outcome else _whole_result(gold.context, artefact)
-    if isinstance(result, Failed):
+    if isinstance(result, SnippetFailed):
         return ERROR, 0.0, {"message": f"when it was run again: {error_text(result)}"}
     if gold.answers:
         return _answered(gold, result)
     expected = expected_result(gold)
-    if isinstance(expected, Failed):
+    if isinstance(expected, SnippetFailed):
         return NO_GOLD, None, {"message": f"the reference code does not run: {error_text(expected)}"}
     found = compare(result, expected, ordered=gold.ordered, order_keys=gold.order_keys)
     details: dict[str, Json] = {"precision": found.precision, "recall": found.recall, "message": found.why}
     return MATCH if found.equal else DIFFERENT, found.score, details
 
 
-def _answered(gold: Gold, result: Json) -> tuple[str, float, dict[str, Json]]:
+def _answered(gold: PandasGold, result: Json) -> tuple[str, float, dict[str, Json]]:
     """Closed answers: right where all are."""
     given = given_answers(result)
     right = right_answers(given, gold.answers, gold.question)
@@ -96,7 +96,7 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
     return "; ".join(f"{name} is {given[name]}" if name in given else f"{name} is missing" for name in wrong)
 
 
-def _tested(gold: Gold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
+def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Tests that follow the code."""
     assert gold.tests is not None
     found = sandbox().run(_with_tests(artefact.code, gold.tests), gold.context.paths)
@@ -110,21 +110,21 @@ def _with_tests(code: str, tests: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _run_again(code: str, context: Context) -> Any:
+def _run_again(code: str, context: PandasContext) -> Any:
     found = sandbox().run(runnable(code, context), context.paths)
-    return found if isinstance(found, Failed) else found.result
+    return found if isinstance(found, SnippetFailed) else found.result
 
 
-def _whole_result(context: Context, artefact: Code) -> Json | Failed:
+def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFailed:
     """A result that was too large for the record."""
     return _run_again(artefact.code, context)
 
 
-def _performance(gold: Gold, code: str) -> Iterator[_Found]:
+def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
     generated, reference = (text if gold.tests is None else _with_tests(text, gold.tests) for text in (code, gold.code))
     found = measure(generated, reference, gold.context.paths, gold.context.options.timed_runs)
-    if isinstance(found, Failed):
+    if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
         return
     costs = {**_told("generated", found.generated), **_told("reference", found.reference)}

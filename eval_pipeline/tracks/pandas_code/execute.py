@@ -9,7 +9,7 @@ from eval_pipeline.core.model import Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox import outcomes as sandboxed
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Context, PandasCase
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
@@ -25,7 +25,7 @@ class PandasExecutor:
         if artefact.answer is not None:
             return Ran({"result": {"kind": "value", "value": artefact.answer}})
         found = await asyncio.to_thread(_run, runnable(artefact.code, context), context)
-        if isinstance(found, sandboxed.Failed):
+        if isinstance(found, sandboxed.SnippetFailed):
             return Failed(found.error_class, error_text(found), found.tier)
         return Ran(kept(found.result), found.tier)
 
@@ -36,16 +36,16 @@ async def open_executor() -> AsyncIterator[Executor]:
     yield PandasExecutor()
 
 
-def _run(code: str, context: Context) -> sandboxed.Outcome:
+def _run(code: str, context: PandasContext) -> sandboxed.Outcome:
     return sandbox().run(code, context.paths)
 
 
-def runnable(code: str, context: Context) -> str:
+def runnable(code: str, context: PandasContext) -> str:
     """The code as it is run: where tests decide it need not set `result`."""
     return code if context.sets_result else f"{code}\nresult = None"
 
 
-def error_text(failed: sandboxed.Failed) -> str:
+def error_text(failed: sandboxed.SnippetFailed) -> str:
     """What went wrong, as Python tells it, with the line of the code."""
     kind = f"{failed.exception}: " if failed.exception else ""
     place = f" (line {failed.line})" if failed.line is not None else ""

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval_pipeline.sandbox import Failed, Measurement
+from eval_pipeline.sandbox import Measurement, SnippetFailed
 from eval_pipeline.tracks.pandas_code.metrics.performance import NEGLIGIBLE_MIB, NEGLIGIBLE_MS, part
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 MIB = 1024 * 1024
 NEGLIGIBLE = Measurement(seconds=NEGLIGIBLE_MS / 1000, peak_bytes=int(NEGLIGIBLE_MIB * MIB), runs=1)
-"""Below these, differences say nothing (spec/pandas.md)."""
+"""Below these, differences say nothing (docs/pandas.md)."""
 _NOISE = 0.5
 """A time's part from here up to 1 may come from other work on the machine."""
 _CONFIRMATIONS = 2
@@ -24,7 +24,7 @@ class Measured:
     reference: Measurement
 
 
-def measure(generated: str, reference: str, tables: Mapping[str, Path], runs: int) -> Measured | Failed:
+def measure(generated: str, reference: str, tables: Mapping[str, Path], runs: int) -> Measured | SnippetFailed:
     """Runs both in turns, fewer times than asked for where the first ones show that both are negligible.
 
     The same code costs the same, and is run once. Making plain data of the result is no work of the code, but part of
@@ -37,12 +37,12 @@ def measure(generated: str, reference: str, tables: Mapping[str, Path], runs: in
     """
     if generated.strip() == reference.strip():
         (same,) = sandbox().measure([reference], tables, repeats=1)
-        return same if isinstance(same, Failed) else Measured(same, same)
+        return same if isinstance(same, SnippetFailed) else Measured(same, same)
     codes = [generated, reference, f"{reference}\nresult = None"]
     so_far: list[Measurement] = []
     for _ in range(1 + _CONFIRMATIONS):
         rounds = sandbox().measure(codes, tables, repeats=runs, negligible=NEGLIGIBLE)
-        failed = next((one for one in rounds if isinstance(one, Failed)), None)
+        failed = next((one for one in rounds if isinstance(one, SnippetFailed)), None)
         if failed is not None:
             return failed
         done = [one for one in rounds if isinstance(one, Measurement)]

@@ -22,10 +22,10 @@ from eval_pipeline.tracks.recovery import attempt_outcomes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.pandas_code.cases.case_file import Context, Gold, PandasCase, PandasTurn
-    from eval_pipeline.tracks.pandas_code.cases.source import Shared
+    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
+    from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 
-    PandasTask = Task[Context, Gold, Code]
+    PandasTask = Task[PandasContext, PandasGold, Code]
 else:
     PandasTask = Task
 
@@ -60,19 +60,21 @@ class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Da
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "PandasShared":
         """See `source.read_tables`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.read_tables(folder, options)
 
-    def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "PandasShared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.table_rows`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
         return source.table_rows(shared)
 
-    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
+    def load_shared(
+        self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path
+    ) -> "PandasShared":
         """See `source.load_tables`."""
         from eval_pipeline.tracks.pandas_code.cases import source
 
@@ -171,7 +173,7 @@ class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Da
         answer without code. `answered`: its response had the answer form.
         """
         from eval_pipeline.tracks.pandas_code import evidence as evidence_of
-        from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+        from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
         from eval_pipeline.tracks.pandas_code.question.question import read_question
         from eval_pipeline.tracks.pandas_code.results.structure import differences
@@ -196,7 +198,9 @@ class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Da
             "result_message": result.details.get("message", "") if result is not None else "",
             "has_reference": gold.code is not None,
             "cost": dict(performance.details) if measured and performance is not None else None,
-            "findings": [Finding(**found) for found in quality.details["findings"]] if quality is not None else [],
+            "findings": [QualityFinding(**found) for found in quality.details["findings"]]
+            if quality is not None
+            else [],
             "differing": differences(code, gold.code) if code is not None and gold.code is not None else frozenset(),
             "attempts_outcomes": attempt_outcomes(attempts),
         }

@@ -6,13 +6,13 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.artefact import Code
-from eval_pipeline.tracks.pandas_code.cases.case_file import Context
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext
 
 RESULT = "result"
 KNOWN_MODULES = frozenset({"pandas", "numpy", "math", "re", "datetime", "collections", "itertools", "functools"})
 
 
-def validate(artefact: Code | None, error: ArtefactError | None, context: Context) -> ValidationRow:
+def validate(artefact: Code | None, error: ArtefactError | None, context: PandasContext) -> ValidationRow:
     """`invalid` where there is no code or it does not parse; `suspicious` where it does not set `result`.
 
     Other modules than `KNOWN_MODULES` are noted; whether they are there, and what they may do, the sandbox decides.

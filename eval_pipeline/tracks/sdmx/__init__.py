@@ -1,1 +1,1 @@
-"""Indicator selection from statistical data sets described in SDMX (spec/sdmx.md)."""
+"""Indicator selection from statistical data sets described in SDMX (docs/sdmx.md)."""

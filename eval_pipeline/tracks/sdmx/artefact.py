@@ -19,7 +19,7 @@ def parse_selection(text: str) -> Selection:
     A term without a name, or one that is no more than an id, gets its name from the catalogue when it is executed.
 
     Raises:
-        ArtefactError: with the class that spec/recovery.md gives.
+        ArtefactError: with its error class.
     """
     value = find_json(text, lambda found: isinstance(found, dict) and KEY in found, "a selection", FORM, _MAX_CHARS)
     selection = merged(_entries(value[KEY]))

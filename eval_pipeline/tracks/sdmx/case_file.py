@@ -1,4 +1,4 @@
-"""The suite's file format of a case (spec/sdmx.md), and reading it into the data model."""
+"""The suite's file format of a case (docs/sdmx.md), and reading it into the data model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class TargetFile(BaseModel):
     indicator_selection: tuple[DataSetFile, ...] = ()
 
 
-class TurnFile(BaseModel):
+class SdmxTurnFile(BaseModel):
     """A request of the user with its target."""
 
     model_config = _FORMAT
@@ -72,7 +72,7 @@ class TurnFile(BaseModel):
     target: TargetFile
 
 
-class CaseFile(BaseModel):
+class SdmxCaseFile(BaseModel):
     """One conversation."""
 
     model_config = _FORMAT
@@ -83,11 +83,11 @@ class CaseFile(BaseModel):
     comments: str = ""
     source: str = ""
     rejected_datasets: tuple[str, ...] = ()
-    conversation: Annotated[tuple[TurnFile, ...], AfterValidator(_any_turns)]
+    conversation: Annotated[tuple[SdmxTurnFile, ...], AfterValidator(_any_turns)]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SdmxContext:
     """What the turns of a case are about.
 
     Attributes:
@@ -111,7 +111,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class SdmxGold:
     """What a turn's right answer is.
 
     Attributes:
@@ -122,8 +122,8 @@ class Gold:
     retriever: Retriever = field(repr=False, compare=False)
 
 
-SdmxTurn: TypeAlias = Turn[Gold]
-SdmxCase: TypeAlias = Case[Context, Gold]
+SdmxTurn: TypeAlias = Turn[SdmxGold]
+SdmxCase: TypeAlias = Case[SdmxContext, SdmxGold]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriever: Retriever) -> SdmxCase:
@@ -133,7 +133,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         CaseError: naming each field that is wrong, and each data set, dimension and term of a target that the
             catalogue lacks.
     """
-    parsed = checked_form(CaseFile, raw)
+    parsed = checked_form(SdmxCaseFile, raw)
     problems = [
         (("conversation", index, "target", "indicator_selection", *place), message)
         for index, turn in enumerate(parsed.conversation)
@@ -141,7 +141,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
     ]
     if problems:
         raise CaseError(problems)
-    golds = [Gold(_target(turn.target), retriever) for turn in parsed.conversation]
+    golds = [SdmxGold(_target(turn.target), retriever) for turn in parsed.conversation]
     questions = [turn.content for turn in parsed.conversation]
     turns = tuple(
         Turn(turn_id(suite, parsed.id, index), index, question, gold)
@@ -153,7 +153,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         cluster=parsed.id,
         tags=parsed.tags,
         features=_features(parsed, [gold.target for gold in golds]),
-        context=Context(parsed.name, retriever, requests),
+        context=SdmxContext(parsed.name, retriever, requests),
         turns=turns,
         source_file=file,
         source_line=line,
@@ -168,7 +168,7 @@ def _target(target: TargetFile) -> Selection:
     )
 
 
-def _features(parsed: CaseFile, targets: Sequence[Selection]) -> dict[str, bool | int | str]:
+def _features(parsed: SdmxCaseFile, targets: Sequence[Selection]) -> dict[str, bool | int | str]:
     return {
         "has_several_data_sets": any(len(target.data_sets) > 1 for target in targets),
         "has_empty_target": any(not target.terms for target in targets),

@@ -10,7 +10,7 @@ from random import Random
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sdmx.artefact import parse_selection
-from eval_pipeline.tracks.sdmx.case_file import Gold
+from eval_pipeline.tracks.sdmx.case_file import SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Dimension
 from eval_pipeline.tracks.sdmx.execute import run_selection
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import failure_mode
@@ -29,7 +29,7 @@ def selection_response(selection: Selection) -> str:
     return json.dumps(selection_json(selection), ensure_ascii=False)
 
 
-def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+def damaged_response(gold: SdmxGold, mode: str, rng: Random) -> str | None:
     """A response whose `failure_mode` is the given one, or None where this target cannot go wrong so.
 
     Raises:
@@ -41,7 +41,7 @@ def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
     return next(candidates, None)
 
 
-def _mode_of(text: str, gold: Gold) -> str | None:
+def _mode_of(text: str, gold: SdmxGold) -> str | None:
     """The failure mode that the metrics give a response."""
     catalogue = gold.retriever.catalogue
     try:
@@ -55,11 +55,11 @@ def _mode_of(text: str, gold: Gold) -> str | None:
     return failure_mode(places, exact, no_answer=False, failed=False)
 
 
-def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+def _no_answer(gold: SdmxGold, rng: Random) -> Iterator[str]:
     yield ""
 
 
-def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _execution_error(gold: SdmxGold, rng: Random) -> Iterator[str]:
     ways: tuple[Callable[[], str], ...] = (
         lambda: selection_response(gold.target)[:-2],
         lambda: selection_response(gold.target).replace('": ', '" ', 1),
@@ -70,13 +70,13 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
         yield way()
 
 
-def _unknown_code(gold: Gold, rng: Random) -> str:
+def _unknown_code(gold: SdmxGold, rng: Random) -> str:
     place = _drawn(gold, rng)[0]
     pair = (f"NO_SUCH_{rng.randint(100, 999)}", "a code that is not there")
     return selection_response(Selection({**gold.target.places, place: (pair,)}))
 
 
-def _wrong_data_sets(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_data_sets(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """A data set left out, or one too many."""
     held = gold.target.data_sets
     if len(held) > 1:
@@ -91,7 +91,7 @@ def _wrong_data_sets(gold: Gold, rng: Random) -> Iterator[str]:
     yield _said({})
 
 
-def _swapped_terms(gold: Gold, rng: Random) -> Iterator[str]:
+def _swapped_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """One term in the place of another that is nearly called the same."""
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
@@ -100,7 +100,7 @@ def _swapped_terms(gold: Gold, rng: Random) -> Iterator[str]:
             yield _said({**gold.target.places, place: (*terms[:index], other, *terms[index + 1 :])})
 
 
-def _missing_terms(gold: Gold, rng: Random) -> Iterator[str]:
+def _missing_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """One term left out, where others of its dimension stay if there are any."""
     ordered = sorted(_filled(gold, rng), key=lambda place: len(gold.target.places[place]) < 2)
     for place in ordered:
@@ -109,7 +109,7 @@ def _missing_terms(gold: Gold, rng: Random) -> Iterator[str]:
         yield _said({**gold.target.places, place: (*terms[:index], *terms[index + 1 :])})
 
 
-def _extra_dimension(gold: Gold, rng: Random) -> Iterator[str]:
+def _extra_dimension(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """One term of a dimension that the target does not ask for."""
     for data_set in gold.target.data_sets:
         for dimension in gold.retriever.catalogue.data_sets[data_set].dimensions.values():
@@ -118,7 +118,7 @@ def _extra_dimension(gold: Gold, rng: Random) -> Iterator[str]:
                 yield _said({**gold.target.places, place: (rng.choice(dimension.codes.terms).pair,)})
 
 
-def _extra_terms(gold: Gold, rng: Random) -> Iterator[str]:
+def _extra_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """One term too many beside right ones."""
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
@@ -126,7 +126,7 @@ def _extra_terms(gold: Gold, rng: Random) -> Iterator[str]:
             yield _said({**gold.target.places, place: (*terms, other)})
 
 
-def _other(gold: Gold, rng: Random) -> Iterator[str]:
+def _other(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """A term swapped and another added, or one left out and a dimension too many."""
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
@@ -135,7 +135,7 @@ def _other(gold: Gold, rng: Random) -> Iterator[str]:
             yield _said({**gold.target.places, place: (*near[:2], *terms[1:])})
 
 
-_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+_CANDIDATES: dict[str, Callable[[SdmxGold, Random], Iterator[str]]] = {
     "no_answer": _no_answer,
     "execution_error": _execution_error,
     "wrong_data_sets": _wrong_data_sets,
@@ -151,13 +151,13 @@ def _said(places: Places) -> str:
     return selection_response(Selection({place: terms for place, terms in places.items() if terms}))
 
 
-def _filled(gold: Gold, rng: Random) -> list[Place]:
+def _filled(gold: SdmxGold, rng: Random) -> list[Place]:
     """Places of the target with terms, in a drawn order."""
     places = [place for place, terms in gold.target.places.items() if terms]
     return rng.sample(places, len(places))
 
 
-def _drawn(gold: Gold, rng: Random) -> tuple[Place, Dimension]:
+def _drawn(gold: SdmxGold, rng: Random) -> tuple[Place, Dimension]:
     """A place of the target, else any of the catalogue."""
     filled = _filled(gold, rng)
     if filled:
@@ -168,7 +168,7 @@ def _drawn(gold: Gold, rng: Random) -> tuple[Place, Dimension]:
     return (found.id, drawn.id), drawn
 
 
-def _near(gold: Gold, place: Place, pair: Pair, rng: Random) -> Iterator[Pair]:
+def _near(gold: SdmxGold, place: Place, pair: Pair, rng: Random) -> Iterator[Pair]:
     """Terms that are not in the target, those called most nearly the same first."""
     codes = gold.retriever.catalogue.data_sets[place[0]].dimensions[place[1]].codes
     taken = set(gold.target.places[place])

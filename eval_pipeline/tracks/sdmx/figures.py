@@ -1,11 +1,11 @@
-"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (spec/sdmx.md)."""
+"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (docs/sdmx.md)."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.tracks.capabilities import Figure
+from eval_pipeline.tracks.capabilities import CaseShares
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Conversation = tuple[str, int]
 """Case and sample."""
 
 
-def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[Figure]:
+def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
     """The figures overall and per tag, and precision and recall per dimension and per data set.
 
     Args:
@@ -31,10 +31,10 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[Figure]:
     found = []
     for metric in METRICS:
         values = _case_means(turns, metric)
-        found.append(Figure(PREFIX + metric, ALL, ALL, values))
+        found.append(CaseShares(PREFIX + metric, ALL, ALL, values))
         for tag in sorted(set().union(*tags.values())):
             tagged = {place: value for place, value in values.items() if tag in tags[place[0]]}
-            found.append(Figure(PREFIX + metric, "tag", tag, tagged))
+            found.append(CaseShares(PREFIX + metric, "tag", tag, tagged))
     for split, column in (("dimension", "dimension"), ("data_set", "dataset_id")):
         for metric, measured in (("macro_precision", "precision"), ("macro_recall", "recall")):
             found += _per_value(dimensions, column, measured, split, PREFIX + metric)
@@ -50,13 +50,13 @@ def _case_means(turns: "pa.Table", metric: str) -> dict[Conversation, float]:
     return _means(_rows(turns, metric))
 
 
-def _per_value(dimensions: "pa.Table", column: str, measured: str, split: str, metric: str) -> Iterator[Figure]:
+def _per_value(dimensions: "pa.Table", column: str, measured: str, split: str, metric: str) -> Iterator[CaseShares]:
     """A figure for each dimension or data set: the mean over conversations of the mean over their turns' pairs."""
     by_value: defaultdict[str, list[tuple[Conversation, Any]]] = defaultdict(list)
     for (place, measure), value in zip(_rows(dimensions, measured), dimensions[column].to_pylist(), strict=True):
         by_value[value].append((place, measure))
     for value in sorted(by_value):
-        yield Figure(metric, split, value, _means(by_value[value]))
+        yield CaseShares(metric, split, value, _means(by_value[value]))
 
 
 def _rows(table: "pa.Table", column: str) -> list[tuple[Conversation, float | None]]:

@@ -12,9 +12,9 @@ from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, R
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
+    CaseShares,
     Damageable,
     Executes,
-    Figure,
     Gathers,
     Recovers,
     Reports,
@@ -41,10 +41,10 @@ from eval_pipeline.tracks.sdmx.selection import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sdmx.case_file import Context, Gold, SdmxCase, SdmxTurn
+    from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxGold, SdmxTurn
     from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
-    SdmxTask = Task[Context, Gold, Selection]
+    SdmxTask = Task[SdmxContext, SdmxGold, Selection]
 else:
     SdmxTask = Task
 
@@ -242,7 +242,7 @@ class SdmxTrack(SdmxTask, Executes, Validates, Gathers, Recovers, Shares, Damage
             found[tables.DIMENSIONS.name].append({**row, "precision": score.precision, "recall": score.recall})
         return found
 
-    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[Figure]:
+    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[CaseShares]:
         """See `figures.conversation_figures`."""
         from eval_pipeline.tracks.sdmx.figures import conversation_figures
 

@@ -38,7 +38,7 @@ def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
     """The query in a response: JSON alone, in a fence, or with prose around it; a recorded answer may be bare SQL.
 
     Raises:
-        ArtefactError: with the class that spec/recovery.md gives.
+        ArtefactError: with its error class.
     """
     if recorded and text.strip() and not text.lstrip().startswith(("{", "`")):
         return SqlAnswer(text.strip())

@@ -190,12 +190,8 @@ def test_queries_run_side_by_side(databases):
     assert [found.rows for found in asyncio.run(both()) if isinstance(found, SqlRows)] == [[(2,)]] * 6
 
 
-def test_two_queries_are_timed_in_turns(databases):
-    async def timed() -> object:
-        async with SqlRunner(most=1) as one:
-            return await one.time_pair(databases["sqlite"], "SELECT 1", "SELECT * FROM t", runs=3)
-
-    found = asyncio.run(timed())
+def test_two_queries_are_timed_in_turns(runner, databases):
+    found = runner.time_pair_now(databases["sqlite"], "SELECT 1", "SELECT * FROM t", runs=3)
     assert isinstance(found, tuple)
     assert all(seconds > 0 for seconds in found)
 

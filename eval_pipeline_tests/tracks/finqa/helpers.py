@@ -18,12 +18,11 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.plan import Plan
+from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
 
 ROOT = Path(__file__).parents[3]
-REAL = ROOT.parent / "shared" / "data" / "finqa"
 
 TABLE: list[list[str | float]] = [
     ["(in millions)", "2020", "2019"],
@@ -50,7 +49,7 @@ def gold_turn(program: str, answer: Any = None, printed: str | None = None) -> d
     if printed is not None:
         turn["printed"] = printed
     if answer is None:
-        outcome = run_plan(Plan("plan", case_of(turn).turns[0].gold.program), case_of(turn).context)
+        outcome = run_plan(FinqaPlan("plan", case_of(turn).turns[0].gold.program), case_of(turn).context)
         turn["answer"] = getattr(outcome, "value", {}).get("text", getattr(outcome, "value", {}).get("value", 0))
     return turn
 
@@ -73,7 +72,7 @@ def read_plan(text: str) -> Program:
 
 def attempt_at(case: Case, turn: Turn, text: str, *, recorded: bool = False, number: int = 0) -> Attempt:
     """What the generate stage makes of a response."""
-    plan: Plan | None = None
+    plan: FinqaPlan | None = None
     outcome: Outcome
     try:
         plan = TRACK.parse(text, recorded=recorded)

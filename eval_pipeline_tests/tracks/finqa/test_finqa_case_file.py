@@ -7,7 +7,7 @@ import yaml
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.finqa.program import Constant, Label, Literal, Reference, Step, parse_program
+from eval_pipeline.tracks.finqa.program import Constant, Label, Literal, ProgramStep, StepReference, parse_program
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import SHIPPED
 
@@ -109,14 +109,14 @@ def test_a_bare_number_is_a_program() -> None:
 def test_programs_are_read() -> None:
     program = parse_program("subtract(const_m1, 8.04%), exp( #0 , -.3 ),greater(#1, const_1000000)")
     assert program.steps == (
-        Step("subtract", (Constant("const_m1", -1.0), Literal(0.0804, True))),
-        Step("exp", (Reference(0), Literal(-0.3))),
-        Step("greater", (Reference(1), Constant("const_1000000", 1e6))),
+        ProgramStep("subtract", (Constant("const_m1", -1.0), Literal(0.0804, True))),
+        ProgramStep("exp", (StepReference(0), Literal(-0.3))),
+        ProgramStep("greater", (StepReference(1), Constant("const_1000000", 1e6))),
     )
     labels = parse_program("table_max(dividends, per share ( basic ), none), table_min(net sales)")
     assert labels.steps == (
-        Step("table_max", (Label("dividends, per share ( basic )"),)),
-        Step("table_min", (Label("net sales"),)),
+        ProgramStep("table_max", (Label("dividends, per share ( basic )"),)),
+        ProgramStep("table_min", (Label("net sales"),)),
     )
 
 

@@ -10,8 +10,9 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
 from eval_pipeline.tracks.finqa.importers.convfinqa import page_of, read_convfinqa
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests import outside
 
-from .helpers import REAL, attempt_at, measured
+from .helpers import attempt_at, measured
 
 CLEANED: dict[str, Any] = {
     "id": "Single_ACME/2020/page_12.pdf-3",
@@ -157,9 +158,7 @@ def test_the_page_of_a_conversation(name: str, page: str) -> None:
 
 @pytest.fixture(scope="module")
 def real() -> dict[str, Case]:
-    source = REAL / "convfinqa_dev_sample.json"
-    if not source.exists():
-        pytest.skip(f"the real data is absent: {source}")
+    source = outside.given(outside.FINQA / "convfinqa_dev_sample.json")
     return {raw["id"]: _case(json.loads(json.dumps(raw))) for raw in read_convfinqa(source, None)}
 
 
@@ -171,7 +170,7 @@ def test_every_real_gold_program_gives_its_answer(real: dict[str, Case]) -> None
 @pytest.mark.parametrize(("run", "correct", "conversations"), [("a", 346, 85), ("b", 341, 83)])
 def test_real_predictions(real: dict[str, Case], run: str, correct: int, conversations: int) -> None:
     matches = defaultdict(list)
-    lines = (REAL / f"predictions_claude-sonnet-4-6_run_{run}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (outside.FINQA / f"predictions_claude-sonnet-4-6_run_{run}.jsonl").read_text(encoding="utf-8").splitlines()
     for line in lines:
         row = json.loads(line)
         case = real[row["case_id"]]

@@ -9,7 +9,7 @@ from eval_pipeline.core.model import ErrorClass, Failed, Ran
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
 from eval_pipeline.tracks.finqa.execute import run_program
-from eval_pipeline.tracks.finqa.program import Reference, parse_program
+from eval_pipeline.tracks.finqa.program import StepReference, parse_program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
 from eval_pipeline_tests.goldens import golden
 
@@ -147,7 +147,7 @@ def test_calculations_raise_nothing_but_calculation_errors(text: str) -> None:
     except CalculationError:
         return
     for index, step in enumerate(program.steps):
-        assert all(a.step < index for a in step.arguments if isinstance(a, Reference))
+        assert all(a.step < index for a in step.arguments if isinstance(a, StepReference))
     run_program(program, TABLE)
 
 

@@ -18,8 +18,8 @@ from eval_pipeline.tracks.finqa.program import (
     Label,
     Literal,
     Program,
-    Reference,
-    Step,
+    ProgramStep,
+    StepReference,
     expanded_operations,
     literal_values,
     operations,
@@ -103,11 +103,11 @@ RATIONAL = sorted({"add", "subtract", "multiply", "divide", "average", "sum", "p
 
 @st.composite
 def programs(draw: st.DrawFn, names: list[str] = RATIONAL) -> Program:
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for index in range(draw(st.integers(1, 4))):
-        earlier = [st.integers(0, index - 1).map(Reference)] if index else []
+        earlier = [st.integers(0, index - 1).map(StepReference)] if index else []
         argument: st.SearchStrategy[Argument] = st.one_of(LITERALS.map(Literal), CONSTANTS, *earlier)
-        steps.append(Step(draw(st.sampled_from(names)), (draw(argument), draw(argument))))
+        steps.append(ProgramStep(draw(st.sampled_from(names)), (draw(argument), draw(argument))))
     return Program(tuple(steps))
 
 
@@ -136,7 +136,7 @@ def _expression(program: Program, constants: set[float]) -> Any:
 
 
 def _operand(argument: Argument, found: list[Any], constants: set[float]) -> Any:
-    if isinstance(argument, Reference):
+    if isinstance(argument, StepReference):
         return found[argument.step]
     if isinstance(argument, Label):
         return sympy.Symbol(normalised_text(argument.text))
@@ -165,7 +165,7 @@ def _sympy_same(plan: Program, gold: Program) -> bool | None:
 def _divides_by_zero(program: Program, constants: set[float]) -> bool:
     for index, step in enumerate(program.steps):
         if step.operation in ("divide", "ratio", "percentage_change"):
-            before = Program((*program.steps[:index], Step(EXTRACT, (step.arguments[1],))))
+            before = Program((*program.steps[:index], ProgramStep(EXTRACT, (step.arguments[1],))))
             if sympy.cancel(_expression(before, constants)) in (0, sympy.zoo, sympy.nan):
                 return True
     return False
@@ -187,12 +187,16 @@ def test_program_match_knows_rewritten_programs(program: Program) -> None:
     if _divides_by_zero(program, constants):
         return
     steps = tuple(
-        Step(step.operation, step.arguments[::-1]) if step.operation in ("add", "multiply", "sum") else step
+        ProgramStep(step.operation, step.arguments[::-1]) if step.operation in ("add", "multiply", "sum") else step
         for step in program.steps
     )
-    last = Reference(len(steps) - 1)
+    last = StepReference(len(steps) - 1)
     longer = Program(
-        (*steps, Step("subtract", (last, Literal(9.25))), Step("add", (Literal(9.25), Reference(len(steps)))))
+        (
+            *steps,
+            ProgramStep("subtract", (last, Literal(9.25))),
+            ProgramStep("add", (Literal(9.25), StepReference(len(steps)))),
+        )
     )
     assert same_expression(Program(steps), program)
     assert same_expression(longer, program)
@@ -204,7 +208,7 @@ def test_program_match_is_reflexive(program: Program) -> None:
 
 
 def test_doubling_two_hundred_times_is_compared_quickly() -> None:
-    steps = [Step("add", (Literal(3.5), Literal(4.5)))]
-    steps += [Step("add", (Reference(i), Reference(i))) for i in range(199)]
-    other = [Step("sum", step.arguments) for step in steps]
+    steps = [ProgramStep("add", (Literal(3.5), Literal(4.5)))]
+    steps += [ProgramStep("add", (StepReference(i), StepReference(i))) for i in range(199)]
+    other = [ProgramStep("sum", step.arguments) for step in steps]
     assert same_expression(Program(tuple(steps)), Program(tuple(other)))

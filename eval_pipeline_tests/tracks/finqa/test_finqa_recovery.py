@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import Attempt, ErrorClass, Failed, MetricResult
+from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.recovery import attempt_outcomes, classify_exception, fix_quality, recovery_details
+from eval_pipeline.tracks.recovery import attempt_outcomes, fix_quality, recovery_details
 from eval_pipeline_tests.goldens import golden
 
 from .helpers import attempt_at, case_of, failed_call, gold_turn, measured
@@ -47,15 +47,6 @@ def test_golden(row: dict[str, Any]) -> None:
     assert [detail["attempt_number"] for detail in details] == list(range(1, len(outcomes)))
     assert [detail["success"] for detail in details] == [name is None for name in row["outcomes"][1:]]
     assert [detail["error"] for detail in details] == [message for _, message in outcomes[1:]]
-
-
-@pytest.mark.parametrize("row", golden("finqa_exceptions.yaml"), ids=lambda row: f"{row['type']}: {row['message']}")
-def test_error_classes(row: dict[str, Any]) -> None:
-    assert classify_exception(row["type"], row["message"]) == row["error_class"]
-
-
-def test_every_error_class_can_be_told() -> None:
-    assert {row["error_class"] for row in golden("finqa_exceptions.yaml")} == {str(name) for name in ErrorClass}
 
 
 def test_fix_quality() -> None:

@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Attempt, Case, Response
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.pandas_code.artefact import fenced
-from eval_pipeline.tracks.pandas_code.cases.source import Shared, read_tables
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab
@@ -85,12 +85,12 @@ def stall_lab(lab: Lab, *cases: dict[str, Any], **options: Any) -> Lab:
     return lab
 
 
-def shared(folder: Path, **options: Any) -> Shared:
+def shared(folder: Path, **options: Any) -> PandasShared:
     """The stall's tables as its cases share them."""
     return read_tables(write_stall(folder), options)
 
 
-def read(raw: dict[str, Any], found: Shared) -> Case:
+def read(raw: dict[str, Any], found: PandasShared) -> Case:
     """A case of the suite `stall`."""
     return TRACK.read_case(raw, "stall", "cases.yaml", 1, found)
 

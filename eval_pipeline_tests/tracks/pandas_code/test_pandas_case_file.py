@@ -14,7 +14,13 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError, CaseError
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, fenced, parse_code
 from eval_pipeline.tracks.pandas_code.cases.case_file import stored_result
-from eval_pipeline.tracks.pandas_code.cases.source import Options, Shared, SuiteTable, TableColumn, read_tables
+from eval_pipeline.tracks.pandas_code.cases.source import (
+    PandasOptions,
+    PandasShared,
+    SuiteTable,
+    TableColumn,
+    read_tables,
+)
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
 from eval_pipeline.tracks.pandas_code.track import TRACK
@@ -22,7 +28,7 @@ from eval_pipeline.tracks.pandas_code.validator import validate
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read, write_stall
 
 COLUMNS = tuple(TableColumn(name, "int64", 0, 1, ()) for name in ("a", "b"))
-SHARED = Shared({"t": SuiteTable("t", "tables/t.csv", "0" * 32, 3, COLUMNS, Path("/nowhere"))}, Options())
+SHARED = PandasShared({"t": SuiteTable("t", "tables/t.csv", "0" * 32, 3, COLUMNS, Path("/nowhere"))}, PandasOptions())
 CODE = "result = df.a.sum()"
 
 

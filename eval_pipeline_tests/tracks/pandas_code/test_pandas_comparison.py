@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.tracks.pandas_code.results.comparison import Comparison, compare
+from eval_pipeline.tracks.pandas_code.results.comparison import ResultComparison, compare
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline_tests.goldens import golden
 
@@ -33,7 +33,7 @@ def told(result: Any) -> Any:
     return json.loads(encode(result))
 
 
-def compared(generated: Any, expected: Any, **more: Any) -> Comparison:
+def compared(generated: Any, expected: Any, **more: Any) -> ResultComparison:
     return compare(told(generated), told(expected), **more)
 
 

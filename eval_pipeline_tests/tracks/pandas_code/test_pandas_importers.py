@@ -13,12 +13,12 @@ from eval_pipeline.operations.importing import import_suite
 from eval_pipeline.suites import read_suite
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text, asked_decimals
 from eval_pipeline.tracks.pandas_code.importers.dabench import read_dabench, table_names
-from eval_pipeline_tests.support import ROOT, Lab, built_once, surroundings
+from eval_pipeline_tests import outside
+from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores
 
-DATA = ROOT.parent / "shared" / "data" / "pandas"
-DABENCH, PANDASEVAL = DATA / "dabench", DATA / "pandaseval" / "PandasEval_sample.jsonl"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real samples are not at {DATA}")
+DABENCH, PANDASEVAL = outside.PANDAS / "dabench", outside.PANDAS / "pandaseval" / "PandasEval_sample.jsonl"
+needs_data = outside.needs(outside.PANDAS)
 
 QUESTION = {
     "id": 1,

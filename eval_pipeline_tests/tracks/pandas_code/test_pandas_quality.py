@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.pandas_code.analysis.quality import Finding, quality_findings
+from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
 from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 from eval_pipeline.tracks.pandas_code.metrics.quality import PENALTIES, code_quality, kind_of, quality_score
@@ -20,14 +20,14 @@ Golden = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def findings() -> dict[str, list[Finding]]:
+def findings() -> dict[str, list[QualityFinding]]:
     """Of all cases, by a single call."""
     found = quality_findings([case["code"] for case in GOLDEN], [case.get("tables", ["df"]) for case in GOLDEN])
     return {case["name"]: of_case for case, of_case in zip(GOLDEN, found, strict=True)}
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case["name"])
-def test_what_is_found_with_its_line_and_what_it_costs(case: Golden, findings: dict[str, list[Finding]]) -> None:
+def test_what_is_found_with_its_line_and_what_it_costs(case: Golden, findings: dict[str, list[QualityFinding]]) -> None:
     found = findings[case["name"]]
     assert sorted(f"{finding.rule}:{finding.line}" for finding in found) == sorted(case["rules"])
     scored = quality_score(read_snippet(case["code"]), found)
@@ -44,7 +44,7 @@ def test_a_snippet_alone_is_found_the_same_in_as_among_others() -> None:
     assert quality_findings([]) == []
 
 
-def test_messages_speak_of_the_code_and_not_of_how_it_was_checked(findings: dict[str, list[Finding]]) -> None:
+def test_messages_speak_of_the_code_and_not_of_how_it_was_checked(findings: dict[str, list[QualityFinding]]) -> None:
     (found,) = findings["complex code outside functions"]
     assert found.message == "the code outside functions is too complex (12 > 10)"
 
@@ -70,7 +70,8 @@ rules = st.sampled_from(["F401", "E701", "B006", "PD002", "C901", "E999", *ANTI_
 def test_more_findings_never_make_code_better(found: list[str], another: str) -> None:
     written = read_snippet("result = 1")
     fewer, more = (
-        quality_score(written, [Finding(rule, 1, "") for rule in listed]).value for listed in (found, [*found, another])
+        quality_score(written, [QualityFinding(rule, 1, "") for rule in listed]).value
+        for listed in (found, [*found, another])
     )
     assert fewer is not None
     assert more is not None

@@ -105,7 +105,6 @@ def _entry(error: bool, recovered: bool | None) -> dict[str, Any]:
 
 
 def test_eight_of_ten_errors_recovered_is_a_rate_of_eight_tenths() -> None:
-    """spec/pandas.md gives the example."""
     entries = [_entry(True, True)] * 8 + [_entry(True, False), _entry(True, None)] + [_entry(False, None)] * 5
     told = summary(entries)["summary"]
     assert told["recovery_success_rate"] == pytest.approx(0.8)

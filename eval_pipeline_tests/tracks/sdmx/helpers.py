@@ -18,7 +18,6 @@ from eval_pipeline.tracks.sdmx.selection import Pair, Selection, merged
 from eval_pipeline.tracks.sdmx.track import TRACK
 
 ROOT = Path(__file__).parents[3]
-REAL = ROOT.parent / "shared" / "data" / "sdmx"
 SAMPLE = ROOT / "data" / "suites" / "sdmx_sample"
 
 INDICATORS = {

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import read_terms, write_terms
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, REAL
+from eval_pipeline_tests.tracks.sdmx.helpers import LISTED
 
 CASES = """\
 id: people
@@ -121,12 +122,12 @@ def test_a_structure_that_is_not_there_or_given_twice_is_refused(lab: Lab, files
     assert "another structure file has the same name" in lab.cli(*base, str(files[1]), base[-1], str(files[1])).err
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real data ../shared/data/sdmx is absent")
+@outside.needs(outside.SDMX)
 def test_the_real_cases_are_evaluated_with_the_imf_structures_and_weo_lists(lab: Lab) -> None:
     lab.versions({"name": "oracle", "provider": "oracle"})
-    structures = [*sorted((REAL / "imf_codelists").glob("*.xml")), *sorted(REAL.glob("weo_*.csv"))]
+    structures = [*sorted((outside.SDMX / "imf_codelists").glob("*.xml")), *sorted(outside.SDMX.glob("weo_*.csv"))]
     options = [part for path in structures for part in ("--structures", str(path))]
-    said = lab.cli("import", "statgpt", str(REAL / "statgpt_testcases.yaml"), "--suite", "real", *options)
+    said = lab.cli("import", "statgpt", str(outside.SDMX / "statgpt_testcases.yaml"), "--suite", "real", *options)
     assert said.code == 0, said.text
     assert "9 cases with 9 turns" in said.out
     lab.evaluate("real", "oracle", publish=True)

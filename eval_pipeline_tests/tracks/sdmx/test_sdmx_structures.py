@@ -13,7 +13,8 @@ from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_rows, data_sets
 from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
-from eval_pipeline_tests.tracks.sdmx.helpers import REAL, SAMPLE, retriever
+from eval_pipeline_tests import outside
+from eval_pipeline_tests.tracks.sdmx.helpers import SAMPLE, retriever
 
 POP_SYNONYMS = ("inhabitants", "number of people")
 _DATA_MESSAGE = (
@@ -214,9 +215,9 @@ def test_an_unknown_code_is_told_with_what_is_near_it() -> None:
     assert retriever().catalogue.data_set_problem("D:ONE") is None
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real data ../shared/data/sdmx is absent")
+@outside.needs(outside.SDMX)
 def test_all_codes_of_the_imf_files_are_read() -> None:
-    paths = sorted((REAL / "imf_codelists").glob("*.xml"))
+    paths = sorted((outside.SDMX / "imf_codelists").glob("*.xml"))
     declared = sum(path.read_text(encoding="utf-8").count("<str:Code ") for path in paths)
     assert declared == 2809
     found = {data_set.id: data_set for data_set in read_data_sets(paths, "imf")}
@@ -229,11 +230,11 @@ def test_all_codes_of_the_imf_files_are_read() -> None:
     assert versions == [f"IMF.STA:CL_CPI_TYPE_OF_TRANSFORMATION({number})" for number in ("3.1.0", "4.0.0")]
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real data ../shared/data/sdmx is absent")
+@outside.needs(outside.SDMX)
 def test_the_hierarchy_of_a_real_list_is_kept(tmp_path: Path) -> None:
     from eval_pipeline.tracks.sdmx.catalogue.links import Links, read_links
 
     links = Links()
-    read_links(REAL / "imf_codelists" / "codelist_IMF-CL_TOPIC(2.2.0).xml", links)
+    read_links(outside.SDMX / "imf_codelists" / "codelist_IMF-CL_TOPIC(2.2.0).xml", links)
     parents = links.parents["IMF", "CL_TOPIC", "2.2.0"]
     assert parents["J64"] == "J20"

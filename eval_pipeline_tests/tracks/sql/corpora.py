@@ -1,12 +1,8 @@
-"""The hostile and the harmless statements of `golden/`, and where the samples lie that are not the project's."""
+"""The hostile and the harmless statements of `golden/`."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from eval_pipeline_tests.goldens import golden
-
-SHARED = Path(__file__).parents[4] / "shared" / "data" / "sql"
-"""Third-party samples; tests that need them are skipped where they are absent."""
 
 
 @dataclass(frozen=True, slots=True)

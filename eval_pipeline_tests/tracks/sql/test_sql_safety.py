@@ -18,7 +18,8 @@ from sqlglot.errors import SqlglotError
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
-from eval_pipeline_tests.tracks.sql.corpora import SHARED, Statement, load_corpus
+from eval_pipeline_tests import outside
+from eval_pipeline_tests.tracks.sql.corpora import Statement, load_corpus
 
 HOSTILE = load_corpus("sql_hostile.yaml")
 HARMLESS = load_corpus("sql_harmless.yaml")
@@ -37,9 +38,7 @@ def groups(corpus: list[Statement]) -> list[list[Statement]]:
 
 def shared(path: str) -> Path:
     """A file of the samples; without it the test is skipped."""
-    if not (SHARED / path).is_file():
-        pytest.skip(f"the sample {SHARED / path} is not here")
-    return SHARED / path
+    return outside.given(outside.SQL / path)
 
 
 def name_of(group: list[Statement]) -> str:

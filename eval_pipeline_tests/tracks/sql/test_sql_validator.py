@@ -20,8 +20,8 @@ from eval_pipeline.sql_equivalence.syntax.parsing import (
 )
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
 GOLDEN = golden("sql_validator.yaml")
 SHOP = SqlSchema.from_ddl(GOLDEN["ddl"])
@@ -115,12 +115,11 @@ def test_several_statements_are_no_statement() -> None:
 
 
 def test_every_accepted_query_of_defog_fits_its_schema() -> None:
-    if not (SHARED / "defog").is_dir():
-        pytest.skip(f"the sample {SHARED / 'defog'} is not here")
-    schemas = {path.stem: SqlSchema.from_database(path) for path in (SHARED / "defog" / "sqlite").glob("*.sqlite")}
+    defog = outside.given(outside.SQL / "defog")
+    schemas = {path.stem: SqlSchema.from_database(path) for path in (defog / "sqlite").glob("*.sqlite")}
     wrong = []
     for name in ("questions_gen_sqlite", "instruct_basic_sqlite", "instruct_advanced_sqlite"):
-        with (SHARED / "defog" / f"{name}.csv").open() as file:
+        with (defog / f"{name}.csv").open() as file:
             for row in csv.DictReader(file):
                 for sql in filter(str.strip, row["query"].split(";")):
                     found = validate(sql, schemas[row["db_name"]], "sqlite")

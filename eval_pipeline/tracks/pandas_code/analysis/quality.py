@@ -26,7 +26,7 @@ _UNDEFINED = re.compile(r"Undefined name `(\w+)`")
 
 
 @value
-class Finding:
+class QualityFinding:
     """Something that is not well written.
 
     Attributes:
@@ -40,7 +40,9 @@ class Finding:
     message: str
 
 
-def quality_findings(codes: Sequence[str], tables: Sequence[Collection[str]] | None = None) -> list[list[Finding]]:
+def quality_findings(
+    codes: Sequence[str], tables: Sequence[Collection[str]] | None = None
+) -> list[list[QualityFinding]]:
     """What is not well written in snippets, in the order of lines; one call of ruff does for all.
 
     `noqa` and other comments that would silence it are not heeded. Code that does not parse has no findings.
@@ -59,22 +61,22 @@ def quality_findings(codes: Sequence[str], tables: Sequence[Collection[str]] | N
     for place, tree in enumerate(trees):
         findings = [finding for finding in linted.get(place, ()) if not _is_given(finding, given[place])]
         if tree is not None:
-            findings += [Finding(*item) for item in row_wise_work(tree)]
+            findings += [QualityFinding(*item) for item in row_wise_work(tree)]
         found.append(sorted(findings, key=lambda finding: (finding.line, finding.rule)))
     return found
 
 
-def _is_given(finding: Finding, tables: Collection[str]) -> bool:
+def _is_given(finding: QualityFinding, tables: Collection[str]) -> bool:
     """Whether it is about a name that only the sandbox defines."""
     name = _UNDEFINED.fullmatch(finding.message) if finding.rule == "F821" else None
     return name is not None and (name[1] in GIVEN or name[1] in tables or (name[1] == "df" and len(tables) == 1))
 
 
-def _linted(snippets: dict[int, tuple[str, ast.Module]]) -> dict[int, list[Finding]]:
+def _linted(snippets: dict[int, tuple[str, ast.Module]]) -> dict[int, list[QualityFinding]]:
     """Findings of ruff by snippet."""
     if not snippets:
         return {}
-    found: dict[int, list[Finding]] = {}
+    found: dict[int, list[QualityFinding]] = {}
     with TemporaryDirectory(prefix="snippets-") as folder:
         for place, (code, tree) in snippets.items():
             # The rules of pandas-vet look only at files that import pandas, which snippets need not.
@@ -90,7 +92,7 @@ def _linted(snippets: dict[int, tuple[str, ast.Module]]) -> dict[int, list[Findi
                 line = snippets[int(number)][1].body[0].lineno
                 message = message.replace("`snippet`", "the code outside functions")
             if line > 0:  # on line 0 stands the import
-                found.setdefault(int(number), []).append(Finding(rule, line, message))
+                found.setdefault(int(number), []).append(QualityFinding(rule, line, message))
     return found
 
 

@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
-from eval_pipeline.tracks.pandas_code.cases.source import Options, Shared, SuiteTable
+from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline.tracks.pandas_code.question.question import read_question
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
@@ -31,7 +31,7 @@ def _as_texts(value: Any) -> Any:
     return value
 
 
-class TurnFile(BaseModel):
+class PandasTurnFile(BaseModel):
     """One question and what a right answer to it is.
 
     Attributes:
@@ -54,7 +54,7 @@ class TurnFile(BaseModel):
     ordered: Annotated[bool | tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
 
     @model_validator(mode="after")
-    def _says_what_is_right(self) -> "TurnFile":
+    def _says_what_is_right(self) -> "PandasTurnFile":
         told = [name for name in ("expected", "answers", "tests") if name in self.model_fields_set]
         if len(told) > 1:
             raise ValueError(f"expected one of 'expected', 'answers' and 'tests', found {' and '.join(told)}")
@@ -65,7 +65,7 @@ class TurnFile(BaseModel):
         return self
 
 
-class CaseFile(BaseModel):
+class PandasCaseFile(BaseModel):
     """One conversation over some tables.
 
     Attributes:
@@ -77,14 +77,14 @@ class CaseFile(BaseModel):
 
     id: _Text
     tables: Annotated[tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
-    turns: Annotated[tuple[TurnFile, ...], Field(min_length=1)]
+    turns: Annotated[tuple[PandasTurnFile, ...], Field(min_length=1)]
     cluster: _Text | None = None
     tags: tuple[str, ...] = ()
     features: dict[str, bool | int | float | str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class PandasContext:
     """What the questions of a case are about.
 
     Attributes:
@@ -93,7 +93,7 @@ class Context:
 
     tables: tuple[SuiteTable, ...]
     sets_result: bool
-    options: Options
+    options: PandasOptions
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -107,7 +107,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class PandasGold:
     """What a right answer is.
 
     Attributes:
@@ -128,20 +128,20 @@ class Gold:
     order_keys: tuple[str, ...]
     calls: int
     question: str
-    context: Context = field(repr=False)
+    context: PandasContext = field(repr=False)
 
 
-PandasTurn: TypeAlias = Turn[Gold]
-PandasCase: TypeAlias = Case[Context, Gold]
+PandasTurn: TypeAlias = Turn[PandasGold]
+PandasCase: TypeAlias = Case[PandasContext, PandasGold]
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> PandasCase:
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: PandasShared) -> PandasCase:
     """A case from the suite's file format.
 
     Raises:
         CaseError: naming each field that is wrong; the suite has no such table, or reference code does not parse.
     """
-    parsed = checked_form(CaseFile, raw)
+    parsed = checked_form(PandasCaseFile, raw)
     names = tuple(shared.tables) if parsed.tables is None else parsed.tables
     problems = [
         (("tables",), f"unknown table '{name}'; the suite has {', '.join(shared.tables) or 'none'}")
@@ -151,7 +151,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     if problems:
         raise CaseError(problems)
     tables = tuple(shared.tables[name] for name in names)
-    context = Context(tables, not any(turn.tests for turn in parsed.turns), shared.options)
+    context = PandasContext(tables, not any(turn.tests for turn in parsed.turns), shared.options)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
     return Case(
         id=parsed.id,
@@ -167,7 +167,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     )
 
 
-def _gold(turn: TurnFile, index: int, context: Context) -> Gold:
+def _gold(turn: PandasTurnFile, index: int, context: PandasContext) -> PandasGold:
     calls = 0
     if turn.code is not None:
         tree = parse(turn.code)
@@ -177,7 +177,7 @@ def _gold(turn: TurnFile, index: int, context: Context) -> Gold:
     stored = stored_result(turn.expected) if "expected" in turn.model_fields_set else None
     keys = turn.ordered if isinstance(turn.ordered, tuple) else ()
     ordered = read_question(turn.question, context.columns).ordered if turn.ordered is None else bool(turn.ordered)
-    return Gold(turn.code, stored, turn.answers, turn.tests, ordered, keys, calls, turn.question, context)
+    return PandasGold(turn.code, stored, turn.answers, turn.tests, ordered, keys, calls, turn.question, context)
 
 
 def stored_result(expected: Json) -> Json:

@@ -13,8 +13,8 @@ from pathlib import Path
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import Failed
-from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
+from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
@@ -22,7 +22,7 @@ VERSION = 1
 """Bumped when the same code on the same tables comes to be told in another way."""
 
 
-def expected_result(gold: Gold) -> Json | Failed:
+def expected_result(gold: PandasGold) -> Json | SnippetFailed:
     """The result as tagged plain data, or why the reference code gives none; closed answers and tests have none.
 
     Raises:
@@ -36,7 +36,7 @@ def expected_result(gold: Gold) -> Json | Failed:
     return reference_result(gold)
 
 
-def reference_result(gold: Gold) -> Json | Failed:
+def reference_result(gold: PandasGold) -> Json | SnippetFailed:
     """The result of the reference code, from the cache or by running it."""
     tables = gold.context.tables
     assert gold.code is not None
@@ -46,11 +46,11 @@ def reference_result(gold: Gold) -> Json | Failed:
 
 
 @lru_cache(maxsize=4096)
-def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | Failed:
+def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | SnippetFailed:
     if kept.exists():
         return parse_json(kept.read_text())
     found = sandbox().run(code, dict(tables))
-    if isinstance(found, Failed):
+    if isinstance(found, SnippetFailed):
         return found
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=kept.parent, prefix=".made-", delete=False) as aside:

@@ -1,9 +1,9 @@
 """The gold of a turn: whether it holds, as a response, as text."""
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import Failed
+from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
-from eval_pipeline.tracks.pandas_code.cases.case_file import Gold
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
@@ -13,7 +13,7 @@ from eval_pipeline.tracks.pandas_code.results.reading import result_text
 _TESTED = "(code that passes the tests)"
 
 
-def gold_problem(gold: Gold) -> str | None:
+def gold_problem(gold: PandasGold) -> str | None:
     """Why the reference code does not hold: it does not run, or its result is not what the suite says is right.
 
     Raises:
@@ -22,7 +22,7 @@ def gold_problem(gold: Gold) -> str | None:
     if gold.code is None:
         return None
     result = reference_result(gold)
-    if isinstance(result, Failed):
+    if isinstance(result, SnippetFailed):
         return f"the reference code does not run: {_first_line(error_text(result))}"
     verdict, _, details = judged(gold, Code(gold.code), {"result": result})
     if verdict == MATCH:
@@ -34,17 +34,17 @@ def _first_line(message: str) -> str:
     return message.partition("\n")[0]
 
 
-def gold_text(gold: Gold) -> str:
+def gold_text(gold: PandasGold) -> str:
     """What is expected, as people read it: a result, or closed answers."""
     if gold.answers:
         return answers_text(gold.answers)
     if gold.tests is not None:
         return _TESTED
     expected = expected_result(gold)
-    return f"({error_text(expected)})" if isinstance(expected, Failed) else result_text(expected)
+    return f"({error_text(expected)})" if isinstance(expected, SnippetFailed) else result_text(expected)
 
 
-def gold_json(gold: Gold) -> Json:
+def gold_json(gold: PandasGold) -> Json:
     """The gold as plain data."""
     return {
         "code": gold.code,
@@ -56,7 +56,7 @@ def gold_json(gold: Gold) -> Json:
     }
 
 
-def gold_response(gold: Gold) -> str:
+def gold_response(gold: PandasGold) -> str:
     """A right answer: the reference code; else code that writes down what the suite has stored."""
     if gold.code is not None:
         return fenced(gold.code)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import Failed
+from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.runner import sandbox
@@ -39,7 +39,7 @@ result = json.dumps({"rows": len(df), "columns": [described(name) for name in df
 """
 
 
-class Options(BaseModel):
+class PandasOptions(BaseModel):
     """`options` of a suite of this track.
 
     Attributes:
@@ -98,24 +98,24 @@ class SuiteTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class PandasShared:
     """What the cases of a suite share: its tables by name, and its options."""
 
     tables: Mapping[str, SuiteTable]
-    options: Options
+    options: PandasOptions
 
 
 _columns = TypeAdapter(tuple[TableColumn, ...])
 
 
-def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
+def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
     """The Parquet and CSV files below `tables/` of a suite's folder; a suite may have none.
 
     Raises:
         InputError: with every file that pandas cannot read, or whose name is no name in Python.
         NoSandboxError: nothing here can run the code that describes them.
     """
-    told = read_options(Options, options, f"{folder.name}/suite.yaml")
+    told = read_options(PandasOptions, options, f"{folder.name}/suite.yaml")
     place = folder / FOLDER
     files = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES) if place.is_dir() else []
     problems = [
@@ -132,7 +132,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
         except ValueError as error:
             problems.append(Problem(str(path), None, "", f"pandas does not read it: {error}"))
             continue
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, SnippetFailed):
             problems.append(Problem(str(path), None, "", f"its columns cannot be described: {outcome.message}"))
         elif path.stem in found:
             problems.append(Problem(str(path), None, "", f"there is another file for the table '{path.stem}'"))
@@ -143,10 +143,10 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> Shared:
             found[path.stem] = SuiteTable(path.stem, name, file_hash(path), described["rows"], columns, folder)
     if problems:
         raise InputError(problems)
-    return Shared(found, told)
+    return PandasShared(found, told)
 
 
-def table_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
+def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:
     """The tables as columns of the table of tables."""
     found = list(shared.tables.values())
     return {
@@ -160,7 +160,7 @@ def table_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> PandasShared:
     """What `read_tables` gave, from the table that `table_rows` filled."""
     found = {
         row["table_name"]: SuiteTable(
@@ -173,4 +173,4 @@ def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], f
         )
         for row in tables[TABLES.name].to_pylist()
     }
-    return Shared(found, read_options(Options, options, f"{folder.name}/suite.yaml"))
+    return PandasShared(found, read_options(PandasOptions, options, f"{folder.name}/suite.yaml"))

@@ -10,7 +10,7 @@ from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question.question import Direction, End, Question
+    from eval_pipeline.tracks.pandas_code.question.question import Direction, End, QuestionWords
 
 WEIGHTS = {
     "filter_conditions_coverage": 0.3,
@@ -54,7 +54,7 @@ def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence
     return coverage_score(read_question(question, tables), read_snippet(code))
 
 
-def coverage_score(asked: "Question", written: "Snippet | None") -> MetricResult:
+def coverage_score(asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
     """0.3 · filters + 0.3 · groups + 0.2 · sorting + 0.2 · joins, each 1 where the question asks for none.
 
     Args:
@@ -76,7 +76,7 @@ def coverage_score(asked: "Question", written: "Snippet | None") -> MetricResult
     return MetricResult(score, details={**shares, "missing_requirements": sentences})
 
 
-def filters(asked: "Question", written: "Snippet") -> Part:
+def filters(asked: "QuestionWords", written: "Snippet") -> Part:
     """Conditions in the code / conditions in the question, at most 1.
 
     A `between` counts for two where the question states its two ends one by one.
@@ -89,7 +89,7 @@ def filters(asked: "Question", written: "Snippet") -> Part:
     return Part(found / asked.conditions, f"Filter condition missing: {asked.conditions - found} of {asked.conditions}")
 
 
-def groups(asked: "Question", written: "Snippet") -> Part:
+def groups(asked: "QuestionWords", written: "Snippet") -> Part:
     """Share of the columns of the groups by which the code groups; without columns, whether it groups at all."""
     if not asked.grouped:
         return _MET
@@ -101,7 +101,7 @@ def groups(asked: "Question", written: "Snippet") -> Part:
     return Part(1 - len(missing) / len(asked.groupings), f"Group by columns missing: {', '.join(missing)}")
 
 
-def sorting(asked: "Question", written: "Snippet") -> Part:
+def sorting(asked: "QuestionWords", written: "Snippet") -> Part:
     """Share of the orders asked for that the code has; any will do where no direction is said."""
     wanted = [*asked.directions, *asked.ends]
     found = written.sorting
@@ -117,22 +117,22 @@ def sorting(asked: "Question", written: "Snippet") -> Part:
     return Part(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
 
 
-def _gives_end(end: "End", asked: "Question", written: "Snippet") -> bool:
+def _gives_end(end: "End", asked: "QuestionWords", written: "Snippet") -> bool:
     """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
-    from eval_pipeline.tracks.pandas_code.question.question import Selection
+    from eval_pipeline.tracks.pandas_code.question.question import RowSelection
 
     if DIRECTIONS[end] in written.sorting.directions:
         return True
     numbers = {selection.n for selection in asked.selections if selection.end == end}
     if numbers <= {1}:
-        return takes(written, Selection(end, 1)) or written.gives("max" if end == "top" else "min")
+        return takes(written, RowSelection(end, 1)) or written.gives("max" if end == "top" else "min")
     # From the end of the opposite order, or by rank.
     return any(cut.end == end and cut.n is not None for cut in written.sorting.cuts) and bool(
         written.sorting.directions or "rank" in written.operations
     )
 
 
-def joins(asked: "Question", written: "Snippet") -> Part:
+def joins(asked: "QuestionWords", written: "Snippet") -> Part:
     """1 for a join by the keys that the question names, or any that are named; 0.5 for a join without them."""
     if not asked.joined:
         return _MET

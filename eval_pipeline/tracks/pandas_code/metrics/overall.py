@@ -26,7 +26,7 @@ def overall_score(
 ) -> MetricResult:
     """The weighted mean of the scores that the turn has.
 
-    A turn whose first attempt ran has nothing to recover, which counts as 1.0 here (spec/pandas.md). One whose call
+    A turn whose first attempt ran has nothing to recover, which counts as 1.0 here (docs/pandas.md). One whose call
     gave no response has nothing at all: 0.0.
     """
     scores = {

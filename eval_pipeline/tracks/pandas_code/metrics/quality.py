@@ -8,7 +8,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+    from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
 
 
@@ -46,7 +46,7 @@ def code_quality(code: str, tables: Collection[str] = ("df",)) -> MetricResult:
     return quality_score(read_snippet(code), quality_findings([code], [tables])[0])
 
 
-def quality_score(written: "Snippet | None", findings: "Sequence[Finding]") -> MetricResult:
+def quality_score(written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
     """1 − penalties, at least 0.
 
     Args:

@@ -9,23 +9,23 @@ from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.metrics import coverage, quality, understanding
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.analysis.quality import Finding
+    from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question.question import Question
+    from eval_pipeline.tracks.pandas_code.question.question import QuestionWords
 
 NO_CODE = "the prediction is an answer without code"
 _NULL = " NULL for a recorded answer without code."
 
 
-def _quality(closed_answer: bool, written: "Snippet | None", findings: "Sequence[Finding]") -> MetricResult:
+def _quality(closed_answer: bool, written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
     return MetricResult(None, reason=NO_CODE) if closed_answer else quality.quality_score(written, findings)
 
 
-def _understanding(closed_answer: bool, asked: "Question", written: "Snippet | None") -> MetricResult:
+def _understanding(closed_answer: bool, asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
     return MetricResult(None, reason=NO_CODE) if closed_answer else understanding.understanding_score(asked, written)
 
 
-def _coverage(closed_answer: bool, asked: "Question", written: "Snippet | None") -> MetricResult:
+def _coverage(closed_answer: bool, asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
     return MetricResult(None, reason=NO_CODE) if closed_answer else coverage.coverage_score(asked, written)
 
 

@@ -8,7 +8,7 @@ from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
-    from eval_pipeline.tracks.pandas_code.question.question import Question, Selection
+    from eval_pipeline.tracks.pandas_code.question.question import QuestionWords, RowSelection
 
 WEIGHTS = {
     "column_extraction_score": 0.4,
@@ -32,7 +32,7 @@ def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence
     return understanding_score(read_question(question, tables), read_snippet(code))
 
 
-def understanding_score(asked: "Question", written: "Snippet | None") -> MetricResult:
+def understanding_score(asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
     """0.4 · share of the named columns that are touched + 0.3 · phrases honoured + 0.3 · statistics honoured.
 
     A part for which the question has no trigger gives full marks and stands in `not_applicable` of the details.
@@ -52,7 +52,7 @@ def understanding_score(asked: "Question", written: "Snippet | None") -> MetricR
     return _result(parts, asked, written, None)
 
 
-def phrases_honoured(asked: "Question", written: "Snippet") -> Iterator[bool]:
+def phrases_honoured(asked: "QuestionWords", written: "Snippet") -> Iterator[bool]:
     """Whether the code heeds each phrase of the question: every "top N" and "bottom N", and filtering as one."""
     for selection in asked.selections:
         yield takes(written, selection)
@@ -60,7 +60,7 @@ def phrases_honoured(asked: "Question", written: "Snippet") -> Iterator[bool]:
         yield bool(written.filters.conditions) or written.filters.located
 
 
-def takes(written: "Snippet", selection: "Selection") -> bool:
+def takes(written: "Snippet", selection: "RowSelection") -> bool:
     """Whether code takes these rows: from the right end, and not another number of them."""
     return any(
         cut.end == selection.end and (cut.n is None or selection.n is None or cut.n == selection.n)
@@ -75,7 +75,7 @@ def _share(honoured: Iterator[bool]) -> float | None:
 
 
 def _result(
-    shares: Mapping[str, float | None], asked: "Question", written: "Snippet | None", reason: str | None
+    shares: Mapping[str, float | None], asked: "QuestionWords", written: "Snippet | None", reason: str | None
 ) -> MetricResult:
     scores = {name: WEIGHTS[name] * (1.0 if share is None else share) for name, share in shares.items()}
     columns = () if written is None else (column for column in asked.all_columns if column in written.columns)

@@ -71,7 +71,7 @@ _JOIN_KEYS = re.compile(
 
 
 @value
-class Selection:
+class RowSelection:
     """Rows asked for from one end of an order.
 
     Attributes:
@@ -83,7 +83,7 @@ class Selection:
 
 
 @value
-class Question:
+class QuestionWords:
     """What a question asks for.
 
     Attributes:
@@ -104,7 +104,7 @@ class Question:
     """
 
     columns: tuple[str, ...]
-    selections: tuple[Selection, ...]
+    selections: tuple[RowSelection, ...]
     statistics: tuple[str, ...]
     conditions: int
     ranges: int
@@ -119,8 +119,8 @@ class Question:
     all_columns: tuple[str, ...]
 
 
-def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> Question:
-    """Reads a question by its words (pandas.md of the specification: understanding and coverage).
+def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> QuestionWords:
+    """Reads a question by its words (docs/pandas.md: understanding and coverage).
 
     Words that name tables or columns ask for nothing. With a single table no join is asked for.
 
@@ -139,7 +139,7 @@ def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> Question:
     joined = len(tables) != 1 and _JOINED.search(plain) is not None
     directions = tuple(name for name, pattern in _ORDERS.items() if pattern.search(plain))
     ends = [name for name, pattern in _END_WORDS.items() if pattern.search(plain)]
-    return Question(
+    return QuestionWords(
         columns=wording.columns,
         selections=selections,
         statistics=(*statistics, "group") if grouped else statistics,
@@ -157,7 +157,7 @@ def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> Question:
     )
 
 
-def _selections(plain: str) -> Iterator[Selection]:
+def _selections(plain: str) -> Iterator[RowSelection]:
     """Each number of rows once, at whichever side of it the end stands."""
     number = r"«n(?P<n>\d+)»(?P<share> (?:%|percent))?"
     seen: set[tuple[End, int]] = set()
@@ -174,7 +174,7 @@ def _selections(plain: str) -> Iterator[Selection]:
                 place = (end, found.start("n"))
                 if place not in seen and found.groupdict().get("before") not in _NO_NUMBER_OF_ROWS:
                     seen.add(place)
-                    yield Selection(end, None if found["share"] else int(found["n"]))
+                    yield RowSelection(end, None if found["share"] else int(found["n"]))
 
 
 def _groups(wording: Wording) -> Iterator[tuple[tuple[str, ...], bool]]:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.pandas_code.results.result_table import Column, ResultTable, read_result
+from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12
@@ -21,7 +21,7 @@ Cells = Sequence[Hashable]
 
 
 @value
-class Comparison:
+class ResultComparison:
     """How a result compares with the expected one.
 
     Attributes:
@@ -57,7 +57,9 @@ class _Pair:
     expected: Cells
 
 
-def compare(generated: Any, expected: Any, *, ordered: bool = False, order_keys: Sequence[str] = ()) -> Comparison:
+def compare(
+    generated: Any, expected: Any, *, ordered: bool = False, order_keys: Sequence[str] = ()
+) -> ResultComparison:
     """Compares two results in the sandbox's tagged JSON (`Ran.result`).
 
     Equal are results with the same rows, whatever the order of columns and, unless `ordered`, of rows. Floats are equal
@@ -81,7 +83,7 @@ def compare(generated: Any, expected: Any, *, ordered: bool = False, order_keys:
     try:
         got = read_result(generated)
     except ValueError as error:
-        return Comparison(False, 0.0, 0.0, str(error))
+        return ResultComparison(False, 0.0, 0.0, str(error))
     pairs, missing, extra = _aligned(got, wanted)
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
@@ -89,10 +91,10 @@ def compare(generated: Any, expected: Any, *, ordered: bool = False, order_keys:
     why = _difference(got, wanted, pairs, missing, extra) or _row_difference(
         pairs, order_keys if ordered and not wanted.unordered else None
     )
-    return Comparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
+    return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
 
 
-def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[Column], list[Column]]:
+def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[ResultColumn], list[ResultColumn]]:
     """Pairs of columns, expected columns that are missing, generated ones that nobody expects."""
     if "frame" in (got.kind, wanted.kind) and got.kind != wanted.kind:
         got, wanted = _as_row_of(got, wanted), _as_row_of(wanted, got)
@@ -112,7 +114,9 @@ def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[C
     return pairs, missing, columns
 
 
-def _taken(columns: list[Column], levels: list[Column], wanted: Column, level: int | None) -> Column | None:
+def _taken(
+    columns: list[ResultColumn], levels: list[ResultColumn], wanted: ResultColumn, level: int | None
+) -> ResultColumn | None:
     """Takes the generated column or level that a wanted one names; `level`: it is this level of the index."""
     if level is not None and wanted.name is None:
         # Labels without a name can only be found by their place.
@@ -133,12 +137,16 @@ def _as_row_of(table: ResultTable, frame: ResultTable) -> ResultTable:
     names, values = table.index[0].cells, table.columns[0].cells
     if len(set(names)) != len(names) or not set(names) & {column.name for column in frame.columns}:
         return table
-    row = tuple(Column(name, (cell,)) for name, cell in zip(names, values, strict=True))
+    row = tuple(ResultColumn(name, (cell,)) for name, cell in zip(names, values, strict=True))
     return ResultTable(table.kind, (), row)
 
 
 def _difference(
-    got: ResultTable, wanted: ResultTable, pairs: Sequence[_Pair], missing: Sequence[Column], extra: Sequence[Column]
+    got: ResultTable,
+    wanted: ResultTable,
+    pairs: Sequence[_Pair],
+    missing: Sequence[ResultColumn],
+    extra: Sequence[ResultColumn],
 ) -> str:
     """What differs in the shape; empty where nothing does."""
     if "value" in (got.kind, wanted.kind) and got.kind != wanted.kind:

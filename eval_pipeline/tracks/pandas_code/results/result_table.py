@@ -19,7 +19,7 @@ _WIDE = 1 << 64
 
 
 @value
-class Column:
+class ResultColumn:
     """A column, or a level of an index.
 
     Attributes:
@@ -45,8 +45,8 @@ class ResultTable:
     """
 
     kind: Kind
-    index: tuple[Column, ...]
-    columns: tuple[Column, ...]
+    index: tuple[ResultColumn, ...]
+    columns: tuple[ResultColumn, ...]
     unordered: bool = False
 
     @property
@@ -86,24 +86,24 @@ def _read(result: Any) -> ResultTable:
 def _from_value(told: Any) -> ResultTable:
     match told:
         case {"t": "dict", "v": list() as pairs}:
-            keys = Column(None, tuple(cell(key) for key, _ in pairs), labels=True)
-            return ResultTable("dict", (keys,), (Column(None, tuple(cell(item) for _, item in pairs)),))
+            keys = ResultColumn(None, tuple(cell(key) for key, _ in pairs), labels=True)
+            return ResultTable("dict", (keys,), (ResultColumn(None, tuple(cell(item) for _, item in pairs)),))
         case {"t": "list" | "tuple" | "set" | "frozenset" as kind, "v": list() as items}:
-            column = Column(None, tuple(map(cell, items)))
+            column = ResultColumn(None, tuple(map(cell, items)))
             return ResultTable("list", (), (column,), unordered=kind in ("set", "frozenset"))
         case {"t": "table", "v": table}:
             return _read(table)
-    return ResultTable("value", (), (Column(None, (cell(told),)),))
+    return ResultTable("value", (), (ResultColumn(None, (cell(told),)),))
 
 
-def _column(told: Any) -> Column:
-    return Column(cell(told["name"]), tuple(map(cell, told["values"])))
+def _column(told: Any) -> ResultColumn:
+    return ResultColumn(cell(told["name"]), tuple(map(cell, told["values"])))
 
 
-def _index(levels: Sequence[Any]) -> tuple[Column, ...]:
+def _index(levels: Sequence[Any]) -> tuple[ResultColumn, ...]:
     """Levels of an index; whole numbers without a name are taken for positions of rows."""
     return tuple(
-        Column(
+        ResultColumn(
             column.name,
             column.cells,
             labels=len(levels) > 1 or column.name is not None or not all(type(item) is int for item in column.cells),
@@ -112,13 +112,13 @@ def _index(levels: Sequence[Any]) -> tuple[Column, ...]:
     )
 
 
-def _array_columns(flat: Column, shape: Sequence[int]) -> Iterator[Column]:
+def _array_columns(flat: ResultColumn, shape: Sequence[int]) -> Iterator[ResultColumn]:
     """Columns of an array that was told in row-major order; one of more than two dimensions as a single column."""
     if math.prod(shape) != len(flat.cells):
         raise ValueError("the shape is of another number of cells")
     width = shape[1] if len(shape) == 2 else 1
     for place in range(width if flat.cells else 0):
-        yield Column(None if width == 1 else place, flat.cells[place::width])
+        yield ResultColumn(None if width == 1 else place, flat.cells[place::width])
 
 
 def cell(told: Any) -> Hashable:

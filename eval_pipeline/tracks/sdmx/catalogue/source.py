@@ -24,7 +24,7 @@ _BATCH = 5_000
 """Rows of a table turned into Python values at a time, so that a large catalogue needs little more than itself."""
 
 
-class Options(BaseModel):
+class SdmxOptions(BaseModel):
     """`options` of a suite of this track.
 
     Attributes:
@@ -47,7 +47,7 @@ class Options(BaseModel):
 def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     """The catalogue from the suite's own files. Raises InputError with every problem in them."""
     place = f"{folder.name}/suite.yaml"
-    found = read_options(Options, options, place)
+    found = read_options(SdmxOptions, options, place)
     paths = sorted({path for pattern in found.structures for path in folder.glob(pattern) if path.is_file()})
     data_sets = data_sets_of(paths, f"{folder.name}/{FOLDER}")
     chosen = _chosen(data_sets, found.data_sets, place)
@@ -132,7 +132,7 @@ def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json])
         )
         for row in found[tables.DATA_SETS.name].to_pylist()
     }
-    settings = read_options(Options, options, "suite.yaml")
+    settings = read_options(SdmxOptions, options, "suite.yaml")
     return Retriever(Catalogue(data_sets), settings.candidates, settings.data_sets_shown)
 
 

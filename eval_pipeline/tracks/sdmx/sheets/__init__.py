@@ -1,1 +1,1 @@
-"""Sheets of the workbook that suites of this track have first, as spec/sdmx.md lays them out."""
+"""Sheets of the workbook that suites of this track have first."""

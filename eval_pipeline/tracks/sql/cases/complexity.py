@@ -8,7 +8,7 @@ _CONNECTED = (exp.Where, exp.Having, exp.Qualify, exp.Join)
 
 
 def query_parts(statement: exp.Expr) -> int:
-    """Joins + predicates + subqueries + aggregates of a query (spec/statistics.md), from 0.
+    """Joins + predicates + subqueries + aggregates of a query (docs/sql.md), from 0.
 
     A comma in FROM is a join; a predicate is a comparison in WHERE, HAVING, QUALIFY or ON that AND, OR and NOT connect;
     CTEs and the further branches of set operations are subqueries; window functions count as aggregates.

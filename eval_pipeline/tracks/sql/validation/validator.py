@@ -1,4 +1,4 @@
-"""The SQL validator: does a text parse, is it one read-only statement, does it fit the schema (spec/sql.md).
+"""The SQL validator: does a text parse, is it one read-only statement, does it fit the schema (docs/sql.md).
 
 It looks at the text alone. What runs SQL has its own, harder limits.
 """

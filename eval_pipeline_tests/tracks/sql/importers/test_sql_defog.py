@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
 from .helpers import cases_of, imported, run_import, write_database
 
@@ -19,7 +19,7 @@ GROUPED = (
 REFUSED = (
     "Who built the North school?,SELECT 'I do not know that.' AS answer;,schools,cat_c,Return this query: SELECT …\n"
 )
-DEFOG = SHARED / "defog"
+DEFOG = outside.SQL / "defog"
 
 
 @pytest.fixture
@@ -129,8 +129,7 @@ def test_malformed_questions_are_named(
     ],
 )
 def test_every_real_accepted_query_runs_and_is_let_through(lab: Lab, name: str, cases: int, accepted: int) -> None:
-    if not DEFOG.exists():
-        pytest.skip(f"the real data is absent: {DEFOG}")
+    outside.given(DEFOG)
     given = (DEFOG / f"{name}.csv", DEFOG / "sqlite", DEFOG / "schemas")
     made = run_import(lab, "defog", *given)
     assert made.wrong_gold == ()

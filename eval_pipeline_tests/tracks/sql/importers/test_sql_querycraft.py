@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
 from .helpers import imported, run_import, write_database
 
@@ -26,7 +26,7 @@ CASES = [
     {"id": "c", "question": "", "expectedQuery": "", "expectedTables": ["none"], "shouldPass": False,
      "category": "edge-case"},
 ]  # fmt: skip
-QUERYCRAFT = SHARED / "querycraft"
+QUERYCRAFT = outside.SQL / "querycraft"
 
 
 @pytest.fixture
@@ -82,8 +82,7 @@ def test_just_one_database_is_wanted(lab: Lab, tmp_path: Path, names: tuple[str,
 
 
 def test_the_real_queries_that_do_not_fit_the_database_are_listed(lab: Lab) -> None:
-    if not QUERYCRAFT.exists():
-        pytest.skip(f"the real data is absent: {QUERYCRAFT}")
+    outside.given(QUERYCRAFT)
     given = (QUERYCRAFT / "ecommerce.db", QUERYCRAFT / "ecommerce.json")
     made = run_import(lab, "querycraft", QUERYCRAFT / "sql-test-cases.json", *given)
     assert made.cases == 25

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.tracks.sql.corpora import SHARED
 
 from .helpers import cases_of, imported, run_import, write_database
 
@@ -41,7 +41,7 @@ BIRD = [
     },
     {"db_id": "schools", "question": "Which schools?", "evidence": "", "SQL": "SELECT name FROM schools"},
 ]
-SPIDER = SHARED / "spider"
+SPIDER = outside.SQL / "spider"
 
 
 @pytest.fixture
@@ -149,9 +149,7 @@ def test_bird_descriptions_of_columns_reach_the_schema(lab: Lab, tmp_path: Path,
 
 @pytest.fixture
 def real() -> Path:
-    if not SPIDER.exists():
-        pytest.skip(f"the real data is absent: {SPIDER}")
-    return SPIDER
+    return outside.given(SPIDER)
 
 
 def test_the_real_questions_fit_their_schemas(lab: Lab, real: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.summary import summarise
+from eval_pipeline.reports.files.summary import summarise
 from eval_pipeline.store import tables
 
 _RENAMED = {"case_id": "conversation_id", "turn_index": "turn_idx", "error_class": "error_type"}

@@ -1,11 +1,11 @@
-"""`statistics.json`: the aggregates, named as in spec/statistics.md."""
+"""`statistics.json`: the aggregates, each by its name."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
-from eval_pipeline.reports.json_text import readable_json
+from eval_pipeline.reports.files.json_text import readable_json
 
 _FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")
 _KEY = frozenset({"suite", "model_version", "eval_date"})

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.ids import trace_id
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.json_text import readable_json
+from eval_pipeline.reports.files.json_text import readable_json
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.store import tables
 

@@ -9,7 +9,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
-from eval_pipeline.reports.flat_files import FROM_RESULTS, errors_table, turns_table
+from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, turns_table
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.queries import table_query, where
