@@ -10,7 +10,7 @@ from eval_pipeline_tests.support import Lab, Puppet
 def as_0_1_0_wrote_it(lab: Lab) -> None:
     """Takes from every file what 0.1.0 did not write into its footer, and adds what it did."""
     record = lab.workspace().record
-    for table in (source for table in all_tables(further_tables()) for source in table.record_tables()):
+    for table in (found for published in all_tables(further_tables()) for found in published.record_tables()):
         for key in record.partitions(table):
             header, rows = record.header(table, key), record.read(table, key).to_pydict()
             assert header is not None
