@@ -61,9 +61,8 @@ def main() -> None:
         print(
             f"{number + 1:>3}  {ours[0]:.2f} s  {others[0]:.2f} s  {ours[1]:.0f} MiB  {others[1]:.0f} MiB", flush=True
         )
-    print(
-        f"{chosen.turns} turns, {chosen.pairs} pairs: {statistics.median(ours_s):.2f} against {statistics.median(others_s):.2f} CPU s"
-    )
+    medians = " against ".join(f"{statistics.median(found):.2f}" for found in (ours_s, others_s))
+    print(f"{chosen.turns} turns, {chosen.pairs} pairs: {medians} CPU s")
     print(told("CPU", cpu))
     print(told("peak memory", peak))
 
