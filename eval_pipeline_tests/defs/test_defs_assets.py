@@ -38,9 +38,9 @@ COMPARISONS = {"model_comparisons", "trends", "comparison_published", "compariso
 
 
 def graph(lab: Lab, name: str = "small") -> Any:
-    source = lab.workspace().suites[name]
-    bound = dg.Definitions(resources={"evaluation": EvaluationResource(lab.workspace(), Silent())})
-    return dg.Definitions.merge(bound, suite_definitions(source)).resolve_asset_graph()
+    workspace = lab.workspace()
+    bound = dg.Definitions(resources={"evaluation": EvaluationResource(workspace, Silent())})
+    return dg.Definitions.merge(bound, suite_definitions(workspace.suites[name], workspace)).resolve_asset_graph()
 
 
 def test_the_chain_and_what_each_asset_reads(small: Lab) -> None:
