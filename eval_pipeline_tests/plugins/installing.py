@@ -1,11 +1,12 @@
 """Installing packages for a test, as an installer leaves them: modules beside a folder of metadata.
 
-As a program it installs the example: `python -m eval_pipeline_tests.plugins.installing <folder>`.
+As a program it installs the example into a new folder and says where that is.
 """
 
 import os
 import shutil
 import sys
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,4 +64,4 @@ def write_metadata(place: Path, name: str, version: str, points: Mapping[str, Ma
 
 
 if __name__ == "__main__":
-    install_example(Path(sys.argv[1]))
+    sys.stdout.write(f"{install_example(Path(tempfile.mkdtemp(prefix='eval-pipeline-example-')))}\n")
