@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,6 +79,10 @@ class _HashingSink:
 
     def close(self) -> None:
         self.closed = True
+
+    def abandon(self) -> None:
+        """Drops what still comes: a writer that is destroyed writes a footer, at whatever moment that is."""
+        self._file = BytesIO()
 
     def content_hash(self) -> str:
         return self._digest.hexdigest()[:32]
@@ -169,7 +174,8 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Lets go of the file without caring for what is in it."""
-        self._writer.is_open = False  # else its destructor writes a footer into a closed file
+        self._writer.is_open = False  # else its destructor ends the file properly
+        self._sink.abandon()
 
 
 def arrow_array(values: Sequence[Any] | pa.Array, kind: pa.DataType | None = None) -> pa.Array:

@@ -8,12 +8,15 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
 from eval_pipeline.defs.automation import schedules, sensors
 from eval_pipeline.defs.running import launch
-from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import TAGS, dates, materialise
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet
 
@@ -63,26 +66,22 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another run records a later date meanwhile; each suite has a date of its own."""
-    from eval_pipeline.stages import evidence as gather_evidence
-
     small.suite("other", [TWO_CASES[0]])
     small.suite("asking", [TWO_CASES[0]])
     small.evaluate(day=date(2026, 3, 4))
     small.evaluate("other", day=date(2026, 3, 2))
     small.evaluate("asking", day=date(2026, 3, 3))
-    real = gather_evidence.gather_evidence
+    real = suite_assets.run_stage
 
-    def overtaken(workspace: Any, partition: Any, *more: Any) -> Any:
-        if partition.suite == "small":
+    def overtaken(stage: Stage, inputs: Inputs) -> StageResult:
+        if (inputs.suite, stage.name) == ("small", "evidence"):
             small.evaluate(day=date(2026, 3, 9))
-        return real(workspace, partition, *more)
+        return real(stage, inputs)
 
     only = [f"{suite}/{name}" for suite in ("small", "other") for name in ("evidence", "turn_metrics", "statistics")]
     only += ["asking/generations", "asking/recovery_attempts"]
     with monkeypatch.context() as patched:
-        patched.setattr(gather_evidence, "gather_evidence", overtaken)
-        # The laboratory's own calls go to the real one.
-        patched.setattr("eval_pipeline_tests.support.gather_evidence", SimpleNamespace(gather_evidence=real))
+        patched.setattr(suite_assets, "run_stage", overtaken)
         result = materialise(small, instance, "small", "other", "asking", only=only, launched={})
     assert result.success
     assert dates(result) == {"small": {"2026-03-04"}, "other": {"2026-03-02"}, "asking": {date.today().isoformat()}}

@@ -28,7 +28,7 @@ def failing(*_: object) -> Any:
 
 def test_a_stage_that_fails_after_recovery_ends_the_run_as_failed(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(score, "_tables", failing)
+        patched.setattr(score, "load_evidence", failing)
         assert small.cli("run", "--no-report", *DATE).code == 1
     (row,) = rows(small)
     assert (row["status"], row["calls"]) == ("failed", 3)

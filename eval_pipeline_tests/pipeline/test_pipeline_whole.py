@@ -51,7 +51,7 @@ def test_a_full_publish_leaves_out_what_is_not_whole_and_says_so(small: Lab) -> 
     remade_up_to(small, "evidence")
     said = small.cli("publish", "--full")
     assert said.code == 1
-    assert "small · puppet · 2026-03-01 has metrics that were not made from its generations as they are now" in said.err
+    assert "small · puppet · 2026-03-01 has turn_results that were not made from its generations as they are now" in said.err
     for table in ("turn_results", "attempts", "runs", "statistics"):
         assert small.sql(f"SELECT DISTINCT suite FROM {table}") == [("other",)], table
 
@@ -163,7 +163,7 @@ def test_every_published_evaluation_says_whether_it_is_simulated(small: Lab) -> 
             "AND schema_name = 'main' AND table_name IN (SELECT table_name FROM duckdb_tables())"
         )
     ]
-    assert {"runs", "statistics", "finqa_turns", "metrics", "evidence", "errors"} <= set(tables)
+    assert {"runs", "statistics", "finqa_turns", "metrics", "evidence", "turn_errors"} <= set(tables)
     told: set[Any] = set()
     for table in tables:
         names = "unnest([model_a, model_b])" if table == "model_comparisons" else "model_version"

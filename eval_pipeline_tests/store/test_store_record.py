@@ -1,4 +1,6 @@
 import datetime as dt
+import gc
+import traceback
 from dataclasses import replace
 
 import pytest
@@ -106,6 +108,19 @@ def test_missing_columns_are_refused(record: Record) -> None:
     del columns["reason"]
     with pytest.raises(ValueError, match="missing or unknown: reason"), record.writer(METRICS, key_of(), {}) as writer:
         writer.write(columns)
+
+
+def test_a_file_that_is_given_up_is_quiet_when_it_is_destroyed(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Arrow has Python describe the error, at whatever moment: in the midst of `ast.parse`, 3.11 fails at that."""
+    described: list[object] = []
+    with pytest.raises(KeyError) as caught, record.writer(METRICS, key_of(), {}) as writer:
+        raise KeyError
+    monkeypatch.setattr(traceback, "format_exception", lambda *given: described.append(given) or [])
+    del caught, writer
+    gc.collect()
+    assert described == []
 
 
 def test_an_exception_leaves_everything_as_it_was(record: Record) -> None:
