@@ -1,14 +1,19 @@
 """Stages by name, as tests of what is around them run and look at them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
+from eval_pipeline.chain import evaluation
 from eval_pipeline.chain.evaluation import chain_of, stage_of
 from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import compare, evaluation_is_current
+from eval_pipeline.stages import code
 from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
@@ -57,3 +62,17 @@ def checked(check: Callable[[Inputs], Verdict], workspace: Workspace, place: Par
 def compared(workspace: Workspace, suite: str) -> bool:
     """Makes the comparisons of a suite where they are not current; whether they were."""
     return compare(Inputs(workspace, suite))
+
+
+def with_metrics(monkeypatch: pytest.MonkeyPatch, track: Track, metrics: Iterable[Metric]) -> None:
+    """Gives a track other metrics while the test lasts; the chain, which is made once a track, has its tables anew."""
+    monkeypatch.setattr(track, "metrics", tuple(metrics))
+    monkeypatch.setattr(evaluation, "_chain", evaluation._chain.__wrapped__)
+
+
+def with_other_code(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Has functions of `stages.code` see other code while the test lasts, as after a change of the source."""
+    for name in names:
+        real = getattr(code, name)
+        monkeypatch.setattr(code, name, lambda *given, real=real: (*real(*given), "=other code"))
+    monkeypatch.setattr(evaluation, "_chain", evaluation._chain.__wrapped__)

@@ -14,6 +14,7 @@ from eval_pipeline.chain.stage import Asking, Chain, Check, Stage
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.kept import ends_of_suite
+from eval_pipeline.stages.scoring.superseded import keep_superseded
 from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
@@ -155,6 +156,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         run=score.score,
         code=code.scoring_code,
         facts=score.score_facts,
+        replacing=keep_superseded,
         checks=_scoring_checks(track),
     )
 

@@ -48,6 +48,7 @@ def run_chain(chain: Chain, inputs: Inputs) -> dict[str, StageResult]:
 
 def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     assert stage.run is not None
+    stage.replacing(inputs)
     with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
         return stage.run(inputs, outputs) or {}
 

@@ -85,6 +85,7 @@ class Stage:
         code: the definitions that decide what it makes; what they reach is found by itself.
         settings: what decides it beside tables and code, by name.
         facts: headline numbers from the record, whether it ran or not.
+        replacing: done before what is there is made anew.
         unfinished: whether making the same again may give more, since a call failed.
         after: names of stages that it follows without reading their tables.
         whole_suite: it looks at a suite, not at one evaluation.
@@ -100,6 +101,7 @@ class Stage:
     code: Callable[[Inputs], Sequence[Root]] = _no_code
     settings: Callable[[Inputs], Mapping[str, str]] = _nothing
     facts: Callable[[Inputs], Facts] = _no_facts
+    replacing: Callable[[Inputs], object] = _no_facts
     unfinished: Callable[[Inputs], bool] = _never
     checks: tuple[Check, ...] = ()
     asks: Asking | None = None

@@ -17,6 +17,7 @@ from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
+from eval_pipeline.cli.rescoring import rescore
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.core.errors import EvalError
@@ -35,6 +36,7 @@ app.command()(inspecting.publish)
 app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
+app.command()(rescore)
 app.command()(prune)
 app.command()(inspecting.doctor)
 app.command()(running.dev)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, suite_names
 from eval_pipeline.core.errors import UsageError
 
 FORMATS = ("text", "table", "csv", "json")
@@ -24,7 +24,11 @@ def compare(
     suite: Suites = None,
     format: Annotated[str, typer.Option(help="text, table, csv or json.")] = "text",
 ) -> None:
-    """Compares the latest evaluations of model versions turn by turn: is the difference more than chance?"""
+    """Compares the latest evaluations of model versions turn by turn: is the difference more than chance?
+
+    Evaluations that were scored by different code are not compared: it says how to score them again, and exits with 1.
+    """
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.analysis.comparisons.shown import comparisons_of
 
     if format not in FORMATS:
@@ -33,12 +37,13 @@ def compare(
         raise UsageError("name two or more different model versions to compare")
     workspace = open_workspace()
     found = comparisons_of(workspace, suite_names(workspace, suite), models)
+    code = FAILED if any(is_refused(row["reason"]) for rows in found.values() for row in rows) else OK
     if format == "text":
         for name, rows in found.items():
             for row in rows:
                 for line in comparison_lines(name, row):
                     typer.echo(line)
-        return
+        raise typer.Exit(code)
     from eval_pipeline.cli.terminal import print_rows
 
     told = [{"suite": name, **row} for name, rows in found.items() for row in rows]
@@ -46,13 +51,19 @@ def compare(
         turns = ("broken_turns", "fixed_turns")  # JSON within JSON, not text
         told = [row | {column: json.loads(row[column]) for column in turns} for row in told]
     print_rows(list(told[0]), [list(row.values()) for row in told], format)
+    raise typer.Exit(code)
 
 
 def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     """A comparison as people read it."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+
     a, b = row["model_a"], row["model_b"]
     stand_in = " (stand-ins among them: no real models)" if row["simulated"] else ""
     yield f"{suite} · {a} ({row['eval_date_a']}) → {b} ({row['eval_date_b']}){stand_in}"
+    if is_refused(row["reason"]):
+        yield f"  {row['reason']}"
+        return
     yield f"  common turns  {row['n']:,} in {row['clusters']:,} independent conversations or documents"
     if row["difference"] is not None:
         yield f"  accuracy      {row['accuracy_a']:.4f} → {row['accuracy_b']:.4f}"

@@ -8,7 +8,6 @@ DECISIVE: Mapping[str, str] = {
     # arithmetic, tables and statistics
     "numpy": "numpy",
     "pandas": "pandas",
-    "pyarrow": "pyarrow",
     "scipy": "scipy",
     "sympy": "sympy",
     # SQL: parsing, rewriting, running
@@ -21,17 +20,19 @@ DECISIVE: Mapping[str, str] = {
     "jsonpath": "python-jsonpath",
     "pycountry": "pycountry",
     "pysdmx": "pysdmx",
-    # what is judged and what it costs
+    # what is judged
     "autoevals": "autoevals",
-    "genai_prices": "genai-prices",
     # what reports look like; nothing else imports them
     "jinja2": "jinja2",
     "matplotlib": "matplotlib",
     "openpyxl": "openpyxl",
 }
-"""Distribution by the name under which it is imported. Not here is what only carries things about (dagster, httpx2, the
-clients of providers, whose answers are kept) or checks what people wrote (pydantic, yaml): a new version of these would
-have all figures computed anew, to the same end."""
+"""Distribution by the name under which it is imported.
+
+Not here is what only carries things about (dagster, pyarrow, httpx2, the clients of providers, whose answers are kept),
+what checks what people wrote (pydantic, yaml), and prices (genai-prices is a setting of the stages that look them up):
+a new version of these would have all figures computed anew, to the same end.
+"""
 
 NOT_INSTALLED = "not installed"
 _VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)

@@ -52,8 +52,8 @@ def keep_comparisons(inputs: Inputs, day: date, *, with_report: bool, told: bool
     Returns:
         A sentence for what fails, and for a check that does not pass: as often as somebody asks for its date.
     """
-    current = compare(inputs)
     try:
+        current = compare(inputs)
         deliver(comparing(chain_of(None)), inputs, with_report=with_report)
     except EvalError as error:
         return [f"{inputs.suite}: {error}"]

@@ -55,15 +55,15 @@ def all_traits() -> Mapping[str, type[Traits]]:
     return ALL_PROVIDERS.usable()
 
 
-def create(version: ModelVersion, environment: Environment) -> Provider:
-    """The provider of a model version; nothing is connected or started yet.
+def create(version: ModelVersion, environment: Environment, *, asks: bool = True) -> Provider:
+    """The provider of a model version; nothing is connected or started yet, nor will be where it is not to be asked.
 
     Raises:
         UsageError: the provider is unknown, or refuses the settings.
         MissingExtraError: a package it needs is not installed.
     """
     missing = missing_packages(version.provider)
-    if missing:
+    if missing and asks:
         raise MissingExtraError(
             f"model version '{version.name}' needs {', '.join(missing)}{_remedy(traits_of(version.provider))}"
         )

@@ -4,20 +4,18 @@ Named here is what is called through a value (a track, a provider, a metric) or 
 """
 
 from eval_pipeline.fingerprints import Root
-from eval_pipeline.providers.registry import provider_class
-from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages import ingest, judging, score
 from eval_pipeline.stages.attempts import ask, rows, sink
 from eval_pipeline.stages.evidence import gather_evidence
 from eval_pipeline.stages.scoring import metric_runner, turn_rows
 from eval_pipeline.tracks import capabilities
 from eval_pipeline.tracks.base import Metric, Track
-from eval_pipeline.tracks.code import damage_code, methods
+from eval_pipeline.tracks.code import methods
 from eval_pipeline.workspace.inputs import Inputs
 
 Roots = tuple[Root, ...]
 
-_GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity", "gold_is_empty", "check_gold")
+_GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity")
 _SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
 _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
 _SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "error_columns")
@@ -30,20 +28,14 @@ def files_code(inputs: Inputs) -> Roots:
 
 def cases_code(inputs: Inputs) -> Roots:
     """Of `cases`: what executing the gold gives is among its tables."""
-    names = ("read_case", *_GOLD, *_SHARED)
+    names = ("read_case", "check_gold", *_GOLD, *_SHARED)
     return ingest.ingest_cases, *methods(inputs.track, *names, "executor")
 
 
 def attempts_code(inputs: Inputs) -> Roots:
-    """Of `generations` and `recovery_attempts`: what is asked, and what is made of the answer.
-
-    How a call is made decides nothing, but where the provider makes the answer itself.
-    """
-    own: Roots = ()
-    if inputs.partition and issubclass(kind := provider_class(inputs.version.provider), Immediate):
-        own = (kind, *damage_code(inputs.track))
+    """Of `generations` and `recovery_attempts`: what is asked, and what is made of the answer."""
     asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer)
-    own = (*own, capabilities.executor_of, *methods(inputs.track, "recovery_message"))
+    own: Roots = (capabilities.executor_of, *methods(inputs.track, "recovery_message"))
     return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
 
 
@@ -80,5 +72,5 @@ def aggregate_code(rows: Root, version: str, inputs: Inputs) -> Roots:
 
 def ends_code(track: Track) -> Roots:
     """What decides whether gold answers score 1.0 and no answer 0.0."""
-    names = ("oracle", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
+    names = ("oracle", "check_gold", "gold_is_empty", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
     return *methods(track, "read_case", *names), *metrics_code(track.metrics)

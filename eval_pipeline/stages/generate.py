@@ -15,7 +15,7 @@ from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.providers.standins.recorded import refuse_edited
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer
-from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
+from eval_pipeline.stages.attempts.model_calls import answers_code, ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink
 from eval_pipeline.stages.attempts.units import Unit, plan_units, turn_by_turn
@@ -24,7 +24,7 @@ from eval_pipeline.store.tables import GENERATION_PROMPTS, GENERATIONS, VALIDATI
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.planned import cases_in_scope, effective_epoch, guard_scope
+from eval_pipeline.workspace.planned import cases_in_scope, effective_epoch, guard_scope, planned_cases
 from eval_pipeline.workspace.runs import open_run
 
 TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
@@ -39,7 +39,7 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
         FatalCallError: no call can succeed.
         EvalError: nobody may be asked, and the journal does not hold every response.
     """
-    provider = provider_for(inputs.workspace, inputs.version)
+    provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
     register_model_version(inputs.workspace, inputs.version, provider)
     label, units = inputs.label("generations"), list(plan_units(cases_of(inputs), inputs.version))
     inputs.progress.start(label, turns_planned(inputs))
@@ -76,7 +76,11 @@ def note_generating(inputs: Inputs) -> None:
 
 def cases_of(inputs: Inputs) -> list[Case]:
     """The cases of the scope."""
-    return inputs.hold("cases in scope", lambda: cases_in_scope(inputs.workspace, inputs.place, inputs.scope))
+    place = (inputs.workspace, inputs.place)
+    # What had failed when a part was asked for cannot be told from what has failed today.
+    again = inputs.scope.failed and not inputs.run.asks
+    found = (lambda: planned_cases(*place)) if again else (lambda: cases_in_scope(*place, inputs.scope))
+    return inputs.hold("cases in scope", found)
 
 
 def turns_planned(inputs: Inputs) -> int:
@@ -105,6 +109,7 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
         "identity": version.identity_hash(),
         "prompt": prompt_version(version, inputs.track),
         "predictions": predictions.content_hash if predictions else "",
+        "answers": answers_code(inputs),
         "price": json_hash(price),
         "scope": inputs.scope.label(),
         "epoch": inputs.run.epoch,

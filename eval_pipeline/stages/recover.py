@@ -9,7 +9,7 @@ from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
-from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
+from eval_pipeline.stages.attempts.model_calls import answers_code, ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink
 from eval_pipeline.stages.attempts.spending import REFUSED
@@ -38,7 +38,7 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
 
     Wrong but running answers and generations whose call failed are left alone, and so are recorded predictions.
     """
-    provider = provider_for(inputs.workspace, inputs.version)
+    provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
     broken = [] if provider.recorded or not isinstance(inputs.track, Recovers) else _broken_turns(inputs)
     label = inputs.label("recovery")
     inputs.progress.start(label, len(broken))
@@ -70,7 +70,7 @@ def note_recovering(inputs: Inputs) -> None:
 
 def recovering_settings(inputs: Inputs) -> dict[str, str]:
     """What decides it beside the generations, whose settings tell the rest."""
-    return {"epoch": inputs.run.epoch}
+    return {"epoch": inputs.run.epoch, "answers": answers_code(inputs)}
 
 
 def recovering_facts(inputs: Inputs) -> dict[str, Json]:

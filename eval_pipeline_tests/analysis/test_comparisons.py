@@ -18,7 +18,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline_tests.chains import checked, compared
+from eval_pipeline_tests.chains import checked, compared, with_metrics
 from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, command, number
 
 CASES = [case(f"c{index:02d}", ("50", 50.0), ("add(50, 7)", 57.0)) for index in range(20)]
@@ -98,8 +98,7 @@ def test_turns_whose_gold_has_changed_are_not_common(forty: Lab) -> None:
 
 def test_evaluations_scored_otherwise_are_not_tested(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(forty, 0, version="other")
-    changed = [replace(metric, version=metric.version + 1) for metric in TRACK.metrics]
-    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    with_metrics(monkeypatch, TRACK, (replace(metric, version="next") for metric in TRACK.metrics))
     evaluated(forty, 0, wrong=range(15))
     (row,) = rows(forty, MODEL_COMPARISONS)
     assert (row["verdict"], row["p_value"], row["method"]) == (None, None, "none")
@@ -145,8 +144,7 @@ def test_no_verdict_is_given_across_a_changed_suite(forty: Lab) -> None:
 
 def test_no_verdict_is_given_across_a_changed_scorer(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(forty, 0)
-    changed = [replace(metric, version=metric.version + 1) for metric in TRACK.metrics]
-    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    with_metrics(monkeypatch, TRACK, (replace(metric, version="next") for metric in TRACK.metrics))
     evaluated(forty, 1, wrong=range(15))
     assert [(row["verdict"], row["break_reason"]) for row in rows(forty, TRENDS)] == [
         ("start", None),

@@ -28,7 +28,7 @@ def materialise(
 ) -> dg.ExecuteInProcessResult:
     """Runs the chain of the suites, or the assets `suite/name` of it."""
     workspace = lab.workspace()
-    loaded = [suite_definitions(workspace.suites[name]) for name in suites or ("small",)]
+    loaded = [suite_definitions(workspace.suites[name], workspace) for name in suites or ("small",)]
     keys = [asset.key for found in loaded for asset in found.assets or ()]
     keys = [key for key in keys if key.path[-1] not in REPORTS]
     keys = [key for key in keys if not only or key.to_user_string() in only]
@@ -47,8 +47,10 @@ def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:
     from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
     from dagster._core.loader import LoadingContextForTest
 
-    bound = dg.Definitions(resources={"evaluation": EvaluationResource(lab.workspace(), Silent())})
-    graph = dg.Definitions.merge(bound, suite_definitions(lab.workspace().suites["small"])).resolve_asset_graph()
+    workspace = lab.workspace()
+    bound = dg.Definitions(resources={"evaluation": EvaluationResource(workspace, Silent())})
+    loaded = suite_definitions(workspace.suites["small"], workspace)
+    graph = dg.Definitions.merge(bound, loaded).resolve_asset_graph()
     resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
     found = {}
     for key in graph.get_all_asset_keys():

@@ -10,7 +10,8 @@ from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline_tests.chains import stage_is_current
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import materialise, stale, versions
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case
 
@@ -56,9 +57,9 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
     before = versions(materialise(small, instance))
     assert stale(small, instance) == {}
     changed = [
-        replace(m, version=m.version + 1, function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics
+        replace(m, version="2", function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics
     ]
-    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    with_metrics(monkeypatch, TRACK, changed)
     Puppet.reset()
     assert stale(small, instance).keys() == {"turn_metrics"}  # what is below, once that has other data
     assert stale(small, instance)["turn_metrics"] == {"code"}
@@ -81,9 +82,9 @@ def test_a_check_that_blocks_stops_its_own_suite_only(
     small.suite("lossy", [case("one", ("50", 50.0)), case("two", ("7", 7.0))])
     real = score.attempted_turns
 
-    def losing(workspace: Any, partition: Any) -> Any:
-        found = list(real(workspace, partition))
-        return iter(found[1:] if partition.suite == "lossy" else found)
+    def losing(inputs: Inputs) -> Any:
+        found = list(real(inputs))
+        return iter(found[1:] if inputs.suite == "lossy" else found)
 
     monkeypatch.setattr(score, "attempted_turns", losing)
     result = materialise(small, instance, "lossy", "small")

@@ -76,14 +76,17 @@ def test_a_step_holds_a_slot_while_it_asks_and_none_afterwards(
 
 
 def test_a_step_that_fails_gives_its_slot_back(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]
 ) -> None:
-    def failing(*_: Any) -> None:
-        assert len(holders(instance)) == 1
+    held: list[int] = []
+
+    def failing(call: Any) -> str:
+        held.append(len(holders(instance)))
         raise RuntimeError("no")
 
-    monkeypatch.setattr("eval_pipeline.defs.steps.generate.generate", failing)
+    puppet.answer = staticmethod(failing)
     assert not materialise(small, instance).success
+    assert set(held) == {1}
     assert holders(instance) == []
 
 

@@ -9,6 +9,7 @@ import yaml
 from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.chains import with_metrics, with_other_code
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, number, response
 
 AGGREGATES = aggregates_of(TRACK)
@@ -27,10 +28,10 @@ def test_a_changed_metric_is_scored_again_without_asking(
 ) -> None:
     small.evaluate(publish=True)
     changed = [
-        replace(metric, version=metric.version + 1, function=lambda: 17) if metric.name == "plan_steps" else metric
+        replace(metric, version="2", function=lambda: 17) if metric.name == "plan_steps" else metric
         for metric in TRACK.metrics
     ]
-    monkeypatch.setattr(TRACK, "metrics", tuple(changed))
+    with_metrics(monkeypatch, TRACK, changed)
     puppet.reset()
     assert done_again(small) == {"turn_metrics", *AGGREGATES}
     assert not puppet.asked
@@ -147,7 +148,7 @@ def test_a_changed_parser_runs_the_journalled_responses_again(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.evaluate()
-    monkeypatch.setattr(TRACK, "versions", {**TRACK.versions, "parser": "2"})
+    with_other_code(monkeypatch, "attempts_code")
     puppet.answer = staticmethod(lambda call: number(-99))
     puppet.asked.clear()
     assert done_again(small) >= ASKING

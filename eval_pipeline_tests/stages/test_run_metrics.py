@@ -9,6 +9,7 @@ from eval_pipeline.core.model import MetricResult
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.support import Lab
 
 
@@ -96,7 +97,7 @@ def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
         return True
 
     extra = Metric("odd", odd, "boolean", "a test's")
-    monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, extra))
+    with_metrics(monkeypatch, TRACK, (*TRACK.metrics, extra))
     small.evaluate()
     found = small.sql("SELECT turn_id, metric, inputs, message FROM metric_errors")
     assert found == [("small/alpha#1", "odd", '{"predicted":57.0}', "57 is too much")]
@@ -122,7 +123,7 @@ def test_a_failure_on_one_sample_is_no_failure_of_the_others(small: Lab, monkeyp
             raise ValueError("the third call")
         return True
 
-    monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, Metric("third", third, "boolean", "a test's")))
+    with_metrics(monkeypatch, TRACK, (*TRACK.metrics, Metric("third", third, "boolean", "a test's")))
     small.evaluate()
     ((n, mean, failures, without),) = small.sql(
         "SELECT n, mean, failures, mean_without_failures FROM statistics WHERE metric = 'third' AND split = 'all'"

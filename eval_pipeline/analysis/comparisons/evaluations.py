@@ -8,21 +8,31 @@ import numpy as np
 import pyarrow as pa
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
+from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, STATISTICS, TURN_RESULTS
+from eval_pipeline.store.tables import (
+    COST_PER_CORRECT_ANSWER,
+    EVIDENCE,
+    GENERATIONS,
+    JUDGEMENTS,
+    MODEL_VERSIONS,
+    STATISTICS,
+    TURN_RESULTS,
+)
 from eval_pipeline.workspace.scope import FULL
 from eval_pipeline.workspace.workspace import Workspace
 
 _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "suite": ((GENERATIONS, ("cases",)),),
     "prompt": ((GENERATIONS, ("prompt",)),),
-    "harness": ((GENERATIONS, ("parser", "executor", "validator", "damage")),),
-    "scorer": ((EVIDENCE, ("evidence", "stage")), (TURN_RESULTS, ("metrics", "scorer", "stage"))),
-    "judge": ((JUDGEMENTS, ("judge", "pairs", "stage")),),
+    "harness": ((GENERATIONS, ("code", "libraries")),),
+    "scorer": ((EVIDENCE, ("code", "libraries")), (TURN_RESULTS, ("code", "libraries"))),
+    "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
 """What an evaluation was made with, and where the footers of its record files say so."""
+UNKNOWN_CODE = "unknown code"
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
 _VALUES = ("correct", "tokens", "usd", "latency_ms")
@@ -35,6 +45,7 @@ class Evaluated:
     Attributes:
         scope: `full`, or which part of the suite it covers.
         content_hash: of its scored turns.
+        figures: one hash of the aggregates that comparisons show.
         made_with: what it was made with, by `suite`, `prompt`, `harness`, `scorer` and `judge`; equal texts, the same.
     """
 
@@ -42,15 +53,17 @@ class Evaluated:
     simulated: bool
     scope: str
     content_hash: str
+    figures: str
     made_with: Mapping[str, str]
 
     def changes(self, other: "Evaluated") -> list[str]:
-        """What the two were not made with alike."""
-        return [name for name, value in self.made_with.items() if value != other.made_with[name]]
+        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs."""
+        made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
+        return [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
 
     def fingerprint(self) -> list[object]:
         """Everything that a comparison takes from it."""
-        return [str(self.partition), self.simulated, self.scope, self.content_hash, dict(self.made_with)]
+        return [str(self.partition), self.simulated, self.scope, self.content_hash, self.figures, dict(self.made_with)]
 
 
 def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
@@ -73,7 +86,10 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
             simulated[name] = rows["simulated"][0].as_py()
         partition = Partition(suite, name, key.eval_date)
         scope, made_with = generated.made_from.get("scope", FULL), _made_with(headers)
-        found.setdefault(name, []).append(Evaluated(partition, simulated[name], scope, scored.content_hash, made_with))
+        cost = record.header(COST_PER_CORRECT_ANSWER, key)
+        figures = json_hash([ended.content_hash, cost.content_hash if cost else ""])
+        one = Evaluated(partition, simulated[name], scope, scored.content_hash, figures, made_with)
+        found.setdefault(name, []).append(one)
     return found
 
 
@@ -84,13 +100,14 @@ def latest(evaluations: Sequence[Evaluated]) -> Evaluated:
 
 def _made_with(headers: Mapping[str, Header | None]) -> dict[str, str]:
     return {
-        what: "/".join(
-            header.made_from.get(name, "") if (header := headers[table.name]) else ""
-            for table, names in places
-            for name in names
-        )
+        what: "/".join(_said(headers[table.name], name) for table, names in places for name in names)
         for what, places in _MADE_WITH.items()
     }
+
+
+def _said(header: Header | None, name: str) -> str:
+    """What a footer says of itself; that of 0.1.0 does not name the code."""
+    return header.made_from.get(name, UNKNOWN_CODE if name == "code" else "") if header else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from eval_pipeline.statistics import Corrected, PairedDifference, estimate_mean,
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
 SIGNIFICANT = 0.05
-_SCORED_OTHERWISE = "the two were not scored alike: they differ in {}; a run of the older one scores it again"
+CODE = ("harness", "scorer", "judge")
+"""Of what an evaluation was made with, what has to be alike for two of them to be compared."""
+REFUSED = "not compared: they were not scored by the same code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,32 @@ def _compare(
     both = paired(a, b)
     tested = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
     broken, fixed = changed_turns(both, reader)
-    differing = [name for name in first.changes(second) if name in {"scorer", "judge"}]
-    reason = _SCORED_OTHERWISE.format(" and ".join(differing)) if differing else tested.reason
+    reason = why_refused(first, second, a.places.size + b.places.size) or tested.reason
     return Comparison(first, second, tested, broken, fixed, _cost_columns(both), reason)
+
+
+def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
+    """Why two evaluations must not be compared, with the command that makes them comparable; None where they may.
+
+    `turns` is what that command would score, of both together.
+    """
+    differing = [name for name in first.changes(second) if name in CODE]
+    if not differing:
+        return None
+    places = dict.fromkeys((first.partition, second.partition))
+    names = "".join(f" --model-version {name}" for name in dict.fromkeys(place.model_version for place in places))
+    days = "".join(f" --eval-date {day}" for day in dict.fromkeys(place.eval_date for place in places))
+    command = f"eval-pipeline rescore --suite {first.partition.suite}{names}{days}"
+    asked = "; the judge's answers are kept" if "judge" in differing else ""
+    return (
+        f"{REFUSED} (they differ in {' and '.join(differing)}); `{command}` scores what is older again: at most "
+        f"{turns:,} turns, and asks no model{asked}"
+    )
+
+
+def is_refused(reason: str | None) -> bool:
+    """Whether that is why there is no test: the two must not be compared."""
+    return reason is not None and reason.startswith(REFUSED)
 
 
 def changed_turns(both: Paired, reader: TurnReader) -> tuple[list[str], list[str]]:
@@ -113,7 +138,7 @@ def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
         "clusters": tested.clusters,
         "accuracy_a": tested.first,
         "accuracy_b": tested.second,
-        "difference": tested.difference,
+        "difference": None if is_refused(found.reason) else tested.difference,
         "pairs": pairs,
         "broken": tested.broken,
         "fixed": tested.fixed,

@@ -18,14 +18,13 @@ model_version = dg.DynamicPartitionsDefinition(name=DIMENSION)
 EVAL_DATE = "eval_pipeline/eval_date"
 SCOPE = "eval_pipeline/scope"
 EPOCH = "eval_pipeline/epoch"
-RESCORES = "eval_pipeline/rescores"
-"""Tag of a run that asks nobody: it brings figures up to today's code and libraries."""
+RESCORES = "eval_pipeline/rescores_compared"
+"""Tag of a run that, before it compares, scores again what it compares and other code has scored. Asks nobody."""
 
 
 def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
     """What the stages have to know of the run."""
-    rescores = RESCORES in tags
-    return RunContext(run_id, tags.get(EPOCH, ""), asks=not rescores, exact=rescores)
+    return RunContext(run_id, tags.get(EPOCH, ""))
 
 
 def run_scope(tags: Mapping[str, str]) -> Scope:

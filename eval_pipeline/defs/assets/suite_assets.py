@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import dagster as dg
 
-from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.evaluation import COMPARING, chain_of
 from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Check, Stage, before
@@ -13,10 +13,11 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, column_schema, shown
-from eval_pipeline.defs.assets.partitions import model_version, run_context, run_scope
+from eval_pipeline.defs.assets.partitions import RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
+from eval_pipeline.operations.rescoring import rescore_compared
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.suites import SuiteSource, find_suites
@@ -73,6 +74,8 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
             own = Inputs(evaluation.workspace, source.name, progress=evaluation.progress)
             told: list[Told]
             if stage.whole_suite:
+                if RESCORES in tags and stage.name == COMPARING[0]:
+                    rescore_compared(own.workspace, source.name, own.progress)
                 told = [materialised(stage, own, run_stage(stage, own))]
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")

@@ -8,7 +8,7 @@ import dagster as dg
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
-from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
@@ -41,7 +41,9 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
     for name in active:
-        yield dg.RunRequest(run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day})
+        yield dg.RunRequest(
+            run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day, RESCORES: "true"}
+        )
 
 
 def _is_recorded(version: ModelVersion) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -34,11 +34,19 @@ _IMMEDIATE_WORKERS = 2
 """While one waits for the journal, the other asks."""
 
 
-def provider_for(workspace: Workspace, version: ModelVersion) -> Provider:
+def provider_for(workspace: Workspace, version: ModelVersion, *, asks: bool = True) -> Provider:
     """The provider of a model version, not started. Raises EvalError where its settings are wrong."""
     kind = provider_class(version.provider)
     code = workspace.fingerprints.of(kind).code if issubclass(kind, Immediate) else ""
-    return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code))
+    return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code), asks=asks)
+
+
+def answers_code(inputs: Inputs) -> str:
+    """What stands for the code of a provider that makes the answers itself; else how a call is made decides nothing."""
+    kind = provider_class(inputs.version.provider)
+    if not issubclass(kind, Immediate):
+        return ""
+    return inputs.workspace.fingerprints.of(kind, *damage_code(inputs.track)).code
 
 
 @asynccontextmanager
@@ -57,7 +65,8 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     try:
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
-        async with provider, executor_of(track) as executor:
+        opened: AbstractAsyncContextManager[object] = provider if asks else nullcontext()
+        async with opened, executor_of(track) as executor:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
             caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = inputs.counts

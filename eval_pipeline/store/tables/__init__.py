@@ -14,6 +14,7 @@ from eval_pipeline.store.tables.aggregates import (
     ERROR_ANALYSIS,
     JUDGE_AGREEMENT,
     STATISTICS,
+    SUPERSEDED_STATISTICS,
 )
 from eval_pipeline.store.tables.comparisons import COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
 from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
@@ -56,6 +57,7 @@ __all__ = [
     "RUNS",
     "STATISTICS",
     "SUITES",
+    "SUPERSEDED_STATISTICS",
     "TRENDS",
     "TURNS",
     "TURN_ERRORS",

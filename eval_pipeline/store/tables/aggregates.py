@@ -40,6 +40,17 @@ STATISTICS = Table(
     ),
 )
 
+SUPERSEDED_STATISTICS = Table(
+    "superseded_statistics",
+    "Rows that `statistics` had before an evaluation was scored or asked again.",
+    (
+        Column("superseded_at", "TIMESTAMP", "When they were replaced, UTC; never NULL."),
+        Column("scored_by", "VARCHAR", "Fingerprint of the code that scored the turns; never NULL."),
+        Column("responses", "VARCHAR", "Hash of the responses that were scored: equal ones, scored again; never NULL."),
+        *STATISTICS.columns,
+    ),
+)
+
 ACCURACY_BY_COMPLEXITY = Table(
     "accuracy_by_complexity",
     "One row a level of complexity: the share of correct turns.",

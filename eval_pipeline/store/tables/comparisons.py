@@ -50,7 +50,7 @@ MODEL_COMPARISONS = Table(
         Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL."),
         Column("accuracy_a", "DOUBLE", "Share of them that model_a got right, 0..1; NULL: no common turns."),
         Column("accuracy_b", "DOUBLE", "Share of them that model_b got right, 0..1; NULL: no common turns."),
-        Column("difference", "DOUBLE", "accuracy_b - accuracy_a, -1..1; NULL: no common turns."),
+        Column("difference", "DOUBLE", "accuracy_b - accuracy_a, -1..1; NULL: no common turns, or not comparable."),
         Column("se", "DOUBLE", f"Standard error of the difference, clustered by conversation; {_NO_TEST}."),
         Column("low", "DOUBLE", f"Lower end of the 95% interval of the difference, as if alone; {_NO_TEST}."),
         Column("high", "DOUBLE", f"Upper end of the 95% interval of the difference, as if alone; {_NO_TEST}."),

@@ -12,7 +12,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages import judging
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
-from eval_pipeline_tests.chains import checked, is_up_to_date
+from eval_pipeline_tests.chains import checked, is_up_to_date, with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WIPE, answer, shop_lab
 
@@ -135,8 +135,7 @@ def test_new_evidence_keeps_what_the_judge_has_said(
     judge = with_judge()
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
     lab.evaluate("shop")
-    track = lab.workspace().track("shop")
-    monkeypatch.setattr(track, "versions", {**track.versions, "evidence": "next"})
+    with_other_code(monkeypatch, "evidence_code")
     again = lab.evaluate("shop")
     assert not again["judgements"].reused
     assert len(judge.asked) == 1

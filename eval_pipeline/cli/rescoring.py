@@ -1,0 +1,65 @@
+"""`rescore`: evaluations on record brought to today's code."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, parse_day, suite_names
+
+if TYPE_CHECKING:
+    from eval_pipeline.operations.rescoring import Rescored
+
+
+def rescore(
+    suite: Suites = None,
+    model_version: Annotated[
+        list[str] | None, typer.Option(help="Model version; several times for several; all if left out.")
+    ] = None,
+    eval_date: Annotated[
+        list[str] | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; several times for several; all.")
+    ] = None,
+    ask_judge: Annotated[
+        bool, typer.Option("--ask-judge", help="Have answers judged again where the question to the judge has changed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be scored again, and do nothing.")] = False,
+) -> None:
+    """Scores evaluations again that other code, or other versions of libraries, have scored. Asks no model.
+
+    What their figures were stays in the table `superseded_statistics`.
+    """
+    from eval_pipeline.chain.evaluation import chain_of, comparing
+    from eval_pipeline.cli.terminal import ProgressBars, fail, note
+    from eval_pipeline.operations import rescoring
+    from eval_pipeline.operations.keeping import compare, deliver
+    from eval_pipeline.workspace.inputs import Inputs
+    from eval_pipeline.workspace.progress import counted
+
+    workspace = open_workspace()
+    dates = [parse_day(text) for text in eval_date or ()]
+    chosen = rescoring.Chosen(suite_names(workspace, suite), model_version or (), dates)
+    with ProgressBars() as progress:
+        found = rescoring.evaluations(workspace, chosen)
+        looked_at = counted(progress, "looking what other code scored", found, len(found))
+        waiting = rescoring.outdated(workspace, looked_at, ask_judge=ask_judge)
+        workspace.fingerprints.save()
+        if dry_run:
+            told = [rescoring.as_it_is(workspace, partition) for partition in waiting]
+        else:
+            told = [rescoring.rescore(workspace, partition, progress, ask_judge=ask_judge) for partition in waiting]
+            for name in dict.fromkeys(partition.suite for partition in waiting):
+                compare(Inputs(workspace, name, progress=progress))
+                deliver(comparing(chain_of(None)), Inputs(workspace, name, progress=progress), with_report=False)
+    for one in told:
+        (fail if one.problem else typer.echo)(_line(one, dry_run=dry_run))
+    turns = sum(one.turns for one in told if not one.problem)
+    rest = "" if told else "; all are of today's code"
+    note(f"{len(told)} of {len(found)} evaluations, {turns:,} turns{rest}")
+    raise typer.Exit(FAILED if any(one.problem for one in told) else OK)
+
+
+def _line(one: "Rescored", *, dry_run: bool) -> str:
+    place = f"{one.partition.suite} · {one.partition.model_version} · {one.partition.eval_date}"
+    if one.problem:
+        return f"{place}: not scored again: {one.problem}"
+    before, after = (f"{value:.1%}" if value is not None else "–" for value in (one.before, one.after))
+    return f"{place}: {one.turns:,} turns, {before}" + ("" if dry_run else f" → {after}")

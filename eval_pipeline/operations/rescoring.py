@@ -1,0 +1,160 @@
+"""Rescoring: evaluations on record brought to today's code, from the responses they have. Nobody is asked."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from uuid import uuid4
+
+import pyarrow.compute as pc
+
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.trends import series_of
+from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
+from eval_pipeline.chain.freshness import is_current, prepared
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.chain.stage import Stage
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.keeping import deliver
+from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.planned import recorded_epoch
+from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline.workspace.runs import FAILED, RunContext, end_run
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """What became of one evaluation.
+
+    Attributes:
+        turns: scored turns, samples among them.
+        before, after: share of them that is right; `after` is None where it was not scored again.
+        problem: why it was not.
+    """
+
+    partition: Partition
+    turns: int
+    before: float | None
+    after: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which evaluations to look at; what is left empty chooses all."""
+
+    suites: Collection[str] = ()
+    model_versions: Collection[str] = ()
+    dates: Collection[date] = ()
+
+    def holds(self, partition: Partition) -> bool:
+        """Whether an evaluation is one of them."""
+        wanted = ((self.suites, partition.suite), (self.model_versions, partition.model_version))
+        return all(not names or name in names for names, name in (*wanted, (self.dates, partition.eval_date)))
+
+
+def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
+    """The evaluations on record that are chosen, of suites that can be read."""
+    found = []
+    for key in workspace.record.partitions(TURN_RESULTS):
+        assert key.suite and key.model_version and key.eval_date
+        source = workspace.suites.get(key.suite)
+        partition = Partition(key.suite, key.model_version, key.eval_date)
+        if source is not None and source.header is not None and chosen.holds(partition):
+            found.append(partition)
+    return found
+
+
+def outdated(workspace: Workspace, partitions: Iterable[Partition], *, ask_judge: bool = False) -> list[Partition]:
+    """Those that today's code, or other versions of libraries, may score otherwise."""
+    return [partition for partition in partitions if _is_outdated(_inputs(workspace, partition, ask_judge))]
+
+
+def rescore(
+    workspace: Workspace, partition: Partition, progress: Progress = SILENT, *, ask_judge: bool = False
+) -> Rescored:
+    """Brings an evaluation to today's code; what it was is kept in `superseded_statistics`.
+
+    Args:
+        workspace: the home.
+        partition: the evaluation.
+        progress: told of what is done.
+        ask_judge: answers are judged again where the question to the judge is another one.
+    """
+    inputs = _inputs(workspace, partition, ask_judge, progress)
+    turns, before = scored(inputs)
+    try:
+        if problem := _why_not(inputs):
+            return Rescored(partition, turns, before, problem=problem)
+        for stage in _stages(inputs):
+            run_stage(stage, inputs)
+            for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
+                if not verdict.passed:
+                    raise EvalError(verdict.text)
+        with_report = report_folder(workspace.home.reports, partition).exists()
+        deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
+    except EvalError as error:
+        end_run(workspace, partition, inputs.run.run_id, FAILED)
+        return Rescored(partition, turns, before, problem=str(error))
+    turns, after = scored(inputs)
+    return Rescored(partition, turns, before, after)
+
+
+def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
+    """What there is to score again of an evaluation."""
+    return Rescored(partition, *scored(Inputs.of(workspace, partition)))
+
+
+def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILENT) -> list[Rescored]:
+    """Rescores what a night compares: each model version's latest evaluation, those before it, and its first."""
+    compared = [one for found in evaluations_of(workspace, suite).values() for one in _compared(found)]
+    return [rescore(workspace, partition, progress) for partition in outdated(workspace, compared)]
+
+
+def scored(inputs: Inputs) -> tuple[int, float | None]:
+    """How many turns are scored, and the share of them that is right; None where there are none."""
+    correct = inputs.read(TURN_RESULTS, ["correct"])["correct"]
+    return len(correct), pc.mean(correct).as_py() if len(correct) else None
+
+
+def _compared(found: Sequence[Evaluated]) -> Iterator[Partition]:
+    series = series_of(found)
+    chosen = {id(one): one for one in (latest(found), *series[-2:], series[0])}
+    yield from (one.partition for one in chosen.values())
+
+
+def _inputs(workspace: Workspace, partition: Partition, ask_judge: bool, progress: Progress = SILENT) -> Inputs:
+    """The evaluation as it was asked for: scope and epoch are those of its generations."""
+    run = RunContext(str(uuid4()), recorded_epoch(workspace, partition), asks=ask_judge, exact=True)
+    header = Inputs.of(workspace, partition).header(GENERATIONS)
+    scope = Scope.from_label(header.made_from.get("scope", "full")) if header else Scope()
+    return Inputs.of(workspace, partition, run=run, scope=scope, progress=progress)
+
+
+def _is_outdated(inputs: Inputs) -> bool:
+    try:
+        return not all(is_current(stage, prepared(stage, inputs)) for stage in _stages(inputs))
+    except EvalError:
+        return True  # scoring it again says why not
+
+
+def _stages(inputs: Inputs) -> list[Stage]:
+    """The stages that make an evaluation's tables; of a model version that is gone, what was asked stays as it is."""
+    known = inputs.place.model_version in inputs.workspace.model_versions
+    chain = [stage for stage in chain_of(inputs.track) if stage.writes]
+    return [stage for stage in (*ingesting(chain), *evaluating(chain)) if known or not stage.asks]
+
+
+def _why_not(inputs: Inputs) -> str:
+    """Why an evaluation cannot be scored again; empty where it can."""
+    for stage in _stages(inputs)[:2]:
+        run_stage(stage, inputs)
+    cases, generated = inputs.header(CASES), inputs.header(GENERATIONS)
+    assert cases is not None
+    if generated is None or generated.made_from.get(CASES.name) != cases.content_hash:
+        return "its questions or their gold have changed since; `eval-pipeline run` evaluates them anew"
+    return ""

@@ -1,0 +1,120 @@
+"""Whatever is changed in code that decides figures: it is scored again, or no figure changes. No version is bumped."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import CARRIERS, Workspace
+from eval_pipeline_tests.chain.mutants import Mutant, mutants
+from eval_pipeline_tests.support import ROOT, SHIPPED, Lab
+
+SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, to be changed."""
+    folder = tmp_path_factory.mktemp("mutated") / "eval_pipeline"
+    shutil.copytree(ROOT / "eval_pipeline", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture
+def shipped(lab: Lab) -> Lab:
+    for suite in ("finqa_sample", "sql_sample", "pandas_sample", "sdmx_sample"):
+        (lab.home.data / "suites" / suite).symlink_to(SHIPPED / "suites" / suite)
+    shutil.copy(SHIPPED / "model_versions.yaml", lab.home.data)
+    return lab
+
+
+def fingerprints(workspace: Workspace, package: Path) -> dict[str, str]:
+    """Of every stage of every shipped suite, as that copy of the package computes them."""
+    found = Fingerprints(package.parent / "fingerprints", roots={"eval_pipeline": package}, stops=CARRIERS)
+    told = {}
+    for suite in workspace.suites:
+        inputs = Inputs(workspace, suite)
+        told |= {f"{suite}/{stage.name}": found.of(*stage.code(inputs)).code for stage in chain_of(inputs.track)}
+    found.save()
+    return told
+
+
+def figures(lab: Lab, package: Path) -> list[tuple[object, ...]]:
+    """What the shipped suites come to with a copy of the package, in a home of its own."""
+    home = package.parent / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    environment = os.environ | lab.environment | {"EVAL_HOME": str(home), "PYTHONPATH": str(package.parent)}
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "run", "--no-report"]
+    subprocess.run([*command, "--model-version", "simulated-weak"], env=environment, cwd=package.parent, check=False)
+    mutated = Lab(type(lab.home)(home, lab.home.data))
+    columns = "suite, metric, split, split_value, n, mean, se, low, high"
+    return mutated.sql(f"SELECT {columns} FROM statistics WHERE metric NOT LIKE 'cpu%' ORDER BY ALL")
+
+
+def try_them(lab: Lab, copy: Path, number: int) -> None:
+    drawn = random.Random(SEED).sample(mutants(copy), number)
+    print(f"seed {SEED}, {number} mutants")
+    before = fingerprints(lab.workspace(), copy)
+    silent = []
+    for mutant in drawn:
+        with changed(copy, mutant):
+            if fingerprints(lab.workspace(), copy) == before:
+                silent.append(mutant)
+    print(
+        f"{number - len(silent)} lead to scoring again; {len(silent)} do not: {', '.join(map(str, silent)) or 'none'}"
+    )
+    expected = figures(lab, copy) if silent else []
+    for mutant in silent:
+        with changed(copy, mutant):
+            assert figures(lab, copy) == expected, (
+                f"{mutant} changes figures, and nothing is scored again (seed {SEED})"
+            )
+
+
+class changed:  # noqa: N801 - used as a function is
+    """The copy with a mutant in it."""
+
+    def __init__(self, copy: Path, mutant: Mutant) -> None:
+        self._path, self._text = copy / mutant.file, mutant.text
+
+    def __enter__(self) -> None:
+        self._before = self._path.read_text()
+        self._path.write_text(self._text)
+
+    def __exit__(self, *_: object) -> None:
+        self._path.write_text(self._before)
+
+
+def test_a_few_mutants(shipped: Lab, copy: Path) -> None:
+    try_them(shipped, copy, 8)
+
+
+@pytest.mark.soak
+def test_many_mutants(shipped: Lab, copy: Path) -> None:
+    try_them(shipped, copy, 300)
+
+
+def test_there_are_mutants_of_every_kind(copy: Path) -> None:
+    found = mutants(copy)
+    assert len(found) > 400
+    assert {"<", "*", "=="} <= {mutant.what.split()[0] for mutant in found}
+    assert {mutant.file.parts[0] for mutant in found} == {"tracks", "statistics"}
+
+
+def remarks(copy: Path) -> Iterator[Path]:
+    yield from (file for file in sorted(copy.rglob("*.py")) if file.read_text().strip())
+
+
+def test_remarks_everywhere_change_no_fingerprint(shipped: Lab, copy: Path) -> None:
+    before = fingerprints(shipped.workspace(), copy)
+    for file in remarks(copy):
+        file.write_text(f"# a remark\n{file.read_text()}\n\n\n# and another\n")
+    assert fingerprints(shipped.workspace(), copy) == before

@@ -1,0 +1,148 @@
+"""What a change of the code does to figures on record: somebody changes a tolerance without a word."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline_tests.support import ROOT, WIDE, Lab, case
+
+MATCHING = "eval_pipeline/tracks/finqa/matching.py"
+DAY = ("--eval-date", "2026-03-01")
+CASES = [case(f"c{number:02d}", ("add(50, 1)", 51.0), ("subtract(50, 1)", 49.0)) for number in range(20)]
+ANSWERS = [
+    {"case_id": found["id"], "turn_index": index, "answer": answer}
+    for found in CASES
+    for index, answer in enumerate((51, 50 if found["id"] < "c10" else 49))  # 50 is 2% beside 49
+]
+
+
+class Installed:
+    """A copy of the project's code, as a user has it installed, that a test may change."""
+
+    def __init__(self, folder: Path, lab: Lab) -> None:
+        self.folder, self._lab = folder, lab
+        shutil.copytree(ROOT / "eval_pipeline", folder / "eval_pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def change(self, file: str, old: str, new: str) -> None:
+        """Changes a line of the code, and no version."""
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """`eval-pipeline` of this copy."""
+        program = "from eval_pipeline.cli import main; main()"
+        environment = os.environ | self._lab.environment | {"COLUMNS": str(WIDE), "PYTHONPATH": str(self.folder)}
+        command = [sys.executable, "-c", program, *arguments]
+        return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def lab_with_twins(lab: Lab) -> Lab:
+    lab.suite(cases=CASES)
+    answers = lab.home.data / "answers.jsonl"
+    answers.write_text("\n".join(map(json.dumps, ANSWERS)))
+    for name in ("one", "twin"):
+        assert lab.cli("import", "predictions", str(answers), "--suite", "small", "--model-version", name).code == 0
+    return lab
+
+
+@pytest.fixture
+def installed(tmp_path: Path, lab_with_twins: Lab) -> Installed:
+    return Installed(tmp_path / "installed", lab_with_twins)
+
+
+def evaluated(installed: Installed, name: str) -> "subprocess.CompletedProcess[str]":
+    return installed.run("run", "--no-report", "--model-version", name, *DAY)
+
+
+def accuracy(lab: Lab, name: str, table: str = "statistics") -> float:
+    found: float = lab.one(
+        f"SELECT mean FROM {table} WHERE model_version = '{name}' AND metric = 'correct' AND split = 'all'"
+    )
+    return found
+
+
+def test_a_changed_tolerance_is_never_silently_compared(installed: Installed, lab_with_twins: Lab) -> None:
+    lab = lab_with_twins
+    assert evaluated(installed, "one").returncode == 0
+    before = accuracy(lab, "one")
+    calls = lab.one("SELECT count(*) FROM attempts")
+    installed.change(MATCHING, "RELATIVE = 0.01", "RELATIVE = 0.5")
+
+    assert evaluated(installed, "twin").returncode == 0
+    assert (accuracy(lab, "twin"), before) == (1.0, 0.75)
+    assert accuracy(lab, "twin") > before == accuracy(lab, "one"), "the twin was scored by the new code only"
+    versions = lab.sql("SELECT DISTINCT model_version, scorer_version FROM metrics WHERE metric = 'numerical_match'")
+    assert len({version for _, version in versions}) == 2
+    compared = installed.run("compare", "one", "twin")
+    assert compared.returncode == 1
+    assert "not compared: they were not scored by the same code" in compared.stdout
+    assert "`eval-pipeline rescore --suite small --model-version one --model-version twin" in compared.stdout
+    assert "accuracy" not in compared.stdout and "better" not in compared.stdout
+    assert lab.sql("SELECT verdict, difference FROM model_comparisons") == [(None, None)]
+
+    planned = installed.run("rescore", "--dry-run")
+    assert planned.returncode == 0 and "small · one · 2026-03-01: 40 turns" in planned.stdout
+    assert accuracy(lab, "one") == before
+    done = installed.run("rescore")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert accuracy(lab, "one") == accuracy(lab, "twin")
+    assert accuracy(lab, "one", "superseded_statistics") == before
+    assert lab.one("SELECT count(*) FROM attempts") == 2 * calls
+    same = installed.run("compare", "one", "twin")
+    assert same.returncode == 0 and "not significant" in same.stdout
+
+
+def test_a_run_after_the_change_scores_again_and_asks_nobody(installed: Installed, lab_with_twins: Lab) -> None:
+    evaluated(installed, "one")
+    before = accuracy(lab_with_twins, "one")
+    installed.change(MATCHING, "RELATIVE = 0.01", "RELATIVE = 0.5")
+    evaluated(installed, "one")
+    assert accuracy(lab_with_twins, "one") > before
+    ran = lab_with_twins.sql("SELECT calls FROM runs ORDER BY started_at")
+    assert [calls for (calls,) in ran][1:] == [0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RELATIVE = 0.01", "# a remark\nRELATIVE = 0.01"),
+        ("RELATIVE = 0.01", "RELATIVE = (\n    0.01\n)"),
+        ("RELATIVE = 0.01", "NOBODY_READS_THIS = 7\nRELATIVE = 0.01"),
+    ],
+)
+def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_twins: Lab, old: str, new: str) -> None:
+    evaluated(installed, "one")
+    files = lab_with_twins.record_files()
+    installed.change(MATCHING, old, new)
+    assert evaluated(installed, "one").returncode == 0
+    assert lab_with_twins.record_files() == files
+    assert "0 of 1 evaluations" in installed.run("rescore").stderr
+
+
+def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_asked_for(
+    installed: Installed, lab_with_twins: Lab
+) -> None:
+    evaluated(installed, "one")
+    files = lab_with_twins.record_files()
+    installed.change(
+        "eval_pipeline/fingerprints/libraries.py",
+        "    return stated[1] if stated else found.version",
+        "    return '99.0'",
+    )
+    told = evaluated(installed, "one")
+    assert told.returncode == 0
+    assert "numpy" in told.stderr and "(now 99.0)" in told.stderr
+    assert "eval-pipeline rescore --suite small --model-version one --eval-date 2026-03-01" in told.stderr
+    assert "40 turns, and asks no model" in told.stderr
+    assert lab_with_twins.record_files() == files
+    assert "1 of 1 evaluations" in installed.run("rescore").stderr
+    assert lab_with_twins.record_files() != files
+    assert "99.0" not in evaluated(installed, "one").stderr
