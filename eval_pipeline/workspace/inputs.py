@@ -109,7 +109,9 @@ class Inputs:
         for table in tables:
             header = self.header(table)
             if header is None:
-                place = self.partition or self.suite
+                asked = self.partition
+                names = (self.suite, asked.model_version, str(asked.eval_date)) if asked else (self.suite,)
+                place = ", ".join(names)
                 raise UsageError(f"the record has no {table.name} of {place} yet; materialise what comes before first")
             found[table.name] = header.content_hash
         return found

@@ -85,7 +85,9 @@ def test_a_question_that_runs_into_its_deadline_counts_once(journal: Journal) ->
 def test_retries_wait_for_money_without_keeping_it_from_those_who_have_it(journal: Journal, concurrency: int) -> None:
     # One call fits at a time, what was charged for failures aside; each fails once before it is answered.
     script: dict[str, list[Step]] = {make_call(turn).turn_id: [BUSY, ANSWER] for turn in range(8)}
-    caller = make_caller(ScriptedProvider(script=script), journal, concurrency=concurrency, max_tokens_total=2 * most_tokens())
+    caller = make_caller(
+        ScriptedProvider(script=script), journal, concurrency=concurrency, max_tokens_total=2 * most_tokens()
+    )
     assert all(isinstance(answer, Answered) for answer in ask_all(caller, 8))
     assert caller.counters.tokens == 8 * 12
 

@@ -26,9 +26,10 @@ def shared_out(together: int, *, immediate: bool, items: int = 30) -> tuple[list
         await asyncio.sleep(0.001)
         under_way -= 1
 
-    caller: Any = SimpleNamespace(together=together)
-    executor: Any = SimpleNamespace(immediate=immediate)
-    asyncio.run(ask_together(range(items), items, VERSION, caller, executor, ask))
+    asker: Any = SimpleNamespace(
+        caller=SimpleNamespace(together=together), executor=SimpleNamespace(immediate=immediate)
+    )
+    asyncio.run(ask_together(range(items), items, VERSION, asker, ask))
     assert sorted(item for group in groups for item in group) == list(range(items))
     return groups, most
 

@@ -148,10 +148,8 @@ def test_the_newest_partition_of_a_model_version(small: Lab) -> None:
 
 
 def test_a_stage_says_which_record_it_lacks(small: Lab) -> None:
-    from eval_pipeline.stages.evidence import gather_evidence
-
     with pytest.raises(UsageError, match="the record has no cases of small, puppet, 2026-03-01 yet"):
-        gather_evidence(small.workspace(), Partition("small", "puppet", date(2026, 3, 1)))
+        small.stage("evidence")
 
 
 @pytest.mark.parametrize("huge", [1e308, -1e308])
