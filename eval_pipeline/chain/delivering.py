@@ -6,7 +6,7 @@ from functools import partial
 from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
 from eval_pipeline.core.plugins import installed
-from eval_pipeline.fingerprints import Root
+from eval_pipeline.fingerprints import FingerprintError, Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
@@ -34,7 +34,7 @@ def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:
         "Files for people: tables, statistics, traces and the workbook.",
         reads=(),
         deliver=partial(write_report, tuple(held)),
-        code=lambda _: _reports(),
+        code=_reports,
         after=("published",),
         kinds=frozenset({"excel", "parquet"}),
     )
@@ -65,7 +65,9 @@ def of_suite() -> Iterator[Stage]:
 def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageResult:
     """The report of an evaluation; the model version is told of in it too."""
     shown = (*held, tables.MODEL_VERSIONS)
-    return reporting.report(inputs, shown, figures_of(inputs.track), inputs.workspace.fingerprints.of(*_reports()).code)
+    return reporting.report(
+        inputs, shown, figures_of(inputs.track), inputs.workspace.fingerprints.of(*_reports(inputs)).code
+    )
 
 
 def figures_of(track: Track) -> reporting.Figures:
@@ -75,10 +77,20 @@ def figures_of(track: Track) -> reporting.Figures:
     return reporting.Figures(own, [one.table for name, one in found.items() if name in installed])
 
 
-def _reports() -> tuple[Root, ...]:
+def _reports(inputs: Inputs) -> tuple[Root, ...]:
     """What writes reports, those of packages too; by their places, since a run without reports imports none."""
-    added = (plugin.place for plugin in installed() if plugin.group == "reports")
-    return *_WRITING, "eval_pipeline.reports.registry:REPORTS", *added
+    added = (f"~{plugin.place}" for plugin in installed() if plugin.group == "reports")
+    found = (place for place in added if _can_be_read(place, inputs))
+    return *_WRITING, "eval_pipeline.reports.registry:REPORTS", *found
+
+
+def _can_be_read(place: Root, inputs: Inputs) -> bool:
+    """Whether there is source at a place; a plug-in without any is told of where reports are written."""
+    try:
+        inputs.workspace.fingerprints.of(place)
+    except FingerprintError:
+        return False
+    return True
 
 
 def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:

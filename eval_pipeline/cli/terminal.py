@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from eval_pipeline.operations.headline import Headline
     from eval_pipeline.operations.planning import Bound, RunPlan
 
-console = Console()
-errors = Console(stderr=True)
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
 REFRESH = 4
 """Redraws a second; each costs CPU."""
 HIDDEN_S = 2.0

@@ -124,6 +124,7 @@ def test_the_track_of_the_example_runs_like_ours(lab: Lab, site: Path) -> None:
 
 def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Path) -> None:
     points = {"metrics": {"finqa.odd": "broken:ODD"}, "reports": {"odd": "broken:ODD"}, "providers": {"o": "broken:O"}}
+    points["reports"]["gone"] = "broken_too.gone:ODD"
     site = install(tmp_path / "site", "broken", RAISES, points | {"importers": {"odd": "broken:ODD"}})
     lab.suite()
     lab.suite("asking", metrics=["odd"])
@@ -131,13 +132,15 @@ def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Pa
     said = child(lab, site, "run", "--suite", "small")
     assert said.code == 0, said.text
     assert "note: 'mine' is not evaluated on small: it cannot be asked: the plug-in 'o' (eval_pipeline.prov" in said.err
+    assert "cannot be loaded from broken:O: RuntimeError: no such library" in said.err
+    assert said.err.count("the plug-in 'gone' (eval_pipeline.reports) of the package broken 1.0 cannot be loaded") == 1
     assert said.err.count("the plug-in 'odd' (eval_pipeline.reports) of the package broken 1.0 cannot be loaded") == 1
     said = child(lab, site, "run", "--suite", "asking")
     assert (said.code, "metrics.0" in said.err, "RuntimeError: no such library" in said.err) == (1, True, True), (
         said.text
     )
     said = child(lab, site, "doctor")
-    assert (said.code, said.out.count("FAIL")) == (1, 5), said.out
+    assert (said.code, said.out.count("FAIL")) == (1, 6), said.out
     said = child(lab, site, "import", "odd")
     assert (said.code, "RuntimeError: no such library" in said.err) == (2, True), said.text
 
