@@ -1,5 +1,6 @@
 """Fingerprints of what stages, metrics, aggregates and reports compute."""
 
+import ast
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
 from eval_pipeline.fingerprints.records import Module
 from eval_pipeline.fingerprints.resolving import Resolver
 from eval_pipeline.fingerprints.sources import OWN, Sources
-from eval_pipeline.fingerprints.trees import text_digest
+from eval_pipeline.fingerprints.trees import digest, text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Fingerprints:
     def _data_digest(self, name: str, module: Module) -> str | None:
         """The digest of the data files that a module declares; None where it declares none."""
         if name not in self._data:
-            digests = [f"{inner} {self._data_file(name, inner)}" for inner in self._data_names(name, module)]
+            digests = [f"{inner} {self._data_content(name, inner)}" for inner in self._data_names(name, module)]
             self._data[name] = text_digest("\n".join(digests)) if module.data_files else None
         return self._data[name]
 
@@ -212,6 +213,14 @@ class Fingerprints:
             except OSError as error:
                 raise FingerprintError(f"DATA_FILES of {name} names '{inner}': {error}") from error
         return kept.files[key][1]
+
+    def _data_content(self, name: str, inner: str) -> str:
+        """What counts of a data file: of one that is run as a program only its code, without remarks and layout."""
+        content = self._data_file(name, inner)
+        if not inner.endswith(".py"):
+            return content
+        with open(self._path(f"{name}:{inner}") or "", "rb") as file:
+            return digest([ast.parse(file.read())])
 
     def _data_names(self, name: str, module: Module) -> Iterator[str]:
         """The files that a module declares, those in its folders one by one."""

@@ -114,7 +114,6 @@ def test_a_run_after_the_change_scores_again_and_asks_nobody(installed: Installe
     ("old", "new"),
     [
         ("RELATIVE = 0.01", "# a remark\nRELATIVE = 0.01"),
-        ("RELATIVE = 0.01", "RELATIVE = (\n    0.01\n)"),
         ("RELATIVE = 0.01", "NOBODY_READS_THIS = 7\nRELATIVE = 0.01"),
     ],
 )
