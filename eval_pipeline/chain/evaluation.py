@@ -10,7 +10,7 @@ from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make,
 from eval_pipeline.analysis.comparisons import making
 from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
 from eval_pipeline.chain import delivering
-from eval_pipeline.chain.stage import Asking, Chain, Check, Stage
+from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.kept import ends_of_suite
@@ -188,6 +188,7 @@ def _aggregate(found: Aggregate, track: Track | None) -> Stage:
         run=partial(make, found),
         code=partial(code.aggregate_code, found.rows, found.version),
         settings=options_of,
+        replacing=keep_superseded if found.table is tables.STATISTICS else nothing_to_keep,
         facts=partial(headline_of, found),
         # Each may read the options in suite.yaml, which are part of the raw data set.
         after=("raw_dataset",),

@@ -49,7 +49,7 @@ def ignored_in(stage: Stage, inputs: Inputs) -> frozenset[str]:
     So is what would have to be asked again.
     """
     ignored = frozenset[str]() if inputs.run.exact else frozenset({LIBRARIES})
-    return ignored if inputs.run.exact and inputs.run.asks else ignored | stage.asks_again
+    return ignored if inputs.run.exact and inputs.run.asks_judge else ignored | stage.asks_again
 
 
 def is_up_to_date(chain: Chain, inputs: Inputs) -> bool:

@@ -27,6 +27,10 @@ def _no_code(_: Inputs) -> tuple[Root, ...]:
     return ()
 
 
+def nothing_to_keep(_: Inputs) -> None:
+    """For stages of whose former tables nothing is kept."""
+
+
 def _never(_: Inputs) -> bool:
     return False
 
@@ -101,7 +105,7 @@ class Stage:
     code: Callable[[Inputs], Sequence[Root]] = _no_code
     settings: Callable[[Inputs], Mapping[str, str]] = _nothing
     facts: Callable[[Inputs], Facts] = _no_facts
-    replacing: Callable[[Inputs], object] = _no_facts
+    replacing: Callable[[Inputs], None] = nothing_to_keep
     unfinished: Callable[[Inputs], bool] = _never
     checks: tuple[Check, ...] = ()
     asks: Asking | None = None

@@ -30,6 +30,7 @@ def rescore(
     from eval_pipeline.chain.evaluation import chain_of, comparing
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.operations import rescoring
+    from eval_pipeline.operations.changes import changes_told
     from eval_pipeline.operations.keeping import compare, deliver
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
@@ -51,6 +52,8 @@ def rescore(
                 deliver(comparing(chain_of(None)), Inputs(workspace, name, progress=progress), with_report=False)
     for one in told:
         (fail if one.problem else typer.echo)(_line(one, dry_run=dry_run))
+        for text in changes_told(Inputs.of(workspace, one.partition)) if dry_run else ():
+            note(text)
     turns = sum(one.turns for one in told if not one.problem)
     rest = "" if told else "; all are of today's code"
     note(f"{len(told)} of {len(found)} evaluations, {turns:,} turns{rest}")

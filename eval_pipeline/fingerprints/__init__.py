@@ -4,4 +4,7 @@ from eval_pipeline.fingerprints.fingerprints import Fingerprint, FingerprintErro
 from eval_pipeline.fingerprints.libraries import DECISIVE
 from eval_pipeline.fingerprints.places import Root
 
-__all__ = ["DECISIVE", "Fingerprint", "FingerprintError", "Fingerprints", "Root"]
+UNKNOWN_CODE = "unknown code"
+"""What stands for the code of files that do not say which made them: those of 0.1.0."""
+
+__all__ = ["DECISIVE", "UNKNOWN_CODE", "Fingerprint", "FingerprintError", "Fingerprints", "Root"]

@@ -21,7 +21,7 @@ from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import recorded_epoch
 from eval_pipeline.workspace.progress import SILENT
-from eval_pipeline.workspace.runs import FAILED, RunContext, end_run
+from eval_pipeline.workspace.runs import RunContext, ending_failed
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -69,13 +69,24 @@ def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
     return found
 
 
-def outdated(workspace: Workspace, partitions: Iterable[Partition], *, ask_judge: bool = False) -> list[Partition]:
-    """Those that today's code, or other versions of libraries, may score otherwise."""
-    return [partition for partition in partitions if _is_outdated(_inputs(workspace, partition, ask_judge))]
+def outdated(
+    workspace: Workspace, partitions: Iterable[Partition], *, ask_judge: bool = False, exact: bool = True
+) -> list[Partition]:
+    """Those that today's code, or where `exact` other versions of libraries, may score otherwise."""
+    return [
+        partition
+        for partition in partitions
+        if _is_outdated(_inputs(workspace, partition, ask_judge=ask_judge, exact=exact))
+    ]
 
 
 def rescore(
-    workspace: Workspace, partition: Partition, progress: Progress = SILENT, *, ask_judge: bool = False
+    workspace: Workspace,
+    partition: Partition,
+    progress: Progress = SILENT,
+    *,
+    ask_judge: bool = False,
+    exact: bool = True,
 ) -> Rescored:
     """Brings an evaluation to today's code; what it was is kept in `superseded_statistics`.
 
@@ -84,24 +95,30 @@ def rescore(
         partition: the evaluation.
         progress: told of what is done.
         ask_judge: answers are judged again where the question to the judge is another one.
+        exact: other versions of libraries are a reason too.
     """
-    inputs = _inputs(workspace, partition, ask_judge, progress)
+    inputs = _inputs(workspace, partition, ask_judge=ask_judge, exact=exact, progress=progress)
     turns, before = scored(inputs)
     try:
         if problem := _why_not(inputs):
             return Rescored(partition, turns, before, problem=problem)
-        for stage in _stages(inputs):
-            run_stage(stage, inputs)
-            for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
-                if not verdict.passed:
-                    raise EvalError(verdict.text)
-        with_report = report_folder(workspace.home.reports, partition).exists()
-        deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
+        with ending_failed(workspace, partition, inputs.run.run_id):
+            _run(inputs)
     except EvalError as error:
-        end_run(workspace, partition, inputs.run.run_id, FAILED)
         return Rescored(partition, turns, before, problem=str(error))
     turns, after = scored(inputs)
     return Rescored(partition, turns, before, after)
+
+
+def _run(inputs: Inputs) -> None:
+    """Runs what is not current, publishes it, and writes its report anew where there is one."""
+    for stage in _stages(inputs):
+        run_stage(stage, inputs)
+        for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
+            if not verdict.passed:
+                raise EvalError(verdict.text)
+    with_report = report_folder(inputs.workspace.home.reports, inputs.place).exists()
+    deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
 
 
 def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
@@ -110,9 +127,13 @@ def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
 
 
 def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILENT) -> list[Rescored]:
-    """Rescores what a night compares: each model version's latest evaluation, those before it, and its first."""
+    """Rescores what a night compares: each model version's latest evaluation, the one before it, and its first.
+
+    Only where code has changed: other versions of libraries are no reason by themselves.
+    """
     compared = [one for found in evaluations_of(workspace, suite).values() for one in _compared(found)]
-    return [rescore(workspace, partition, progress) for partition in outdated(workspace, compared)]
+    waiting = outdated(workspace, compared, exact=False)
+    return [rescore(workspace, partition, progress, exact=False) for partition in waiting]
 
 
 def scored(inputs: Inputs) -> tuple[int, float | None]:
@@ -127,9 +148,12 @@ def _compared(found: Sequence[Evaluated]) -> Iterator[Partition]:
     yield from (one.partition for one in chosen.values())
 
 
-def _inputs(workspace: Workspace, partition: Partition, ask_judge: bool, progress: Progress = SILENT) -> Inputs:
+def _inputs(
+    workspace: Workspace, partition: Partition, *, ask_judge: bool, exact: bool, progress: Progress = SILENT
+) -> Inputs:
     """The evaluation as it was asked for: scope and epoch are those of its generations."""
-    run = RunContext(str(uuid4()), recorded_epoch(workspace, partition), asks=ask_judge, exact=True)
+    epoch = recorded_epoch(workspace, partition)
+    run = RunContext(str(uuid4()), epoch, asks=False, asks_judge=ask_judge, exact=exact)
     header = Inputs.of(workspace, partition).header(GENERATIONS)
     scope = Scope.from_label(header.made_from.get("scope", "full")) if header else Scope()
     return Inputs.of(workspace, partition, run=run, scope=scope, progress=progress)

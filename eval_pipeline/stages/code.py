@@ -21,6 +21,15 @@ _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executo
 _SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "error_columns")
 
 
+_WHAT_IS_ASKED = (
+    "eval_pipeline.stages.attempts.units:plan_units",
+    "eval_pipeline.stages.generate:_ask_units",
+    "eval_pipeline.stages.recover:_broken_turns",
+    "eval_pipeline.stages.recover:_recover",
+)
+"""Which turns are asked, in which conversation, and how often again."""
+
+
 def files_code(inputs: Inputs) -> Roots:
     """Of `raw_dataset`."""
     return (ingest.ingest_files,)
@@ -34,8 +43,8 @@ def cases_code(inputs: Inputs) -> Roots:
 
 def attempts_code(inputs: Inputs) -> Roots:
     """Of `generations` and `recovery_attempts`: what is asked, and what is made of the answer."""
-    asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer)
-    own: Roots = (capabilities.executor_of, *methods(inputs.track, "recovery_message"))
+    asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer, ask.TurnTask, *_WHAT_IS_ASKED)
+    own: Roots = (capabilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
     return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
 
 
@@ -46,17 +55,14 @@ def evidence_code(inputs: Inputs) -> Roots:
 
 def judging_code(inputs: Inputs) -> Roots:
     """Of `judgements`: which pairs are compared. Another question to the judge is no reason to ask him again."""
-    return judging._pairs, judging._row, *methods(inputs.track, "to_judge", "artefact_from_json")
+    return judging._pairs, judging._row, judging._settled, *methods(inputs.track, "to_judge", "artefact_from_json")
 
 
 def scoring_code(inputs: Inputs) -> Roots:
     """Of `turn_metrics`."""
     made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
-    return (
-        *made,
-        *methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric"),
-        *metrics_code(inputs.track.metrics),
-    )
+    own = methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric")
+    return *made, *own, *_kinds(inputs), *metrics_code(inputs.track.metrics)
 
 
 def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
@@ -67,7 +73,12 @@ def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
 def aggregate_code(rows: Root, version: str, inputs: Inputs) -> Roots:
     """Of an aggregate: its function, or the version that it declares instead."""
     names = ("conversation_figures", "complexity_columns", "complexity_axes", "feature_columns", "primary_metric")
-    return f"={version}" if version else rows, *methods(inputs.track, *names)
+    return f"={version}" if version else rows, *_kinds(inputs), *methods(inputs.track, *names)
+
+
+def _kinds(inputs: Inputs) -> Roots:
+    """What kinds of values the metrics give: it decides their means and intervals."""
+    return tuple(f"={metric.name} is a {metric.kind}" for metric in inputs.track.metrics)
 
 
 def ends_code(track: Track) -> Roots:

@@ -9,7 +9,16 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
+from eval_pipeline.judge import (
+    DEFAULT_JUDGE,
+    NO_JUDGE,
+    SQL_MEANING,
+    Judge,
+    Judgement,
+    LLMJudge,
+    open_judge,
+    why_no_judge,
+)
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
@@ -57,7 +66,9 @@ def judging_settings(inputs: Inputs) -> dict[str, str]:
     version = judge_version(inputs.workspace, inputs.suite)
     told = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
     pairs = json_hash(inputs.options.get("judge"))
-    return {"judge": json_hash([told, SQL_MEANING.version]), JUDGE_PROMPT: SQL_MEANING.identity, "pairs": pairs}
+    read = inputs.workspace.fingerprints.of("eval_pipeline.judge.classifier:classify", LLMJudge).code
+    question = f"{SQL_MEANING.identity}/{read}"
+    return {"judge": json_hash([told, SQL_MEANING.version]), JUDGE_PROMPT: question, "pairs": pairs}
 
 
 def judging_facts(inputs: Inputs) -> dict[str, Json]:
@@ -70,7 +81,7 @@ def judging_facts(inputs: Inputs) -> dict[str, Json]:
 
 def not_all_judged(inputs: Inputs) -> bool:
     """Whether asking again may help: the judge failed, or nobody could be asked and now somebody can."""
-    if not inputs.run.asks or why_no_judge(judge_version(inputs.workspace, inputs.suite)):
+    if not inputs.run.asks_judge or why_no_judge(judge_version(inputs.workspace, inputs.suite)):
         return False
     rows = inputs.read(JUDGEMENTS, ["reason", "error"]).to_pylist()
     return any(row["error"] is not None or row["reason"] == NO_JUDGE for row in rows)
@@ -118,7 +129,7 @@ def _known(inputs: Inputs) -> dict[Pair, Judgement]:
     Under another question too, but where somebody wants everything asked again.
     """
     header, same = inputs.header(JUDGEMENTS), judging_settings(inputs) | inputs.hashes((CASES,))
-    again = inputs.run.exact and inputs.run.asks
+    again = inputs.run.exact and inputs.run.asks_judge
     names = ("judge", CASES.name, *([JUDGE_PROMPT] if again else []))
     if header is None or any(header.made_from.get(name) != same[name] for name in names):
         return {}
@@ -128,11 +139,13 @@ def _known(inputs: Inputs) -> dict[Pair, Judgement]:
             row["choice"] or "",
             row["reason"] or "",
             model=row["model"],
+            error=row["error"],
+            trace=row["trace"],
             prompt_version=row["prompt_version"] or "",
             cached=True,
         )
         for row in inputs.read(JUDGEMENTS).to_pylist()
-        if row["asked"] and row["error"] is None
+        if row["asked"] and (row["error"] is None or not inputs.run.asks_judge)
     }
 
 
@@ -142,7 +155,7 @@ async def _judge_all(
     """What the judge says of each pair, in their order; it is opened where there is something to ask."""
     said = [_settled(pair) or known.get((pair.generated, pair.expected)) for pair in pairs]
     waiting = [place for place, judgement in enumerate(said) if judgement is None]
-    if waiting and not inputs.run.asks:
+    if waiting and not inputs.run.asks_judge:
         nobody = Judgement(None, "", NO_JUDGE)
         return [judgement or nobody for judgement in said]
     if waiting:

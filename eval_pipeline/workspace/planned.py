@@ -86,7 +86,9 @@ def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> N
     """Puts a run that goes on from generations made by another one into `runs`, with what the partition holds."""
     if any(row["run_id"] == run_id for row in run_rows(workspace, partition, ["run_id"])):
         return
-    cases, version = planned_cases(workspace, partition), workspace.model_version(partition.model_version)
+    cases = planned_cases(workspace, partition)
+    asked = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["sample"])["sample"]
+    samples = 1 + max(asked.unique().to_pylist(), default=0)
     run = RunContext(run_id, recorded_epoch(workspace, partition))
-    turns = sum(len(case.turns) for case in cases) * version.samples_per_turn
+    turns = sum(len(case.turns) for case in cases) * samples
     open_run(workspace, partition, run, planned_scope(workspace, partition), turns, len(cases))

@@ -32,12 +32,14 @@ class RunContext:
         run_id: Dagster's.
         epoch: freshness epoch: part of the journal's key, so that another one asks the model again.
         asks: whether anybody may be asked; else what is not on record or in the journal is an error.
+        asks_judge: whether the judge may be asked.
         exact: other versions of libraries are a reason to make figures again.
     """
 
     run_id: str = ""
     epoch: str = ""
     asks: bool = True
+    asks_judge: bool = True
     exact: bool = False
 
 
@@ -46,7 +48,7 @@ def record_run(
 ) -> None:
     """Adds the run to the partition's `runs`, or changes columns of it; `counts` come on top of what it has."""
     key = RecordKey.of(partition)
-    with locked(_lock_file(workspace, partition, "runs"), _PATIENCE):
+    with locked(lock_file(workspace, partition, "runs"), _PATIENCE):
         rows = run_rows(workspace, partition)
         row = next((row for row in rows if row["run_id"] == run_id), None)
         if row is None:
@@ -125,7 +127,7 @@ def partition_lock(workspace: Workspace, partition: Partition, progress: Progres
 
     The kernel frees it when the process dies. Not to be taken twice by one thread.
     """
-    path = _lock_file(workspace, partition, "asking")
+    path = lock_file(workspace, partition, "asking")
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(path, 0))
@@ -145,14 +147,15 @@ def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[boo
     """Holds the lock of asking for a partition where no run has it; gives whether that is so."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(_lock_file(workspace, partition, "asking"), 0))
+            stack.enter_context(locked(lock_file(workspace, partition, "asking"), 0))
         except StoreError:
             yield False
             return
         yield True
 
 
-def _lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
+def lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
+    """Where a lock of an evaluation is."""
     folders = RecordKey.of(partition).folders(RUNS)
     return workspace.home.root.joinpath("locks", *folders, f"{name}.lock")
 

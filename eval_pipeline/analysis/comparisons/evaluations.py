@@ -10,6 +10,7 @@ import pyarrow as pa
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.fingerprints import UNKNOWN_CODE
 from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -32,7 +33,6 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
 """What an evaluation was made with, and where the footers of its record files say so."""
-UNKNOWN_CODE = "unknown code"
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
 _VALUES = ("correct", "tokens", "usd", "latency_ms")

@@ -94,9 +94,14 @@ def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
     names = "".join(f" --model-version {name}" for name in dict.fromkeys(place.model_version for place in places))
     days = "".join(f" --eval-date {day}" for day in dict.fromkeys(place.eval_date for place in places))
     command = f"eval-pipeline rescore --suite {first.partition.suite}{names}{days}"
+    if first.made_with["suite"] != second.made_with["suite"]:
+        return (
+            f"{REFUSED} (they differ in {', '.join(differing)}), and one was asked about another state of the suite, "
+            "so that it cannot be scored again; `eval-pipeline run` evaluates both anew"
+        )
     asked = "; the judge's answers are kept" if "judge" in differing else ""
     return (
-        f"{REFUSED} (they differ in {' and '.join(differing)}); `{command}` scores what is older again: at most "
+        f"{REFUSED} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
         f"{turns:,} turns, and asks no model{asked}"
     )
 

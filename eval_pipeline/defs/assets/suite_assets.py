@@ -55,7 +55,7 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
         key=key,
         deps=[dg.AssetKey([source.name, name]) for name in after],
         partitions_def=None if stage.whole_suite else model_version,
-        code_version=fingerprint_of(stage, inputs).code if source.header else None,
+        code_version=_code_version(stage, inputs) if source.header else None,
         kinds=set(stage.kinds),
         description=stage.description,
         metadata=column_schema(stage.writes[0]) if stage.writes else None,
@@ -75,7 +75,9 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
             told: list[Told]
             if stage.whole_suite:
                 if RESCORES in tags and stage.name == COMPARING[0]:
-                    rescore_compared(own.workspace, source.name, own.progress)
+                    for found in rescore_compared(own.workspace, source.name, own.progress):
+                        if found.problem:
+                            context.log.warning(f"{found.partition} is not scored again: {found.problem}")
                 told = [materialised(stage, own, run_stage(stage, own))]
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
@@ -89,6 +91,14 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
         yield from told
 
     return asset
+
+
+def _code_version(stage: Stage, inputs: Inputs) -> str | None:
+    """What stands for the code of a stage; None where that cannot be told, which running the stage says."""
+    try:
+        return fingerprint_of(stage, inputs).code
+    except EvalError:
+        return None
 
 
 def _evaluated(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> dg.MaterializeResult:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from random import Random
 from typing import Any
 
@@ -159,6 +160,10 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
     )
 
 
+FailedCall = tuple[str, int, int, str]
+"""Turn, sample, number of the attempt and hash of its prompt."""
+
+
 @value
 class Asker:
     """Makes attempts at turns of one suite with one model version.
@@ -167,6 +172,8 @@ class Asker:
         prefix_uses: as `prefix_uses` counts them.
         recorded: responses are read leniently.
         code: as of `TurnGold`.
+        failed: calls on record that gave nothing, by turn, sample, number and prompt: what they failed with stands
+            where nobody may be asked.
     """
 
     track: Track
@@ -176,6 +183,7 @@ class Asker:
     prefix_uses: Mapping[str, int]
     recorded: bool
     code: str
+    failed: Mapping[FailedCall, CallFailure] = field(default_factory=dict)
 
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
         """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
@@ -188,6 +196,10 @@ class Asker:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before
         text, number = question.prompt.text(), 0 if before is None else before.number + 1
         if isinstance(answer, CallFailure):
+            known = self.failed.get((turn.id, sample, number, text_hash(text)))
+            if known is not None and answer.kind is CallErrorKind.BUDGET:
+                self.caller.counters.refused -= 1
+                answer = known
             return Asked(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
         response = answer.response
         if response.call_error is not None:

@@ -13,13 +13,15 @@ from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.limits import shared_limit
-from eval_pipeline.core.model import Case, Json
+from eval_pipeline.core.model import CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
 from eval_pipeline.providers.registry import create, provider_class, traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.attempts.ask import Asker, prefix_uses
+from eval_pipeline.stages.attempts.ask import Asker, FailedCall, prefix_uses
+from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.spending import budget_of
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import executor_of
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
@@ -73,12 +75,20 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
             damage = inputs.workspace.fingerprints.of(*damage_code(track)).code
             uses = prefix_uses(track, calls)
             try:
-                yield Asker(track, inputs.suite, caller, executor, uses, provider.recorded, damage)
+                failed = {} if asks else failed_calls(inputs)
+                yield Asker(track, inputs.suite, caller, executor, uses, provider.recorded, damage, failed)
             finally:
                 if batches is not None:
                     await batches.close()
     finally:
         journal.close()
+
+
+def failed_calls(inputs: Inputs) -> dict[FailedCall, CallFailure]:
+    """The calls on record that gave no response, and what they failed with."""
+    tables = [table for table in (GENERATIONS, RECOVERY_ATTEMPTS) if inputs.header(table)]
+    made = (attempt for table in tables for _, attempt in load_attempts(inputs, table))
+    return {(a.turn_id, a.sample, a.number, a.prompt_hash): a.call_failure for a in made if a.call_failure}
 
 
 async def ask_together(

@@ -1,29 +1,36 @@
 """Figures that are about to be replaced stay queryable: an evaluation may be scored again by other code."""
 
+from eval_pipeline.fingerprints import UNKNOWN_CODE
+from eval_pipeline.store.durable import locked
 from eval_pipeline.store.tables import GENERATIONS, STATISTICS, SUPERSEDED_STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.runs import now
+from eval_pipeline.workspace.runs import lock_file, now
 
-UNKNOWN_CODE = "unknown code"
-"""What stands for the code of evaluations that 0.1.0 scored."""
+_LAST = "last"
+_PATIENCE_S = 60.0
 
 
 def keep_superseded(inputs: Inputs) -> None:
-    """Adds the statistics that the record holds of an evaluation to those that were replaced before.
+    """Adds the statistics that the record holds of an evaluation to those that were replaced before, each once.
 
     Statistics that do not belong to the scored turns beside them, which a killed run leaves, are nobody's figures.
     """
     scored, statistics = inputs.header(TURN_RESULTS), inputs.header(STATISTICS)
     if not scored or not statistics or statistics.made_from.get(TURN_RESULTS.name) != scored.content_hash:
         return
-    table = inputs.read(STATISTICS)
-    columns = {column.name: table[column.name].to_pylist() for column in STATISTICS.columns}
-    told = {
-        "superseded_at": now(),
-        "scored_by": scored.made_from.get("code", UNKNOWN_CODE),
-        "responses": scored.made_from.get(GENERATIONS.name, ""),
-    }
-    columns |= {name: [value] * statistics.rows for name, value in told.items()}
-    before = inputs.read(SUPERSEDED_STATISTICS).to_pydict() if inputs.header(SUPERSEDED_STATISTICS) else {}
-    with inputs.record.writer(SUPERSEDED_STATISTICS, inputs.key(SUPERSEDED_STATISTICS), {}) as writer:
-        writer.write({name: [*before.get(name, ()), *values] for name, values in columns.items()})
+    with locked(lock_file(inputs.workspace, inputs.place, "superseded"), _PATIENCE_S):
+        kept = inputs.header(SUPERSEDED_STATISTICS)
+        if kept and kept.made_from.get(_LAST) == statistics.content_hash:
+            return
+        before = inputs.read(SUPERSEDED_STATISTICS).to_pydict() if kept else {}
+        table = inputs.read(STATISTICS)
+        columns = {column.name: table[column.name].to_pylist() for column in STATISTICS.columns}
+        told = {
+            "superseded_at": now(),
+            "scored_by": scored.made_from.get("code", UNKNOWN_CODE),
+            "responses": scored.made_from.get(GENERATIONS.name, ""),
+        }
+        columns |= {name: [value] * statistics.rows for name, value in told.items()}
+        made_from = {_LAST: statistics.content_hash}
+        with inputs.record.writer(SUPERSEDED_STATISTICS, inputs.key(SUPERSEDED_STATISTICS), made_from) as writer:
+            writer.write({name: [*before.get(name, ()), *values] for name, values in columns.items()})
