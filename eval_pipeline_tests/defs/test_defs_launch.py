@@ -2,7 +2,6 @@
 
 import signal
 from datetime import UTC, date, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg

@@ -56,9 +56,7 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
 
     before = versions(materialise(small, instance))
     assert stale(small, instance) == {}
-    changed = [
-        replace(m, version="2", function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics
-    ]
+    changed = [replace(m, version="2", function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics]
     with_metrics(monkeypatch, TRACK, changed)
     Puppet.reset()
     assert stale(small, instance).keys() == {"turn_metrics"}  # what is below, once that has other data

@@ -75,9 +75,7 @@ def test_a_step_holds_a_slot_while_it_asks_and_none_afterwards(
     assert holders(instance) == []
 
 
-def test_a_step_that_fails_gives_its_slot_back(
-    small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]
-) -> None:
+def test_a_step_that_fails_gives_its_slot_back(small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]) -> None:
     held: list[int] = []
 
     def failing(call: Any) -> str:

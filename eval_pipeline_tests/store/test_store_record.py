@@ -110,9 +110,7 @@ def test_missing_columns_are_refused(record: Record) -> None:
         writer.write(columns)
 
 
-def test_a_file_that_is_given_up_is_quiet_when_it_is_destroyed(
-    record: Record, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_given_up_is_quiet_when_it_is_destroyed(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else Arrow has Python describe the error, at whatever moment: in the midst of `ast.parse`, 3.11 fails at that."""
     described: list[object] = []
     with pytest.raises(KeyError) as caught, record.writer(METRICS, key_of(), {}) as writer:
