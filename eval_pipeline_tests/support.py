@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -37,8 +36,6 @@ from eval_pipeline.workspace.track_tables import track_tables
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
-CACHE = Path(tempfile.gettempdir()) / f"eval-pipeline-tests-{os.getuid()}"
-"""Where all tests keep what the source looked like: reading it anew for each home would take a second a test."""
 SHIPPED = ROOT / "data"
 DAY = date(2026, 3, 1)
 ASKED_ON = "2026-03-01"
@@ -146,7 +143,7 @@ class Lab:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"EVAL_HOME": str(self.home.root), "EVAL_DATA": str(self.home.data), "EVAL_CACHE": str(CACHE)}
+        return {"EVAL_HOME": str(self.home.root), "EVAL_DATA": str(self.home.data)}
 
     def workspace(self) -> Workspace:
         return Workspace(self.home)

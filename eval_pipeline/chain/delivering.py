@@ -5,6 +5,7 @@ from functools import partial
 
 from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
+from eval_pipeline.core.plugins import installed
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables
@@ -75,10 +76,9 @@ def figures_of(track: Track) -> reporting.Figures:
 
 
 def _reports() -> tuple[Root, ...]:
-    """What writes reports; each one's own function, since plug-ins may bring some."""
-    from eval_pipeline.reports.registry import all_reports
-
-    return *_WRITING, *(report.write for report in all_reports())
+    """What writes reports, those of packages too; by their places, since a run without reports imports none."""
+    added = (plugin.place for plugin in installed() if plugin.group == "reports")
+    return *_WRITING, "eval_pipeline.reports.registry:REPORTS", *added
 
 
 def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:

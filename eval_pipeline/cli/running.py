@@ -130,7 +130,8 @@ def evaluate(
     workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
-    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.cli.terminal import ProgressBars, note
+    from eval_pipeline.operations.changes import changes_told
     from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluation
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
@@ -138,10 +139,10 @@ def evaluate(
 
     broken: set[tuple[str, str]] = set()
     with ProgressBars() as progress:
-        looked_at = counted(progress, "looking what is out of date", partitions, len(partitions))
         context = RunContext(epoch=epoch)
-        seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in looked_at}
-        current = [partition for partition, inputs in seen.items() if evaluation_is_current(inputs)]
+        seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in partitions}
+        looked_at = counted(progress, "looking what is out of date", seen.items(), len(seen))
+        current = [partition for partition, inputs in looked_at if evaluation_is_current(inputs)]
         workspace.fingerprints.save()
         problems = []
         for found in current:
@@ -150,6 +151,7 @@ def evaluate(
             except StoreError as error:  # a damaged file of one evaluation stops no other
                 problems.append(f"{found.suite}, {found.model_version}: {error}")
                 broken.add((found.suite, found.model_version))
+        notes = [text for partition in current for text in changes_told(seen[partition])]
         stale = [partition for partition in partitions if partition not in current]
         if stale:
             # Costs a second; not needed where there is nothing to run.
@@ -165,6 +167,8 @@ def evaluate(
         for suite, day in dict.fromkeys((partition.suite, partition.eval_date) for partition in whole):
             of_suite = Inputs(workspace, suite, progress=progress)
             problems += keep_comparisons(of_suite, day, with_report=report, told=suite in ran)
+    for text in notes:
+        note(text)
     return problems, whole
 
 

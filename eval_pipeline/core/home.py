@@ -63,8 +63,9 @@ class Home:
 
     @property
     def fingerprints(self) -> Path:
-        """Where it is kept what the source code looked like; `EVAL_CACHE` puts it elsewhere, for several homes."""
-        return Path(os.environ.get("EVAL_CACHE") or self.root) / "fingerprints"
+        """Where it is kept what the source looked like: beside its bytecode, or here where nobody may write there."""
+        beside = Path(__file__).parents[1] / "__pycache__"
+        return (beside if os.access(beside, os.W_OK) else self.root) / "fingerprints"
 
     @property
     def suite_folders(self) -> tuple[Path, ...]:

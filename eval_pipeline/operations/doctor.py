@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
+from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -45,6 +46,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _keys,
         _journal,
         _record,
+        _figures,
         _store,
     )
     for look in looks:
@@ -154,6 +156,15 @@ def _problem(workspace: Workspace, table: Table, key: RecordKey) -> list[str]:
     except EvalError as error:
         return [str(error)]
     return []
+
+
+def _figures(workspace: Workspace) -> Iterator[Finding]:
+    found = evaluations(workspace, Chosen())
+    others = outdated(workspace, found)
+    workspace.fingerprints.save()
+    text = f"{len(others)} of {len(found)} evaluations were scored by other code or libraries than today's"
+    told = "; `eval-pipeline rescore --dry-run` lists them" if others else ""
+    yield Finding("figures", True, text + told)
 
 
 def _store(workspace: Workspace) -> Iterator[Finding]:

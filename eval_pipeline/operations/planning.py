@@ -20,6 +20,7 @@ from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.suites import read_cases
+from eval_pipeline.tracks.capabilities import Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.scope import Scope, failed_cases
@@ -103,8 +104,9 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         intents = BatchIntents(journal.path, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
+    attempts = version.max_recovery_attempts if isinstance(workspace.track(suite), Recovers) else 0
     if traits_of(version.provider).own_prompt:
-        return _of_application(workspace, partition, len(calls), len(placed), version.max_recovery_attempts)
+        return _of_application(workspace, partition, len(calls), len(placed), attempts)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
@@ -118,7 +120,7 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
         how=counts.how,
         cacheable=_cacheable(left, rate),
         generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
-        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, version.max_recovery_attempts),
+        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, attempts),
         why=counts.why,
     )
 

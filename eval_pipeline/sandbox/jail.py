@@ -13,6 +13,8 @@ from typing import Any
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.sandbox.limits import MIB, Limits
 
+DATA_FILES = ("inside",)
+"""What runs in the jail is started as files; what it does decides results all the same."""
 INSIDE = Path(__file__).with_name("inside")
 _START = (
     "import sys, json; sys.path[:0] = sys.argv[2:]; from inside.zygote import serve; serve(json.loads(sys.argv[1]))"

@@ -175,10 +175,10 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
 
     def artefact_json(self, artefact: ArtefactT) -> Json:
         """The artefact as JSON."""
-        return artefact
+        return plain_json(artefact)
 
     def artefact_from_json(self, value: Json) -> ArtefactT:
-        """The artefact that `artefact_json` gave."""
+        """The artefact of which `artefact_json` made this; to be given where an artefact is no plain JSON."""
         artefact: ArtefactT = value
         return artefact
 

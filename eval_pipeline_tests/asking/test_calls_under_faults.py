@@ -36,7 +36,8 @@ def make_version(**settings: Any) -> ModelVersion:
     return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "max_tokens": 100, **settings})
 
 
-MOST = most(make_version(), make_call(), "2026-11-22").tokens
+def most_tokens() -> int:
+    return most(make_version(), make_call(), "2026-11-22").tokens
 
 
 def make_caller(provider: Any, journal: Journal, max_retries: int = 10, **settings: Any) -> Caller:
@@ -52,39 +53,41 @@ def ask_all(caller: Caller, count: int) -> list[Answer]:
 
 
 @pytest.mark.parametrize(
-    ("failure", "charged"), [(BROKEN, MOST), (REFUSED, 0), (BUSY, 0)], ids=["broken", "refused", "busy"]
+    ("failure", "charged"), [(BROKEN, True), (REFUSED, False), (BUSY, False)], ids=["broken", "refused", "busy"]
 )
 def test_every_try_that_may_have_been_charged_counts_with_its_most(
-    journal: Journal, failure: CallError, charged: int
+    journal: Journal, failure: CallError, charged: bool
 ) -> None:
     caller = make_caller(ScriptedProvider(script={TURN: [failure] * 8 + [ANSWER]}), journal, max_tokens_total=10**6)
     (answer,) = ask_all(caller, 1)
     assert isinstance(answer, Answered) and answer.response.retries == 8
-    assert caller.counters.tokens == 8 * charged + 12
+    assert caller.counters.tokens == (8 * most_tokens() if charged else 0) + 12
 
 
 def test_no_try_is_made_that_could_exceed_the_budget(journal: Journal) -> None:
     provider = ScriptedProvider(script={TURN: [BROKEN] * 20})
-    caller = make_caller(provider, journal, max_tokens_total=3 * MOST + MOST // 2)
+    caller = make_caller(provider, journal, max_tokens_total=3 * most_tokens() + most_tokens() // 2)
     (answer,) = ask_all(caller, 1)
     assert answer == CallFailure(
         CallErrorKind.BUDGET, "not asked again after a failure (cut off): the budget of the run was reached", 2
     )
-    assert (len(provider.asked), caller.counters.tokens, caller.counters.refused) == (3, 3 * MOST, 1)
+    assert (len(provider.asked), caller.counters.tokens, caller.counters.refused) == (3, 3 * most_tokens(), 1)
 
 
 def test_a_question_that_runs_into_its_deadline_counts_once(journal: Journal) -> None:
     provider = ScriptedProvider(script={TURN: [BUSY, Slow(30)]})
     caller = make_caller(provider, journal, max_tokens_total=10**6, deadline_s=0.1)
     ask_all(caller, 1)
-    assert caller.counters.tokens == MOST
+    assert caller.counters.tokens == most_tokens()
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 8])
 def test_retries_wait_for_money_without_keeping_it_from_those_who_have_it(journal: Journal, concurrency: int) -> None:
     # One call fits at a time, what was charged for failures aside; each fails once before it is answered.
     script: dict[str, list[Step]] = {make_call(turn).turn_id: [BUSY, ANSWER] for turn in range(8)}
-    caller = make_caller(ScriptedProvider(script=script), journal, concurrency=concurrency, max_tokens_total=2 * MOST)
+    caller = make_caller(
+        ScriptedProvider(script=script), journal, concurrency=concurrency, max_tokens_total=2 * most_tokens()
+    )
     assert all(isinstance(answer, Answered) for answer in ask_all(caller, 8))
     assert caller.counters.tokens == 8 * 12
 

@@ -18,6 +18,7 @@ from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline_tests.fakes.scripted import make_call
@@ -45,6 +46,11 @@ class Answering(Immediate):
         if errors:
             raise errors[0] if self._always else errors.pop(0)
         return Response(f"answer {call.turn_index}", usage=Usage(10, call.turn_index), asked_on="2026-01-02")
+
+
+@pytest.fixture(autouse=True)
+def known_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.PROVIDERS, VERSION.provider, Answering)
 
 
 def ask(caller: Caller, turns: Sequence[int], size: int | None = None) -> list[Answer]:

@@ -15,7 +15,7 @@ from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace
 from eval_pipeline_tests.chain.mutants import Mutant, mutants
-from eval_pipeline_tests.support import CACHE, ROOT, SHIPPED, Lab
+from eval_pipeline_tests.support import ROOT, SHIPPED, Lab
 
 SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 
@@ -38,7 +38,7 @@ def shipped(lab: Lab) -> Lab:
 
 def fingerprints(workspace: Workspace, package: Path) -> dict[str, str]:
     """Of every stage of every shipped suite, as that copy of the package computes them."""
-    found = Fingerprints(CACHE / "mutants", roots={"eval_pipeline": package}, stops=CARRIERS)
+    found = Fingerprints(package.parent / "fingerprints", roots={"eval_pipeline": package}, stops=CARRIERS)
     told = {}
     for suite in workspace.suites:
         inputs = Inputs(workspace, suite)

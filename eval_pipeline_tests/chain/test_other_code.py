@@ -125,3 +125,24 @@ def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_t
     assert evaluated(installed, "one").returncode == 0
     assert lab_with_twins.record_files() == files
     assert "0 of 1 evaluations" in installed.run("rescore").stderr
+
+
+def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_asked_for(
+    installed: Installed, lab_with_twins: Lab
+) -> None:
+    evaluated(installed, "one")
+    files = lab_with_twins.record_files()
+    installed.change(
+        "eval_pipeline/fingerprints/libraries.py",
+        "    return stated[1] if stated else found.version",
+        "    return '99.0'",
+    )
+    told = evaluated(installed, "one")
+    assert told.returncode == 0
+    assert "numpy" in told.stderr and "(now 99.0)" in told.stderr
+    assert "eval-pipeline rescore --suite small --model-version one --eval-date 2026-03-01" in told.stderr
+    assert "40 turns, and asks no model" in told.stderr
+    assert lab_with_twins.record_files() == files
+    assert "1 of 1 evaluations" in installed.run("rescore").stderr
+    assert lab_with_twins.record_files() != files
+    assert "99.0" not in evaluated(installed, "one").stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.fakes.logged import PLACE
 from eval_pipeline_tests.support import DAY, ROOT, Lab, Puppet, case, number
 
@@ -177,7 +178,7 @@ def test_a_failed_check_of_metrics_is_told_and_exits_with_1(small: Lab, monkeypa
     def broken(predicted: float) -> float:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(TRACK, "metrics", (*TRACK.metrics, Metric("broken", broken, "score", "a test's")))
+    with_metrics(monkeypatch, TRACK, (*TRACK.metrics, Metric("broken", broken, "score", "a test's")))
     small.evaluate()
     said = small.cli(*RUN)
     assert said.code == 1

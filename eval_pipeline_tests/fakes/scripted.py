@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Self
 
 from eval_pipeline.core.model import Json, Message, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Call, Environment
+from eval_pipeline.providers.base import Call, Environment, Traits
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Slow:
 Step = str | Response | Exception | Slow
 
 
-class ScriptedProvider:
+class ScriptedProvider(Traits):
     """Gives what the script says for each turn, step by step; keeps a log of what it was asked.
 
     Attributes:
@@ -51,9 +51,6 @@ class ScriptedProvider:
         in_flight, most_in_flight: calls under way now, and at most.
         opened, closed: how often the context was entered and left.
     """
-
-    simulated: ClassVar[bool] = False
-    recorded: ClassVar[bool] = False
 
     def __init__(
         self,

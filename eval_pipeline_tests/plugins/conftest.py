@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,13 @@ def _forget() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs a package of one module while the test lasts: (name, code, entry points by group)."""
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    """Installs a package of one module while the test lasts: (name, code, entry points by group).
+
+    No other package adds anything meanwhile, whatever is installed here.
+    """
+    site = str(tmp_path / "site")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(plugins, "distributions", lambda: distributions(path=[site]))
 
     def into_this_process(name: str, code: str, points: Mapping[str, Mapping[str, str]]) -> None:
         install(tmp_path / "site", name, code, points)

@@ -1,11 +1,39 @@
-"""Installing packages for a test, as an installer leaves them: modules beside a folder of metadata."""
+"""Installing packages for a test, as an installer leaves them: modules beside a folder of metadata.
 
+As a program it installs the example into a new folder and says where that is.
+"""
+
+import os
 import shutil
+import sys
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
+
+from eval_pipeline_tests.support import Lab, Said
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
+
+CONSTANT = {
+    "name": "c",
+    "provider": "constant",
+    "options": {"answer": '{"plan": [{"tool": "extract", "value": 3, "source": "text"}]}'},
+}
+"""A model version of the example's provider."""
+
+
+def child(lab: Lab, site: Path, *arguments: str) -> Said:
+    """`eval-pipeline` in a process of its own, which sees the packages in a folder."""
+    with patch.dict(os.environ, {"PYTHONPATH": str(site)}):
+        done = lab.child(*arguments)
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def example_suite(lab: Lab, name: str) -> Path:
+    """Puts a suite of the example among those of a home."""
+    return Path(shutil.copytree(EXAMPLE / name, lab.home.data / "suites" / name))
 
 
 def install_example(place: Path) -> Path:
@@ -33,3 +61,7 @@ def write_metadata(place: Path, name: str, version: str, points: Mapping[str, Ma
     ]
     (folder / "entry_points.txt").write_text("\n\n".join(sections) + "\n")
     return place
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{install_example(Path(tempfile.mkdtemp(prefix='eval-pipeline-example-')))}\n")

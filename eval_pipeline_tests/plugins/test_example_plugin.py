@@ -1,22 +1,16 @@
 import json
-import os
 from datetime import date
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import yaml
 from openpyxl import load_workbook
 
-from eval_pipeline_tests.plugins.installing import EXAMPLE, install, install_example
+from eval_pipeline_tests.plugins.installing import CONSTANT, EXAMPLE, child, example_suite, install, install_example
 from eval_pipeline_tests.support import Lab, python
 
-CONSTANT = {
-    "name": "c",
-    "provider": "constant",
-    "options": {"answer": '{"plan": [{"tool": "extract", "value": 3, "source": "text"}]}'},
-}
+SUITES = ("example_sums", "example_quantities")
 RAISES = "raise RuntimeError('no such library')\n"
 
 
@@ -25,40 +19,34 @@ def site(tmp_path: Path) -> Path:
     return install_example(tmp_path / "site")
 
 
-def child(lab: Lab, site: Path, *arguments: str) -> tuple[int, str, str]:
-    with patch.dict(os.environ, {"PYTHONPATH": str(site)}):
-        done = lab.child(*arguments)
-    return done.returncode, done.stdout, done.stderr
-
-
-def figures(lab: Lab, sql: str, site: Path) -> list[dict[str, Any]]:
-    code, out, err = child(lab, site, "query", sql, "--format", "json")
-    assert code == 0, err
-    found: list[dict[str, Any]] = json.loads(out)
-    return found
+def figures(lab: Lab, sql: str, site: Path) -> list[tuple[Any, ...]]:
+    said = child(lab, site, "query", sql, "--format", "json")
+    assert said.code == 0, said.err
+    return [tuple(row.values()) for row in json.loads(said.out)]
 
 
 def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Path, tmp_path: Path) -> None:
     lab.versions(CONSTANT)
     (tmp_path / "sums.txt").write_text("1 + 2\n3 + 4\n")
-    assert "sums" in child(lab, site, "import", "--help")[1]
-    code, out, err = child(lab, site, "import", "sums", str(tmp_path / "sums.txt"), "--suite", "asking")
-    assert (code, "2 cases with 2 turns" in out) == (0, True), err
+    assert "sums" in child(lab, site, "import", "--help").out
+    said = child(lab, site, "import", "sums", str(tmp_path / "sums.txt"), "--suite", "asking")
+    assert (said.code, "2 cases with 2 turns" in said.out) == (0, True), said.err
     with (lab.home.imported_suites / "asking" / "suite.yaml").open("a") as file:
         file.write("metrics: [has_digits]\n")
     lab.suite("plain")
 
-    code, out, err = child(lab, site, "run", "--fail-below", "has_digits=0.5", "--suite", "asking")
-    assert code == 0, out + err
-    code, out, err = child(lab, site, "run", "--suite", "plain")
-    assert code == 0, out + err
+    said = child(lab, site, "run", "--no-report", "--fail-below", "has_digits=0.5", "--suite", "asking")
+    assert said.code == 0, said.text
+    said = child(lab, site, "run", "--no-report", "--suite", "plain")
+    assert said.code == 0, said.text
     rows = figures(lab, "SELECT DISTINCT suite, has_digits FROM finqa_turns ORDER BY 1", site)
-    assert [(row["suite"], row["has_digits"]) for row in rows] == [("asking", True), ("plain", None)]
-    rows = figures(lab, "SELECT DISTINCT suite FROM metrics WHERE metric = 'has_digits'", site)
-    assert [row["suite"] for row in rows] == ["asking"]
+    assert rows == [("asking", True), ("plain", None)]
+    assert figures(lab, "SELECT DISTINCT suite FROM metrics WHERE metric = 'has_digits'", site) == [("asking",)]
     rows = figures(lab, "SELECT correct, n FROM answer_lengths WHERE suite = 'asking' ORDER BY 1", site)
-    assert [tuple(row.values()) for row in rows] == [(False, 1), (True, 1)]
+    assert rows == [(False, 1), (True, 1)]
 
+    said = child(lab, site, "report", "--suite", "asking")
+    assert said.code == 0, said.text
     report = lab.home.reports / "asking" / "c" / date.today().isoformat()
     statistics = json.loads((report / "statistics.json").read_text())
     assert statistics["has_digits_share"] == 1.0
@@ -71,12 +59,67 @@ def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Pa
         ("yes", 1, 1),
         ("no", 1, 1),
     ]
-    code, out, err = child(lab, site, "doctor")
-    assert "ok   metrics finqa.has_digits: eval_pipeline_example.metric:METRIC, from eval-pipeline-example 0.1.0" in out
 
-    code, out, err = child(lab, tmp_path, "run", "--suite", "asking")
-    assert code == 2
-    assert "no metric 'has_digits' for track 'finqa'" in child(lab, tmp_path, "validate", "--suite", "asking")[2]
+    said = child(lab, tmp_path, "run", "--suite", "asking")
+    assert said.code == 2
+    assert "no metric 'has_digits' for track 'finqa'" in child(lab, tmp_path, "validate", "--suite", "asking").err
+
+
+def test_doctor_lists_all_that_the_example_adds_with_its_package(lab: Lab, site: Path) -> None:
+    said = child(lab, site, "doctor")
+    told = [line.strip() for line in said.out.splitlines() if "eval_pipeline_example" in line]
+    assert told == [
+        f"ok   {what}, from eval-pipeline-example 0.1.0"
+        for what in (
+            "aggregates answer_lengths: eval_pipeline_example.aggregate:ANSWER_LENGTHS",
+            "importers sums: eval_pipeline_example.importer:SUMS",
+            "metrics finqa.has_digits: eval_pipeline_example.metric:METRIC",
+            "providers constant: eval_pipeline_example.provider:ConstantProvider",
+            "reports wrong_turns: eval_pipeline_example.report:WRONG_TURNS",
+            "tracks quantities: eval_pipeline_example.track:TRACK",
+        )
+    ]
+
+
+def test_the_track_of_the_example_runs_like_ours(lab: Lab, site: Path) -> None:
+    for suite in SUITES:
+        example_suite(lab, suite)
+    rates = {"tracks": {"quantities": {"rates": {"wrong_number": 0.3, "wrong_unit": 0.3, "no_answer": 0.4}}}}
+    lab.versions(
+        {"name": "oracle", "provider": "oracle"},
+        {"name": "null", "provider": "null"},
+        {"name": "careless", "provider": "simulated", "options": {"seed": 1}},
+        {"name": "wrong", "provider": "simulated", "options": {"seed": 1, **rates}},
+    )
+    said = child(lab, site, "validate")
+    assert said.code == 0, said.text
+    assert "example_quantities: 4 cases, 4 turns; gold answers score 1.0 and no answer 0.0 on all 4 turns" in said.out
+    assert "example_sums: 2 cases" in said.out
+
+    left_out = "note: 'careless' is not evaluated on example_quantities: it has no rates for the track 'quantities'"
+    said = child(lab, site, "plan", "--suite", "example_quantities")
+    assert (said.code, left_out in said.err) == (0, True), said.text
+    assert said.out.count("turns     4, in the journal 0, calls to make 4") == 3
+    assert "recovery" not in said.out
+
+    said = child(lab, site, "run", "--suite", "example_quantities", "--model-version", "oracle")
+    assert said.code == 0, said.text
+    said = child(lab, site, "run", "--suite", "example_quantities", "--no-report")
+    assert (said.code, left_out in said.err) == (0, True), said.text
+    rows = figures(lab, "SELECT model_version, avg(score) FROM turn_results GROUP BY 1 ORDER BY 1", site)
+    assert rows == [("null", 0.0), ("oracle", 1.0), ("wrong", 0.0)]
+    shown = "SELECT case_id, expected, answer, several_numbers FROM quantities_turns"
+    assert figures(lab, f"{shown} WHERE model_version = 'oracle' ORDER BY 1", site) == [
+        ("flour", "500 g", "500 g", True),
+        ("growth", "12 %", "12 %", True),
+        ("oven", "45 min", "45 min", True),
+        ("path", "7.5 km", "7.5 km", False),
+    ]
+
+    report = lab.home.reports / "example_quantities" / "oracle" / date.today().isoformat()
+    assert json.loads((report / "statistics.json").read_text())["further"]["answer_lengths"][0]["n"] == 4
+    assert (report / "wrong.md").read_text() == "# Wrong turns\n\n"
+    assert (report / "report.xlsx").exists()
 
 
 def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Path) -> None:
@@ -85,16 +128,18 @@ def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Pa
     lab.suite()
     lab.suite("asking", metrics=["odd"])
     lab.versions({"name": "oracle", "provider": "oracle"}, {"name": "mine", "provider": "o"})
-    code, out, err = child(lab, site, "run", "--suite", "small")
-    assert code == 0, out + err
-    assert "note: 'mine' is not evaluated on small: it cannot be asked: the plug-in 'o' (eval_pipeline.prov" in err
-    assert err.count("the plug-in 'odd' (eval_pipeline.reports) of the package broken 1.0 cannot be loaded") == 1
-    code, out, err = child(lab, site, "run", "--suite", "asking")
-    assert (code, "metrics.0" in err, "RuntimeError: no such library" in err) == (1, True, True), out + err
-    code, out, err = child(lab, site, "doctor")
-    assert (code, out.count("FAIL")) == (1, 5), out
-    code, out, err = child(lab, site, "import", "odd")
-    assert (code, "RuntimeError: no such library" in err) == (2, True), out + err
+    said = child(lab, site, "run", "--suite", "small")
+    assert said.code == 0, said.text
+    assert "note: 'mine' is not evaluated on small: it cannot be asked: the plug-in 'o' (eval_pipeline.prov" in said.err
+    assert said.err.count("the plug-in 'odd' (eval_pipeline.reports) of the package broken 1.0 cannot be loaded") == 1
+    said = child(lab, site, "run", "--suite", "asking")
+    assert (said.code, "metrics.0" in said.err, "RuntimeError: no such library" in said.err) == (1, True, True), (
+        said.text
+    )
+    said = child(lab, site, "doctor")
+    assert (said.code, said.out.count("FAIL")) == (1, 5), said.out
+    said = child(lab, site, "import", "odd")
+    assert (said.code, "RuntimeError: no such library" in said.err) == (2, True), said.text
 
 
 def test_help_and_query_look_through_no_packages(lab: Lab) -> None:
@@ -113,7 +158,11 @@ def test_help_and_query_look_through_no_packages(lab: Lab) -> None:
     assert "looked" in python(lab, "-c", code, "import", "--help").stderr
 
 
-def test_the_example_is_as_small_as_it_claims() -> None:
-    lines = (EXAMPLE / "eval_pipeline_example" / "metric.py").read_text().splitlines()
-    assert len(lines) <= 15
-    assert yaml.safe_load((EXAMPLE / "example_sums" / "suite.yaml").read_text())["metrics"] == ["has_digits"]
+@pytest.mark.parametrize(("module", "most"), [("metric", 15), ("track", 120)])
+def test_the_example_is_as_small_as_it_claims(module: str, most: int) -> None:
+    assert len((EXAMPLE / "eval_pipeline_example" / f"{module}.py").read_text().splitlines()) <= most
+
+
+def test_the_suites_of_the_example_use_what_it_adds() -> None:
+    sums, quantities = (yaml.safe_load((EXAMPLE / suite / "suite.yaml").read_text()) for suite in SUITES)
+    assert (sums["metrics"], quantities["track"]) == (["has_digits"], "quantities")

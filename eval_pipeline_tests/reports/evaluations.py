@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.chain.delivering import figures_of
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
@@ -46,7 +47,7 @@ class Made:
     @property
     def evaluation(self) -> Evaluation:
         track = self.workspace.track(self.partition.suite)
-        return Evaluation(self.workspace.record, self.partition, profile(track, ()))
+        return Evaluation(self.workspace.record, self.partition, profile(track, figures_of(track)))
 
 
 def make_home(root: Path, files: int = 14) -> Home:

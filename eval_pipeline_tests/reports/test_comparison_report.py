@@ -24,6 +24,7 @@ from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_co
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.stages.reporting import page_path
+from eval_pipeline_tests.chains import compared as compare
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
 A4_PX = round((210 - 2 * 14) / 25.4 * 96)
@@ -42,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     evaluate(home, "weak")
     evaluate(home, "null", day=NEXT)
     found = evaluate(home, "weak", day=NEXT)
-    compared(found.workspace, "sample")
+    compare(found.workspace, "sample")
     return found
 
 
@@ -117,7 +118,7 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
 
     assert compared_with() == []
     other = evaluate(home, "null")
-    compared(other.workspace, "sample")
+    compare(other.workspace, "sample")
     ran_of_suite(other.workspace, "sample", "comparison_report")
     assert compared_with() == ["null"]
     assert not page_path(home, other.partition).with_name("report.xlsx").exists(), (
@@ -128,7 +129,7 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
 
 def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
     one = evaluate(make_home(tmp_path, files=2), "weak")
-    compared(one.workspace, "sample")
+    compare(one.workspace, "sample")
     result = ran_of_suite(one.workspace, "sample", "comparison_report")
     assert result.rows == 0
     assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
@@ -146,6 +148,9 @@ def test_traces_hold_everything_about_a_conversation(weak: Made, folder: Path, r
     assert sorted(turn["turn_id"] for turn in turns) == sorted(row["turn_id"] for row in results)
     assert sum(len(turn["attempts"]) for turn in turns) == attempts > len(turns)
     metrics = {metric.name for metric in weak.evaluation.profile.metrics}
+    scored = record.read(tables.METRICS, key).filter(pc.field("metric") == "numerical_match")
+    (version,) = set(scored["scorer_version"].to_pylist())
+    assert re.fullmatch("[0-9a-f]{16}", version)
     for trace in traces:
         assert trace["all_right"] == all(turn["correct"] for turn in trace["turns"])
         assert trace["case"]["document"]["table"]
@@ -153,7 +158,7 @@ def test_traces_hold_everything_about_a_conversation(weak: Made, folder: Path, r
         for turn in trace["turns"]:
             assert turn["trace_id"] == f"{turn['turn_id']}@weak"
             assert turn["metrics"].keys() == metrics
-            assert turn["metrics"]["numerical_match"] == {"value": float(turn["correct"]), "version": "1"}
+            assert turn["metrics"]["numerical_match"] == {"value": float(turn["correct"]), "version": version}
             assert turn["evidence"][0]["kind"] == "value"
             assert turn["validation"][0]["verdict"] in ("valid", "suspicious", "invalid")
             assert turn["gold"]["program"]

@@ -23,6 +23,7 @@ from eval_pipeline.workspace.runs import record_run
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.chains import ran
+from eval_pipeline_tests.support import ROOT
 
 FILES = {
     *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
@@ -73,14 +74,14 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     code = (
         "import sys; from datetime import date; from pathlib import Path\n"
         "from eval_pipeline.core.home import Home; from eval_pipeline.core.model import Partition\n"
-        "from eval_pipeline.stages.reporting import report; from eval_pipeline.workspace.workspace import Workspace\n"
+        "from eval_pipeline.workspace.workspace import Workspace; from eval_pipeline_tests.chains import ran\n"
         "home = Home(Path(sys.argv[1]), Path(sys.argv[2]))\n"
-        f"report(Workspace(home), Partition({SUITE!r}, 'weak', date(2026, 1, 5)))\n"
+        f"ran(Workspace(home), Partition({SUITE!r}, 'weak', date(2026, 1, 5)), 'report')\n"
     )
     home = Home(tmp_path / "eval", weak.workspace.home.data)
     shutil.copytree(weak.workspace.home.record, home.record)
     environment = os.environ | {"PYTHONHASHSEED": "12345", "TZ": "Asia/Tokyo"}
-    subprocess.run([sys.executable, "-c", code, str(home.root), str(home.data)], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", code, str(home.root), str(home.data)], check=True, env=environment, cwd=ROOT)
     other = home.reports / SUITE / "weak" / "2026-01-05"
     assert hashes(other) == hashes(folder)
 

@@ -90,11 +90,16 @@ def errors_table(evaluation: Evaluation) -> pa.Table:
     return _ordered(table, (*_ERRORS_FIRST, *evaluation.profile.error_columns, "error_context"), ())
 
 
-def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The track's features and the columns that it shows of errors, for these errors."""
+def own_error_columns(evaluation: Evaluation) -> list[str]:
+    """The track's features and the columns that it shows of errors, as far as `errors` has them not itself."""
     profile = evaluation.profile
-    names = [name for name in (*profile.error_columns, *profile.features) if name not in errors.column_names]
-    wide = evaluation.read(profile.turns_table)
+    there = {_RENAMED.get(column.name, column.name) for column in tables.ERRORS.all_columns}
+    return [name for name in dict.fromkeys((*profile.error_columns, *profile.features)) if name not in there]
+
+
+def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Those of the track, for these errors."""
+    names, wide = own_error_columns(evaluation), evaluation.read(evaluation.profile.turns_table)
     rows = {place: row for row, place in enumerate(_places(wide))}
     taken = wide.take(pa.array([rows.get(place) for place in _places(errors)], pa.int64()))
     return {name: taken[name] for name in names}

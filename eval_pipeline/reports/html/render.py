@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+DATA_FILES = ("templates",)
 _PACKAGE = "eval_pipeline.reports.html"
 _SCRIPT = "filter.js"
 

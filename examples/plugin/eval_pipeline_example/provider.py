@@ -20,11 +20,11 @@ class ConstantProvider(StandIn):
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "sampling", "predictions")
-        self._answer = read_settings(ConstantSettings, version).answer
+        self._answer, self._code = read_settings(ConstantSettings, version).answer, environment.code
 
     def request(self, call: Call) -> Json:
-        """All that decides the answer."""
-        return {"turn": call.turn_id, "number": call.number, "answer": self._answer}
+        """All that decides the answer, this code too."""
+        return {"code": self._code, "turn": call.turn_id, "number": call.number, "answer": self._answer}
 
     def answer(self, call: Call) -> Response:
         """The answer."""

@@ -9,14 +9,15 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
-from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, turns_table
+from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, own_error_columns, turns_table
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
-from eval_pipeline.reports.queries import table_query, where
+from eval_pipeline.reports.queries import where
 
 _BATCH = 500
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
 _KEY = frozenset({"suite", "model_version", "eval_date"})
+_TURN = "suite, model_version, eval_date, turn_id, sample"
 _FIELDS = {
     field.name: field
     for field in (
@@ -67,15 +68,21 @@ def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
-    book.add_query("Errors", "all rows", table_query(evaluation.partition, "errors"))
+    book.add_query("Errors", "all rows", _errors_query(evaluation))
     _write(book, "Errors", evaluation, table.select([*names, *last]))
 
 
+def _errors_query(evaluation: Evaluation) -> str:
+    wide, further = evaluation.profile.turns_table, "".join(f", w.{name}" for name in own_error_columns(evaluation))
+    joined = f"errors AS e JOIN {wide.name} AS w USING ({_TURN})"
+    return f"SELECT e.*{further} FROM {joined} WHERE {where(evaluation.partition, 'e')}"
+
+
 def _turns_query(evaluation: Evaluation) -> str:
-    wide, key = evaluation.profile.turns_table, "suite, model_version, eval_date, turn_id, sample"
+    wide = evaluation.profile.turns_table
     there = {column.name for column in wide.all_columns}
     further = ", ".join(f"r.{name}" for name in FROM_RESULTS if name not in there)
-    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({key})"
+    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({_TURN})"
     return f"SELECT w.*, {further} FROM {joined} WHERE {where(evaluation.partition, 'w')}"
 
 

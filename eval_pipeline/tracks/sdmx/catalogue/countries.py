@@ -10,6 +10,7 @@ import yaml
 
 from eval_pipeline.tracks.sdmx.words import normalised
 
+DATA_FILES = ("countries.yaml",)
 _OURS = Path(__file__).with_name("countries.yaml")
 _GEOGRAPHIC = re.compile(r"COUNTRY|AREA|GEO|REPORTER|PARTNER|ECONOMY|TERRITORY", re.IGNORECASE)
 _LONGEST = 7
