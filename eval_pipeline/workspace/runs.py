@@ -74,6 +74,7 @@ def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope:
         workspace,
         partition,
         run.run_id,
+        Counters(),
         status=RUNNING,
         finished_at=None,
         scope=scope,

@@ -53,7 +53,7 @@ def test_a_changed_case_asks_for_its_own_turns_only(small: Lab, puppet: type[Pup
     path.write_text(yaml.safe_dump(changed, sort_keys=False))
     puppet.reset()
     # The answers are the same, so that what counts them has nothing to do; error_analysis reads the attempts too.
-    assert done_again(small) == {"cases", *ASKING, "evidence", "turn_metrics", "error_analysis"}
+    assert done_again(small) == {"raw_dataset", "cases", *ASKING, "evidence", "turn_metrics", "error_analysis"}
     assert puppet.turns_asked() == ["alpha#0", "alpha#1"]
     prompts = small.sql("SELECT text FROM prompts JOIN attempts USING (prompt_hash) WHERE case_id = 'alpha'")
     assert all("it was restated" in text for (text,) in prompts)
@@ -142,7 +142,7 @@ def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(small: La
     small.evaluate(publish=True)
     small.suite(options={"ceiling_threshold": 0.8})
     puppet.reset()
-    assert done_again(small) == {"cases", *AGGREGATES}  # the files are read, and give the same cases
+    assert done_again(small) == {"raw_dataset", "cases", *AGGREGATES}  # the files are read, and give the same cases
     assert not puppet.asked
     assert small.sql("SELECT DISTINCT threshold FROM complexity_ceiling") == [(0.8,)]
 

@@ -131,7 +131,8 @@ def test_damage_repeats_with_its_seed_and_varies_without() -> None:
     ],
 )
 def test_what_a_gold_cannot_show_is_none(turn: dict[str, Any], mode: str) -> None:
-    assert TRACK.damage(found := case_of(turn), found.turns[0], mode, Random(1)) is None
+    found = case_of(turn)
+    assert TRACK.damage(found, found.turns[0], mode, Random(1)) is None
 
 
 def test_an_unknown_mode_is_refused() -> None:

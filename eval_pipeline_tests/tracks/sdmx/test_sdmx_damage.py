@@ -88,7 +88,8 @@ def test_damage_repeats_with_its_seed() -> None:
 
 @pytest.mark.parametrize("mode", ["swapped_terms", "missing_terms", "extra_dimension", "extra_terms", "other"])
 def test_what_an_empty_target_cannot_show_is_none(mode: str) -> None:
-    assert TRACK.damage(found := case_of(("hello", {})), found.turns[0], mode, Random(1)) is None
+    found = case_of(("hello", {}))
+    assert TRACK.damage(found, found.turns[0], mode, Random(1)) is None
 
 
 def test_an_unknown_mode_is_refused() -> None:

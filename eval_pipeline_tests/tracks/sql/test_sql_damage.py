@@ -76,7 +76,8 @@ def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, see
     ],
 )
 def test_gold_that_cannot_go_wrong_so_gives_nothing(shop: Shared, raw: dict[str, Any], mode: str) -> None:
-    assert TRACK.damage(found := read(raw, shop), found.turns[0], mode, Random(0)) is None
+    found = read(raw, shop)
+    assert TRACK.damage(found, found.turns[0], mode, Random(0)) is None
 
 
 def test_the_same_draw_gives_the_same_damage(shop: Shared) -> None:
