@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.fingerprints import Fingerprint
-from eval_pipeline.store.record import Header
 from eval_pipeline.workspace.inputs import Inputs
 
 CODE, LIBRARIES = "code", "libraries"
@@ -76,12 +75,8 @@ def changes(stage: Stage, inputs: Inputs) -> dict[str, tuple[str, str]]:
     return {
         name: (before, now[name])
         for name in sorted(told)
-        if name in now and (before := _said(header, name)) is not None and before != now[name]
+        if name in now and (before := header.made_from.get(name)) is not None and before != now[name]
     }
-
-
-def _said(header: Header, name: str) -> str | None:
-    return header.made_from.get(name)
 
 
 def _without(made: Mapping[str, str], ignored: frozenset[str]) -> dict[str, str]:

@@ -62,7 +62,7 @@ def prepare_generating(inputs: Inputs) -> Inputs:
     Raises:
         UsageError: an unknown name, or a partial scope over a full evaluation of the same date.
     """
-    inputs.version, inputs.track  # noqa: B018  # the first to say that there is none of the name
+    inputs.require_names()
     guard_scope(inputs.workspace, inputs.place, inputs.scope)
     epoch = effective_epoch(inputs.workspace, inputs.place, inputs.run.epoch)
     return inputs.anew(run=replace(inputs.run, epoch=epoch))

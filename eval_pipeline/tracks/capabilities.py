@@ -49,7 +49,7 @@ class Gathers(ABC):
         return [self.gather(*turn) for turn in turns]
 
 
-class Recovers(ABC):  # noqa: B024 - what it does by default is what most want
+class Recovers:
     """A model is shown its error and asked again. Without it what failed has failed."""
 
     def recovery_message(self, failed: Failed) -> str:
@@ -153,7 +153,7 @@ class Tabulates(ABC):
         return ()
 
 
-class Reports(ABC):  # noqa: B024 - it names places, and does nothing
+class Reports:
     """It has sheets or files of its own in the report."""
 
     sheets: tuple[str, ...] = ()

@@ -72,6 +72,10 @@ class Inputs:
         """The model version. Raises UsageError where there is none of the partition's name."""
         return self.workspace.model_version(self.place.model_version)
 
+    def require_names(self) -> None:
+        """Raises UsageError where there is no such model version, or no such suite or track."""
+        _ = self.version, self.track
+
     @property
     def place(self) -> Partition:
         """The partition, of a stage that has one."""

@@ -1,6 +1,16 @@
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.providers import registry
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "j.sqlite") as journal:
+        yield journal
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,9 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -27,12 +26,6 @@ VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)
 
 def broken() -> CallError:
     return CallError(CallErrorKind.CONNECTION, "the connection broke", retryable=True)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
-        yield journal
 
 
 def run(provider: BatchedProvider, journal: Journal, count: int = 3, pace: Pace = QUICK) -> list[Answer]:

@@ -8,40 +8,26 @@ import socket
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.queue import BatchQueue
-from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Answered, Caller, Counters
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, Response
-from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError
 from eval_pipeline_tests.fakes.scripted import make_call
-from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint
+from eval_pipeline_tests.fakes.scripted_batches import QUICK, BatchedProvider, Endpoint, make_version
 
-QUICK = Pace(linger_s=0.02, first_poll_s=0.001, longest_poll_s=0.005, listed_after_s=0.05)
 GONE = "a-host-that-is-not-this-one 1 1.00"
 AGO = timedelta(hours=2)
 """When the run was killed."""
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
-        yield journal
-
-
-def make_version(**settings: Any) -> ModelVersion:
-    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "batch": True, **settings})
 
 
 def run(endpoint: Endpoint, journal: Journal, turns: Iterable[int]) -> tuple[Counters, list[str]]:

@@ -1,8 +1,6 @@
 import asyncio
 import re
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,24 +13,12 @@ from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
-from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
-from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint, turns
+from eval_pipeline_tests.fakes.scripted_batches import QUICK, BatchedProvider, Endpoint, make_version, turns
 
-QUICK = Pace(linger_s=0.02, first_poll_s=0.001, longest_poll_s=0.005, listed_after_s=0.05)
 BROKEN = CallError(CallErrorKind.CONNECTION, "the connection broke", retryable=True)
 LATER = CallError(CallErrorKind.RATE_LIMITED, "later", retryable=True)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
-        yield journal
-
-
-def make_version(**settings: Any) -> ModelVersion:
-    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "batch": True, **settings})
 
 
 async def ask_all(provider: BatchedProvider, journal: Journal, count: int, pace: Pace = QUICK, **settings: Any) -> Any:

@@ -1,8 +1,6 @@
 import asyncio
 import time
-from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +19,6 @@ from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow, make_call
 QUICK = RetryPolicy(max_retries=3, first_pause_s=0.001, jitter=0.0)
 BUSY = CallError(CallErrorKind.OVERLOADED, "busy", retryable=True)
 TURN = make_call().turn_id
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
-        yield journal
 
 
 def make_caller(provider: ScriptedProvider, journal: Journal, epoch: str = "", **settings: Any) -> Caller:

@@ -1,8 +1,6 @@
 """Calls at endpoints that break off or cannot be reached: what the budget counts, and when a run gives up."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +22,6 @@ BUSY = CallError(CallErrorKind.OVERLOADED, "busy", retryable=True)
 ANSWER = Response("x", usage=Usage(10, 2))
 TURN = make_call().turn_id
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nobody listens there
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
-        yield journal
 
 
 def make_version(**settings: Any) -> ModelVersion:

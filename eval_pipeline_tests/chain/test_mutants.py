@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,18 +80,16 @@ def try_them(lab: Lab, copy: Path, number: int) -> None:
             )
 
 
-class changed:  # noqa: N801 - used as a function is
+@contextmanager
+def changed(copy: Path, mutant: Mutant) -> Iterator[None]:
     """The copy with a mutant in it."""
-
-    def __init__(self, copy: Path, mutant: Mutant) -> None:
-        self._path, self._text = copy / mutant.file, mutant.text
-
-    def __enter__(self) -> None:
-        self._before = self._path.read_text()
-        self._path.write_text(self._text)
-
-    def __exit__(self, *_: object) -> None:
-        self._path.write_text(self._before)
+    path = copy / mutant.file
+    before = path.read_text()
+    path.write_text(mutant.text)
+    try:
+        yield
+    finally:
+        path.write_text(before)
 
 
 def test_a_few_mutants(shipped: Lab, copy: Path) -> None:

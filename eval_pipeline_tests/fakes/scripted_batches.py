@@ -4,14 +4,23 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
+from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Batch, Call, CallError
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
 
+QUICK = Pace(linger_s=0.02, first_poll_s=0.001, longest_poll_s=0.005, listed_after_s=0.05)
+
 Entry = Response | CallError | None
 """What becomes of a request; None: its result is missing."""
+
+
+def make_version(**settings: Any) -> ModelVersion:
+    """A model version that is asked in batches."""
+    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "batch": True, **settings})
 
 
 @dataclass

@@ -153,7 +153,16 @@ def test_what_methods_bind_belongs_to_a_whole_class(tmp_path: Path) -> None:
     assert reached(tmp_path, {"a": source}, "pkg.a:C") == {"C", "C.__init__", "C.x"}
 
 
-CLASS = "import enum\nclass f(enum.Enum):\n    a = 1\n    b = 2\n    def m(self):\n        return 1\n    def n(self):\n        return 2\n"  # noqa: E501
+CLASS = """\
+import enum
+class f(enum.Enum):
+    a = 1
+    b = 2
+    def m(self):
+        return 1
+    def n(self):
+        return 2
+"""
 
 
 def test_order_of_fields_counts_and_of_methods_not(change: Change) -> None:

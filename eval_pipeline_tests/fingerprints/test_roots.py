@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import FingerprintError, Fingerprints
+from eval_pipeline.fingerprints import FingerprintError, Fingerprints, Root
 from eval_pipeline_tests.fingerprints.packages import of, write
 
 HERE = __name__
@@ -50,8 +50,8 @@ class Heir(Kind):
 LAMBDA = lambda: 1  # noqa: E731
 
 
-def _of(*roots: object) -> set[str]:
-    reached = Fingerprints().reached(*roots)  # type: ignore[arg-type]
+def _of(*roots: Root) -> set[str]:
+    reached = Fingerprints().reached(*roots)
     return {place.removeprefix(f"{HERE}:") for place in reached if place.startswith(f"{HERE}:")}
 
 

@@ -1,0 +1,25 @@
+"""Suites on disk: a folder with a `suite.yaml` and the files it names; no code belongs to it."""
+
+from eval_pipeline.suites.cases import SuiteCases, read_cases, read_suite
+from eval_pipeline.suites.headers import (
+    SUITE_FILE,
+    SuiteFile,
+    SuiteSource,
+    find_suites,
+    load_suite,
+    read_header,
+    suite_files,
+)
+
+__all__ = [
+    "SUITE_FILE",
+    "SuiteCases",
+    "SuiteFile",
+    "SuiteSource",
+    "find_suites",
+    "load_suite",
+    "read_cases",
+    "read_header",
+    "read_suite",
+    "suite_files",
+]

@@ -1,0 +1,105 @@
+"""The cases that the files of a suite hold, and where a file is wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Case
+from eval_pipeline.suites.entries import Entry, problem_at, read_entries
+from eval_pipeline.suites.headers import SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.tracks.base import CaseError, Track
+from eval_pipeline.tracks.capabilities import Shares
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCases:
+    """What the files of a suite hold.
+
+    Attributes:
+        cases: in the order of files and lines.
+        contents: each of them in the suite's file format, as JSON: what the record keeps.
+        problems: why other cases could not be read; only of tracks that keep the good ones.
+        shared: what the cases have in common; the track's own type.
+    """
+
+    cases: tuple[Case, ...]
+    contents: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    shared: Any
+
+
+def read_cases(source: SuiteSource) -> list[Case]:
+    """The cases of the suite that can be read, as `read_suite` does."""
+    return list(read_suite(source).cases)
+
+
+def read_suite(source: SuiteSource) -> SuiteCases:
+    """Every case of the suite, and what they share.
+
+    Raises:
+        InputError: with every problem found in any file: file, line, field and what was expected. Where the track keeps
+            the good cases, only if there are none, or if what they share is wrong.
+    """
+    header, track = source.require(), source.track()
+    shared = track.read_shared(source.folder, header.options) if isinstance(track, Shares) else None
+    cases: list[Case] = []
+    contents: list[str] = []
+    problems: list[Problem] = []
+    first: dict[str, str] = {}
+    for path in _case_files(source, header):
+        for entry in read_entries(path, path.relative_to(source.folder.parent).as_posix()):
+            if isinstance(entry, Problem):
+                problems.append(entry)
+                continue
+            case, wrong = _read_case(track, header.name, entry, shared)
+            problems += wrong
+            if case is None:
+                continue
+            if case.id in first:
+                problems.append(problem_at(entry, ("id",), f"duplicate id '{case.id}', first used at {first[case.id]}"))
+                continue
+            first[case.id] = f"{entry.file}:{entry.line}"
+            cases.append(case)
+            contents.append(json_text(entry.raw))
+    if problems and not (cases and isinstance(track, Shares) and track.keeps_good_cases):
+        raise InputError(problems)
+    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared)
+
+
+def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
+    """The files that the patterns name, in their order. Raises InputError for every pattern that names none."""
+    files: list[Path] = []
+    unmatched: list[Problem] = []
+    for index, pattern in enumerate(header.patterns()):
+        matched = _matched(source.folder, pattern)
+        if not matched:
+            place = ("cases",) if isinstance(header.cases, str) else ("cases", index)
+            told = f"no file matches '{pattern}'; expected a pattern that matches a file below {source.folder}"
+            unmatched.append(problem_at(only_entry(source.folder / SUITE_FILE), place, told))
+        files += matched
+    if unmatched:
+        raise InputError(unmatched)
+    return list(dict.fromkeys(files))
+
+
+def _matched(folder: Path, pattern: str) -> list[Path]:
+    try:
+        found = [path for path in folder.glob(pattern) if path.is_file()]
+    except (ValueError, NotImplementedError):  # an empty or an absolute pattern
+        return []
+    return sorted(path for path in found if path != folder / SUITE_FILE)
+
+
+def _read_case(track: Track, suite: str, entry: Entry, shared: Any) -> tuple[Case | None, list[Problem]]:
+    if not isinstance(entry.raw, Mapping):
+        found = type(entry.raw).__name__
+        return None, [Problem(entry.file, entry.line, "", f"expected a mapping that holds a case, found {found}")]
+    try:
+        return track.read_case(entry.raw, suite, entry.file, entry.line, shared), []
+    except CaseError as error:
+        return None, [problem_at(entry, place, message) for place, message in error.problems]
+    except ValueError as error:
+        return None, [Problem(entry.file, entry.line, "", str(error))]

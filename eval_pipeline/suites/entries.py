@@ -1,0 +1,104 @@
+"""Entries of a suite's files with the lines that they stand on, whatever the format."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic_core import from_json
+
+from eval_pipeline.core.complaints import dotted
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Json
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One case as it stands in a file, with the lines of its fields where the format knows them."""
+
+    raw: Any
+    file: str
+    line: int
+    node: yaml.Node | None = None
+
+
+def read_entries(path: Path, name: str) -> Iterator[Entry | Problem]:
+    """The entries of a file, and what is wrong with it in the place where it is wrong."""
+    try:
+        if path.suffix == ".jsonl":
+            with path.open("rb") as file:
+                yield from _jsonl_entries(file, name)
+        elif path.suffix in {".yaml", ".yml", ".json"}:
+            # JSON is YAML here, for the sake of line numbers. Of a file that breaks off nothing is taken.
+            yield from list(yaml_entries(path.read_text(encoding="utf-8"), name))
+        else:
+            expected = "expected .jsonl, .json, .yaml or .yml"
+            yield Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")
+    except InputError as error:
+        yield from error.problems
+    except (OSError, UnicodeDecodeError) as error:
+        yield Problem(name, None, "", f"cannot be read as UTF-8 text: {error}")
+
+
+def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Problem]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Entry(_decoded(line), name, number)
+        except UnicodeDecodeError as error:
+            yield Problem(name, number, "", f"cannot be read as UTF-8 text: {error}")
+        except (json.JSONDecodeError, RecursionError) as error:
+            yield Problem(name, number, "", f"not a JSON object on one line: {error}")
+
+
+def _decoded(line: bytes) -> Json:
+    """The value of a line. What pydantic-core, which takes half the time, refuses, `json` reads or says why not."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return json.loads(line.decode())
+
+
+def yaml_entries(text: str, name: str) -> Iterator[Entry]:
+    """The documents of a text, or what the lists among them hold. Raises InputError where it does not parse."""
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node: Any = loader.get_node()
+            value = loader.construct_document(node)
+            items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
+            for raw, item in items:
+                yield Entry(raw, name, item.start_mark.line + 1, item)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        message = getattr(error, "problem", None) or str(error)
+        line = mark.line + 1 if mark else None
+        raise InputError([Problem(name, line, "", f"does not parse: {message}")]) from error
+    finally:
+        loader.dispose()
+
+
+def problem_at(entry: Entry, location: Sequence[int | str], message: str) -> Problem:
+    """A problem with a field of an entry, on its line."""
+    return Problem(entry.file, _line_of(entry, location), dotted(location), message)
+
+
+def _line_of(entry: Entry, location: Sequence[int | str]) -> int:
+    """The line of a field in a YAML entry, or of the nearest thing around it."""
+    node, line = entry.node, entry.line
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((key, value) for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            pair = (node.value[part], node.value[part])
+        else:
+            pair = None
+        if pair is None:
+            break
+        line, node = pair[0].start_mark.line + 1, pair[1]
+    return line

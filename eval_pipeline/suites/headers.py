@@ -1,0 +1,160 @@
+"""Suites on disk: finding them and reading `suite.yaml`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from eval_pipeline.core.complaints import complaints
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.ids import files_hash
+from eval_pipeline.core.model import Json, Suite
+from eval_pipeline.suites.entries import Entry, problem_at, yaml_entries
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
+from eval_pipeline.tracks.suite_metrics import with_metrics
+
+SUITE_FILE = "suite.yaml"
+
+
+class SuiteFile(BaseModel):
+    """`suite.yaml`.
+
+    Attributes:
+        cases: glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        metrics: metrics of installed packages that its turns are scored with, beside all of the track.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)
+    version: str
+    track: str
+    description: str = ""
+    licence: str = ""
+    cases: str | list[str]
+    metrics: list[str] = Field(default_factory=list)
+    options: dict[str, Json] = Field(default_factory=dict)
+
+    def patterns(self) -> list[str]:
+        """The case patterns as a list."""
+        return [self.cases] if isinstance(self.cases, str) else self.cases
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSource:
+    """A suite as found on disk, read or not: a broken one still has a name, so that only its own assets fail.
+
+    Attributes:
+        header: None where `suite.yaml` is wrong; `problems` says how.
+    """
+
+    name: str
+    folder: Path
+    header: SuiteFile | None
+    problems: tuple[Problem, ...] = ()
+
+    def require(self) -> SuiteFile:
+        """The header. Raises InputError where `suite.yaml` is wrong."""
+        if self.header is None:
+            raise InputError(self.problems)
+        return self.header
+
+    def track(self) -> Track:
+        """The suite's track, with the metrics that the suite asks for: the one place that says which a suite has."""
+        header = self.require()
+        return with_metrics(load_track(header.track), header.metrics)
+
+
+def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
+    """Every suite below the folders by name; the name of a suite is that of its folder.
+
+    A folder with a name that no suite can have (`my-pages`) is a broken suite, under one that assets can have.
+    """
+    found: dict[str, SuiteSource] = {}
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*/{SUITE_FILE}"))]
+    names = {path.parent.name for path in paths}
+    for path in paths:
+        source = read_header(path.parent)
+        # Dagster refuses the definitions of all suites for an asset with such a name.
+        possible = re.sub(r"[^A-Za-z0-9_]", "_", source.name)
+        while possible != source.name and possible in names:
+            possible += "_"
+        names.add(possible)
+        source = replace(source, name=possible)
+        if source.name in found:
+            other = found[source.name].folder
+            problem = Problem(str(path), 1, "name", f"a suite named '{source.name}' is also at {other}")
+            source = SuiteSource(source.name, source.folder, None, (problem,))
+        found[source.name] = source
+    return found
+
+
+def read_header(folder: Path) -> SuiteSource:
+    """Reads `suite.yaml` alone; what is wrong with it is kept on the result."""
+    path = folder / SUITE_FILE
+    try:
+        entry = only_entry(path)
+        header = SuiteFile.model_validate(entry.raw)
+        if header.name != folder.name:
+            raise InputError(
+                [problem_at(entry, ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")]
+            )
+        _refuse_unknown(entry, header)
+    except ValidationError as error:
+        return SuiteSource(
+            folder.name, folder, None, tuple(problem_at(entry, *found) for found in complaints(error, SuiteFile))
+        )
+    except InputError as error:
+        return SuiteSource(folder.name, folder, None, error.problems)
+    except (OSError, UnicodeDecodeError) as error:
+        return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", f"cannot be read: {error}"),))
+    return SuiteSource(header.name, folder, header)
+
+
+def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
+    """Raises InputError for a track or a metric that nobody provides, or that cannot be used."""
+    if header.track not in ALL_TRACKS:
+        known = ", ".join(ALL_TRACKS.names())
+        raise InputError([problem_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
+    if header.track in TRACKS and not header.metrics:
+        return  # a shipped one is not loaded before it is used
+    wanted: list[tuple[tuple[str | int, ...], list[str]]] = [(("track",), [])]
+    wanted += [(("metrics", index), [name]) for index, name in enumerate(header.metrics)]
+    problems = []
+    for place, names in wanted:
+        try:
+            with_metrics(load_track(header.track), names)
+        except UsageError as error:
+            problems.append(problem_at(entry, place, str(error)))
+    if problems:
+        raise InputError(problems)
+
+
+def only_entry(path: Path) -> Entry:
+    """What `suite.yaml` holds. Raises InputError where that is not one entry."""
+    entries = list(yaml_entries(path.read_text(), str(path)))
+    if len(entries) != 1:
+        raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
+    return entries[0]
+
+
+def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
+    """Every file of the suite as (name below the folder, path), in order."""
+    paths = [path for path in source.folder.rglob("*") if path.is_file()]
+    return sorted((path.relative_to(source.folder).as_posix(), path) for path in paths)
+
+
+def load_suite(source: SuiteSource) -> Suite:
+    """The suite with the hash of all its files. Raises InputError where `suite.yaml` is wrong."""
+    header = source.require()
+    return Suite(
+        name=header.name,
+        version=header.version,
+        track=header.track,
+        content_hash=files_hash(suite_files(source)),
+        description=header.description,
+        options=header.options,
+    )
