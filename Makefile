@@ -3,8 +3,9 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
-# What some tests read reports and use the UI with, and the system's own jail; installed by `make test` as root on Debian.
-DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap
+# What some tests read reports and use the UI with, the system's own jail, and what compiles the faults of a disk;
+# installed by `make test` as root on Debian.
+DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format dev bench soak debian clean
@@ -28,7 +29,7 @@ $(BIN)/uv:
 demo: setup  ## Evaluate three model versions on the shipped suites and show the headline.
 	@$(BIN)/eval-pipeline demo
 
-dev: setup  ## Open the Dagster UI on http://127.0.0.1:3000 (webserver and daemon).
+dev: setup  ## Serve the Dagster UI on port 3000 and print its address (webserver and daemon).
 	@$(BIN)/eval-pipeline dev
 
 test: setup debian  ## Run the tests.
@@ -51,13 +52,14 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.sandbox
 	$(BIN)/python -m benchmarks.sql_validator
 	$(BIN)/python -m benchmarks.equivalence
+	$(BIN)/python -m benchmarks.load
 
 soak: setup  ## Run the long campaigns (simulations, kills).
 	$(BIN)/python -m pytest -m soak -s
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
-	  ! { command -v soffice && command -v chromium && command -v bwrap; } >/dev/null 2>&1; then \
+	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc; } >/dev/null 2>&1; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
 	fi

@@ -52,7 +52,7 @@ def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> EmptyStores:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
-    """An empty home with no suite; fsync, which only a power failure would miss, is left out."""
+    """An empty home with no suite; fsync, which only a power failure would miss, and rehearsals are left out."""
     made = Lab.at(tmp_path)
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
@@ -60,6 +60,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStor
     monkeypatch.setenv("DAGSTER_HOME", str(made.home.dagster))
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     monkeypatch.setattr(Snapshot, "create", empty_stores.create)
+    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
     return made
 
 

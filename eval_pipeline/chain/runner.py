@@ -48,7 +48,9 @@ def run_chain(chain: Chain, inputs: Inputs) -> dict[str, StageResult]:
 
 def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     assert stage.run is not None
-    stage.replacing(inputs)
+    header = inputs.header(stage.writes[0])
+    if header is not None and dict(header.made_from) != made:  # what was made of the same things is no other figure
+        stage.replacing(inputs)
     with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
         return stage.run(inputs, outputs) or {}
 

@@ -12,6 +12,7 @@ import typer
 
 from eval_pipeline import __version__
 from eval_pipeline.cli import inspecting, running
+from eval_pipeline.cli.acknowledging import acknowledge
 from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.importing import import_app
@@ -37,6 +38,7 @@ app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
 app.command()(rescore)
+app.command()(acknowledge)
 app.command()(prune)
 app.command()(inspecting.doctor)
 app.command()(running.dev)

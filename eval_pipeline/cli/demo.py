@@ -1,11 +1,10 @@
 """`demo`: two simulated model versions in full, and a slice for a real small model on this machine."""
 
-from datetime import date
-
 import typer
 
 from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.cli.running import evaluate, show
+from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
@@ -28,14 +27,14 @@ def demo() -> None:
     workspace = open_workspace()
     own = workspace.home.data / "suites"
     suites = [name for name, source in workspace.suites.items() if source.folder.parent == own]
-    today = date.today()
+    day = today()
     problems, done = evaluate(
-        workspace, [Partition(suite, name, today) for name in SIMULATED for suite in suites], Scope(), "", report=True
+        workspace, [Partition(suite, name, day) for name in SIMULATED for suite in suites], Scope(), "", report=True
     )
     if why_not := traits_of(workspace.model_version(LOCAL).provider).lacks():
         note(f"{LOCAL} is left out: {why_not}")
     for suite in () if why_not else suites:
-        partition, scope = Partition(suite, LOCAL, today), Scope(sample_size=SLICE)
+        partition, scope = Partition(suite, LOCAL, day), Scope(sample_size=SLICE)
         try:
             guard_scope(workspace, partition, scope)
         except UsageError:

@@ -103,11 +103,12 @@ def _importing(form: str, foreign: ForeignForm) -> Callable[..., None]:
 
 def _import(form: str, source: Path, suite: str, limit: int | None, further: Sequence[Path]) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.importing import import_suite
+    from eval_pipeline.operations.importing import import_at_arms_length
     from eval_pipeline.workspace.progress import busy
 
+    open_workspace()  # so that the home is there, and private
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = import_suite(open_workspace(), form, source, suite, limit, further)
+        made = import_at_arms_length(form, source, suite, limit, further)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")

@@ -19,9 +19,12 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from eval_pipeline.core.home import Home
     from eval_pipeline.operations.doctor import Finding
     from eval_pipeline.suites import SuiteSource
+    from eval_pipeline.workspace.workspace import Progress
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -127,12 +130,15 @@ def query(
     format: Annotated[str, typer.Option(help="table, csv, json or parquet (to standard output).")] = "table",
 ) -> None:
     """Queries the published store; works while a run writes."""
-    from eval_pipeline.cli.terminal import print_rows
+    from eval_pipeline.cli.terminal import note, print_rows
+    from eval_pipeline.store.memo import is_as_published
     from eval_pipeline.store.query import run_query
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
     found = run_query(find_home().store, sql)
+    if not is_as_published(find_home().store):
+        note("note: another program has changed the store since it was published; `eval-pipeline publish` mends it")
     if format == "parquet":
         import pyarrow.parquet
 
@@ -141,18 +147,32 @@ def query(
         print_rows(found.column_names, [list(row.values()) for row in found.to_pylist()], format)
 
 
-def doctor() -> None:
-    """Checks the installation: versions, keys, disk, suites, runs, journal, record and store."""
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Make what is damaged again from what it was made of; end all runs first.")
+    ] = False,
+) -> None:
+    """Checks the installation: versions, keys, disk, suites, runs, journal, record and store.
+
+    Every byte of the record and of the journal is read and compared with its digest.
+    """
     from eval_pipeline.cli.terminal import ProgressBars, console, finding_line
     from eval_pipeline.operations.doctor import examine
 
     home = find_home()
     runs = _swept(home)
     with ProgressBars() as progress:
-        findings = [*examine(home, progress), runs]
+        findings = [*_repaired(progress)] if repair else []
+        findings += [*examine(home, progress), runs]
     for finding in findings:
         console.print(finding_line(finding), soft_wrap=True)
     raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
+
+
+def _repaired(progress: "Progress") -> "Iterator[Finding]":
+    from eval_pipeline.operations.repairing import repair
+
+    yield from repair(open_workspace(), progress)
 
 
 def _swept(home: "Home") -> "Finding":

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.private import make_private
 
 if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
@@ -36,7 +38,9 @@ def open_workspace() -> "Workspace":
     """The workspace of the home that the environment names."""
     from eval_pipeline.workspace.workspace import Workspace
 
-    return Workspace(find_home())
+    home = find_home()
+    make_private(home.root)
+    return Workspace(home)
 
 
 def suite_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
@@ -77,7 +81,7 @@ def askable_pairs(
 def parse_day(text: str | None) -> date:
     """The date, or today. Raises UsageError where it is none."""
     try:
-        return date.fromisoformat(text) if text else date.today()
+        return date.fromisoformat(text) if text else today()
     except ValueError as error:
         raise UsageError(f"'{text}' is no date; expected YYYY-MM-DD") from error
 

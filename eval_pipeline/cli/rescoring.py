@@ -27,11 +27,10 @@ def rescore(
 
     What their figures were stays in the table `superseded_statistics`.
     """
-    from eval_pipeline.chain.evaluation import chain_of, comparing
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.operations import rescoring
     from eval_pipeline.operations.changes import changes_told
-    from eval_pipeline.operations.keeping import compare, deliver
+    from eval_pipeline.operations.keeping import compare, publish_comparisons
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
 
@@ -49,7 +48,7 @@ def rescore(
             told = [rescoring.rescore(workspace, partition, progress, ask_judge=ask_judge) for partition in waiting]
             for name in dict.fromkeys(partition.suite for partition in waiting):
                 compare(Inputs(workspace, name, progress=progress))
-                deliver(comparing(chain_of(None)), Inputs(workspace, name, progress=progress), with_report=False)
+                publish_comparisons(Inputs(workspace, name, progress=progress))
     for one in told:
         (fail if one.problem else typer.echo)(_line(one, dry_run=dry_run))
         for text in changes_told(Inputs.of(workspace, one.partition)) if dry_run else ():

@@ -115,11 +115,17 @@ def plan(
 def dev(
     host: Annotated[str, typer.Option(help="Address of the UI.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the UI.")] = 3000,
+    token: Annotated[
+        bool, typer.Option("--token/--no-token", help="Ask for the token; without where a proxy of yours asks people.")
+    ] = True,
 ) -> None:
-    """Opens the Dagster UI: webserver and daemon on this home, until interrupted."""
-    from eval_pipeline.defs.running.instance import serve
+    """Opens the Dagster UI: webserver and daemon on this home, until interrupted.
 
-    serve(open_workspace().home, host, port)
+    The address that is printed holds the token of this home; whoever opens it may use the UI.
+    """
+    from eval_pipeline.defs.running.supervisor import serve
+
+    serve(open_workspace().home, host, port, with_token=token)
 
 
 def _epoch(fresh: bool) -> str:
@@ -132,7 +138,7 @@ def evaluate(
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.operations.changes import changes_told
-    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluation
+    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
     from eval_pipeline.workspace.runs import RunContext
@@ -145,12 +151,12 @@ def evaluate(
         current = [partition for partition, inputs in looked_at if evaluation_is_current(inputs)]
         workspace.fingerprints.save()
         problems = []
-        for found in current:
-            try:
-                problems += keep_evaluation(seen[found], with_report=report)
-            except StoreError as error:  # a damaged file of one evaluation stops no other
-                problems.append(f"{found.suite}, {found.model_version}: {error}")
+        for found, told in keep_evaluations([seen[found] for found in current], with_report=report).items():
+            if isinstance(told, StoreError):  # a damaged file of one evaluation stops no other
+                problems.append(f"{found.suite}, {found.model_version}: {told}")
                 broken.add((found.suite, found.model_version))
+            else:
+                problems += told
         notes = [text for partition in current for text in changes_told(seen[partition])]
         stale = [partition for partition in partitions if partition not in current]
         if stale:
@@ -163,10 +169,12 @@ def evaluate(
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
         whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
-        ran = {partition.suite for partition in stale}
-        for suite, day in dict.fromkeys((partition.suite, partition.eval_date) for partition in whole):
+        for suite in dict.fromkeys(partition.suite for partition in whole):
             of_suite = Inputs(workspace, suite, progress=progress)
-            problems += keep_comparisons(of_suite, day, with_report=report, told=suite in ran)
+            asked = {p.model_version: p.eval_date for p in whole if p.suite == suite}
+            wrong, drifts = keep_comparisons(of_suite, asked, with_report=report)
+            problems += wrong
+            notes += [f"warning: {text}" for text in drifts]
     for text in notes:
         note(text)
     return problems, whole

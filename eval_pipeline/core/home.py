@@ -46,6 +46,10 @@ class Home:
         return self.root / "databases"
 
     @property
+    def ui_token(self) -> Path:
+        return self.root / "ui.token"
+
+    @property
     def checked(self) -> Path:
         return self.root / "checked"
 

@@ -85,7 +85,8 @@ def file_hash(path: Path) -> str:
 
 @lru_cache(maxsize=4096)
 def _file_hash(path: Path, inode: int, size: int, changed: int) -> str:
-    return _digest(path.read_bytes())
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def turn_id(suite: str, case_id: str, index: int) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from pydantic_core import from_json, to_json
 
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.private import touch
 from eval_pipeline.judge.judgement import Judgement
 
 LIFE_S = 24 * 3600.0
@@ -51,7 +53,7 @@ class JudgementCache:
         found = self._memory.get(key)
         if found is None:
             row = self._execute("SELECT body FROM judgements WHERE key = ? AND written_at > ?", (key, self._oldest()))
-            found = _decode(row[0]) if row else None
+            found = _decode(key, row[0]) if row else None
             if found is not None:
                 self._memory[key] = found
         return found
@@ -60,7 +62,7 @@ class JudgementCache:
         """Keeps a judgement."""
         kept = _as_cached(judgement)
         self._memory[key] = kept
-        self._execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?)", (key, _encode(kept), self._clock()))
+        self._execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?)", (key, _encode(key, kept), self._clock()))
 
     def close(self) -> None:
         """Closes the file; may be called again."""
@@ -75,6 +77,7 @@ class JudgementCache:
     def _open(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            touch(path)
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
@@ -133,15 +136,18 @@ def _as_cached(judgement: Judgement) -> Judgement:
     )
 
 
-def _encode(judgement: Judgement) -> str:
+def _encode(key: str, judgement: Judgement) -> str:
     said = (judgement.value, judgement.choice, judgement.reason, judgement.model, judgement.prompt_version)
-    return to_json(said).decode()
+    return to_json([*said, json_hash([key, *said])]).decode()
 
 
-def _decode(body: str) -> Judgement | None:
-    """What `_encode` wrote; None for anything else: the question is asked again."""
+def _decode(key: str, body: str) -> Judgement | None:
+    """What `_encode` wrote; None for anything else, damaged or of version 0.1.0: the question is asked again."""
     try:
-        value, choice, reason, model, prompt_version = from_json(body)
+        *said, digest = from_json(body)
+        value, choice, reason, model, prompt_version = said
     except (ValueError, TypeError):
+        return None
+    if digest != json_hash([key, *said]):
         return None
     return Judgement(value, choice, reason, model=model, prompt_version=prompt_version, cached=True)

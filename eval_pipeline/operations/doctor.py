@@ -1,25 +1,31 @@
 """`doctor`: whether this installation can do what it should, and what to do where it cannot."""
 
+import itertools
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.asking.journal.checking import check_journal
+from eval_pipeline.core.errors import EvalError, InputError, Problem
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.private import make_private
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
+from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
+from eval_pipeline.suites import read_suite
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
 LEAST_FREE = 1_000_000_000
+REPAIR = "`eval-pipeline doctor --repair` makes it again, and says what it cannot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ def _plugins(_: Workspace) -> Iterator[Finding]:
 
 def _disk(workspace: Workspace) -> Iterator[Finding]:
     root = workspace.home.root
-    root.mkdir(parents=True, exist_ok=True)
+    make_private(root)
     free = shutil.disk_usage(root).free
     writable = os.access(root, os.W_OK)
     text = f"{root}: {free / 1e9:.1f} GB free" + ("" if writable else ", not writable")
@@ -89,8 +95,21 @@ def _disk(workspace: Workspace) -> Iterator[Finding]:
 
 def _suites(workspace: Workspace) -> Iterator[Finding]:
     for source in workspace.suites.values():
-        text = str(source.folder) if source.header else "; ".join(str(problem) for problem in source.problems)
-        yield Finding(f"suite {source.name}", source.header is not None, text, "mend suite.yaml")
+        fine, text = False, ""
+        try:
+            found = read_suite(source)
+            fine, text = not found.problems, f"{source.folder}: {len(found.cases):,} cases"
+            text += f"; others cannot be read: {_first(found.problems)}" if found.problems else ""
+        except InputError as error:
+            text = _first(error.problems)
+        except EvalError as error:
+            text = str(error)
+        yield Finding(f"suite {source.name}", fine, text, "`eval-pipeline validate` says all that is wrong")
+
+
+def _first(problems: Sequence[Problem]) -> str:
+    more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
+    return f"{problems[0]}{more}"
 
 
 def _model_versions(workspace: Workspace) -> Iterator[Finding]:
@@ -128,34 +147,43 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
     if not path.exists():
         yield Finding("journal", True, f"{path}: none yet")
         return
-    remedy = f"move {path} away: what is recorded stays, only the journalled responses are asked for again"
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            said = connection.execute("PRAGMA quick_check").fetchone()[0]
-        yield Finding("journal", said == "ok", f"{path}: {said}", remedy)
-    except sqlite3.Error as error:
-        if isinstance(error, sqlite3.OperationalError):  # it could not be read, which says nothing of what is in it
-            remedy = "free some space, end what holds it, and look again"
-        yield Finding("journal", False, f"{path}: {error}", remedy)
+        found = check_journal(path)
+    except sqlite3.Error as error:  # it could not be read, which says nothing of what is in it
+        yield Finding("journal", False, f"{path}: {error}", "free some space, end what holds it, and look again")
+        return
+    text = found.problem or f"{found.rows:,} responses"
+    text += f", {found.unsealed:,} of them without a checksum (from 0.1.0)" if found.unsealed else ""
+    yield Finding("journal", not found.problem, f"{path}: {text}", REPAIR)
 
 
 def _record(workspace: Workspace) -> Iterator[Finding]:
-    files, wrong = 0, []
+    wrong = {(source.name, key): str(error) for source, key, error in unreadable_files(workspace)}
+    files = list(_files(workspace))
+    whole = [one for one in files if (one[0].name, one[1]) not in wrong]
+    old = sum(header is not None and not header.sealed for header in itertools.starmap(workspace.record.header, whole))
+    text = "; ".join([f"{len(files)} files below {workspace.home.record}", *wrong.values()])
+    text += f"; the footers of {old} of them, from 0.1.0, have no digest" if old else ""
+    yield Finding("record", not wrong, text, REPAIR)
+
+
+def unreadable_files(
+    workspace: Workspace, before: Callable[[int], None] = lambda _: None
+) -> Iterator[tuple[Table, RecordKey, EvalError]]:
+    """The files of the record that are damaged, or that newer code wrote; `before` is told the bytes of each."""
+    for source, key in _files(workspace):
+        try:
+            before(workspace.record.path(source, key).stat().st_size)
+            workspace.record.verify(source, key)
+        except EvalError as error:
+            yield source, key, error
+
+
+def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
     for table in all_tables(further_tables()):
         for source in table.record_tables():
             for key in workspace.record.partitions(source):
-                files += 1
-                wrong += _problem(workspace, source, key)
-    text = f"{files} files below {workspace.home.record}" + "".join(f"; {sentence}" for sentence in wrong)
-    yield Finding("record", not wrong, text, "remove the files named; the next run makes them again")
-
-
-def _problem(workspace: Workspace, table: Table, key: RecordKey) -> list[str]:
-    try:
-        workspace.record.verify(table, key)
-    except EvalError as error:
-        return [str(error)]
-    return []
+                yield source, key
 
 
 def _figures(workspace: Workspace) -> Iterator[Finding]:
@@ -172,8 +200,15 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
     if not path.exists():
         yield Finding("store", True, f"{path}: none yet; `eval-pipeline run` makes it")
         return
+    problem = store_problem(workspace)
+    yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+
+
+def store_problem(workspace: Workspace) -> str:
+    """What is wrong with the store; empty where nothing is."""
     try:
-        run_query(path, "SELECT count(*) FROM turn_results")
-        yield Finding("store", True, str(path))
+        run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:
-        yield Finding("store", False, str(error), "run `eval-pipeline publish --full`")
+        return str(error)
+    path = workspace.home.store
+    return "" if is_as_published(path) else f"{path} was changed since it was published, by another program"

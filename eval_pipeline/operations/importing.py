@@ -15,12 +15,16 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
 
+from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
@@ -49,6 +53,9 @@ class ImportedSuite:
     turns: int
     wrong_gold: tuple[str, ...]
     left_out: bool = False
+
+
+_imported = TypeAdapter(ImportedSuite)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,26 @@ def import_suite(
         shutil.rmtree(aside, ignore_errors=True)
     turns = sum(len(case.turns) for case in cases)
     return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold)
+
+
+def import_at_arms_length(
+    form: str, source: Path, name: str, limit: int | None, further: Sequence[Path]
+) -> ImportedSuite:
+    """`import_suite` into the home of the environment, in a process of its own: a foreign file may crash its reader.
+
+    Raises:
+        InputError: as of `import_suite`, or because reading a file ended that process.
+        EvalError: as of `import_suite`.
+    """
+    given: list[Json] = [str(path) for path in further]
+    told = at_arms_length(_import_there, [form, str(source), name, limit, given], [source, *further])
+    return _imported.validate_python(told)
+
+
+def _import_there(form: str, source: str, name: str, limit: int | None, further: list[str]) -> Json:
+    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, [Path(path) for path in further])
+    found: Json = _imported.dump_python(made, mode="json")
+    return found
 
 
 def _write_cases(folder: Path, raws: Sequence[Mapping[str, Json]]) -> None:
@@ -270,7 +297,7 @@ def _text_of(source: Path) -> str:
     if not source.is_file():
         raise UsageError(f"no file {source}")
     try:
-        return source.read_text("utf-8")
+        return read_text(source)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
 

@@ -1,16 +1,20 @@
 """What a run does for evaluations that are up to date: store and reports are to hold what the record does."""
 
-from datetime import date
+from collections.abc import Sequence
 from uuid import uuid4
 
-from eval_pipeline.analysis.comparisons.verdicts import check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import Asked, check_no_drift, check_no_loss
 from eval_pipeline.chain.evaluation import chain_of, comparing, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Chain
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.chain.wholeness import gate
+from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.generate import note_generating, prepare_generating
+from eval_pipeline.stages.publishing import close_run, publish_together
+from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, ending_failed
 
@@ -26,39 +30,70 @@ def evaluation_is_current(inputs: Inputs) -> bool:
     return is_up_to_date((*ingesting(chain), *evaluating(chain)), inputs)
 
 
-def keep_evaluation(inputs: Inputs, *, with_report: bool) -> list[str]:
-    """Notes a run that had nothing to do, and makes sure that store and report hold what the record does.
+def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Partition, list[str] | StoreError]:
+    """Notes runs that had nothing to do, and makes sure that store and reports hold what the record does.
 
     Returns:
-        A sentence for each check that does not pass.
+        For each evaluation a sentence for each check that does not pass, or what kept it from being published.
     """
-    own = inputs.anew(run=RunContext(str(uuid4()), inputs.run.epoch))
-    with ending_failed(own.workspace, own.place, own.run.run_id):
-        note_generating(prepare_generating(own))
-        deliver(evaluating(chain_of(own.track)), own, with_report=with_report)
-    verdicts = (check_cases_read(own), check_metric_errors(own))
-    return [f"{own.suite}, {own.place.model_version}: {found.text}" for found in verdicts if not found.passed]
+    runs, told = [], dict[Partition, list[str] | StoreError]()
+    for inputs in found:
+        own = inputs.anew(run=RunContext(str(uuid4()), inputs.run.epoch))
+        told[own.place] = []
+        try:
+            with ending_failed(own.workspace, own.place, own.run.run_id):
+                note_generating(prepare_generating(own))
+                runs.append((own, close_run(own)))
+        except StoreError as error:
+            told[own.place] = error
+    told |= _published(runs)
+    for own, _ in runs:
+        if isinstance(told[own.place], StoreError):
+            continue
+        chain = [stage for stage in evaluating(chain_of(own.track)) if stage.name in REPORTS]
+        try:
+            deliver(chain, own, with_report=with_report)
+            verdicts = (check_cases_read(own), check_metric_errors(own))
+            told[own.place] = [
+                f"{own.suite}, {own.place.model_version}: {verdict.text}" for verdict in verdicts if not verdict.passed
+            ]
+        except StoreError as error:
+            told[own.place] = error
+    return told
 
 
-def keep_comparisons(inputs: Inputs, day: date, *, with_report: bool, told: bool) -> list[str]:
+def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition, StoreError]:
+    """Publishes all together; where one is damaged, each by itself, so that it stops no other."""
+    if not runs:
+        return {}
+    shut = gate(runs[0][0].workspace)
+    try:
+        publish_together([own for own, _ in runs], [key for _, keys in runs for key in keys], shut)
+    except StoreError as error:
+        if len(runs) == 1:
+            return {runs[0][0].place: error}
+        return {place: why for one in runs for place, why in _published([one]).items()}
+    return {}
+
+
+def keep_comparisons(inputs: Inputs, asked: Asked, *, with_report: bool) -> tuple[list[str], list[str]]:
     """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
 
     Args:
         inputs: of the suite.
-        day: evaluation date that was asked for.
+        asked: the model versions that were run, and for which date.
         with_report: make the report too.
-        told: whether a run has told how the checks on the comparisons came out that are on record.
 
     Returns:
-        A sentence for what fails, and for a check that does not pass: as often as somebody asks for its date.
+        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts.
     """
     try:
-        current = compare(inputs)
+        compare(inputs)
         deliver(comparing(chain_of(None)), inputs, with_report=with_report)
     except EvalError as error:
-        return [f"{inputs.suite}: {error}"]
-    verdict = check_no_loss(inputs, day)
-    return [] if verdict.passed or (current and told) else [f"{inputs.suite}: {verdict.text}"]
+        return [f"{inputs.suite}: {error}"], []
+    loss, drift = check_no_loss(inputs, asked), check_no_drift(inputs, asked)
+    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), [f"{inputs.suite}: {drift.text}"] * (not drift.passed)
 
 
 def compare(inputs: Inputs) -> bool:
@@ -68,6 +103,11 @@ def compare(inputs: Inputs) -> bool:
     for stage in () if current else chain:
         run_stage(stage, inputs)
     return current
+
+
+def publish_comparisons(inputs: Inputs) -> None:
+    """Has the store hold the comparisons of a suite as they are on record."""
+    deliver(comparing(chain_of(None)), inputs, with_report=False)
 
 
 def deliver(chain: Chain, inputs: Inputs, *, with_report: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime
 from math import ceil
 
 from eval_pipeline.asking.batches.intents import BatchIntents
@@ -152,7 +152,7 @@ def _of_application(workspace: Workspace, partition: Partition, turns: int, left
 
 def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound:
     """For calls with so many input tokens each, and so many of them shared with others."""
-    today, usd = date.today().isoformat(), 0.0
+    today, usd = datetime.now(UTC).date().isoformat(), 0.0
     priced = True
     for tokens, shared in calls:
         whole = ceil(tokens)

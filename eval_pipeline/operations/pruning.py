@@ -130,7 +130,8 @@ def _remove(workspace: Workspace, partition: Partition) -> None:
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
-    _remove_folder(workspace.home.root.joinpath("locks", *key.folders(RUNS)))
+    # Somebody may make one anew just now: then it stays.
+    shutil.rmtree(workspace.home.root.joinpath("locks", *key.folders(RUNS)), ignore_errors=True)
 
 
 def _remove_folder(folder: Path) -> None:

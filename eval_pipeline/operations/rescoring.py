@@ -102,23 +102,27 @@ def rescore(
     try:
         if problem := _why_not(inputs):
             return Rescored(partition, turns, before, problem=problem)
-        with ending_failed(workspace, partition, inputs.run.run_id):
-            _run(inputs)
+        make_again(inputs)
     except EvalError as error:
         return Rescored(partition, turns, before, problem=str(error))
     turns, after = scored(inputs)
     return Rescored(partition, turns, before, after)
 
 
-def _run(inputs: Inputs) -> None:
-    """Runs what is not current, publishes it, and writes its report anew where there is one."""
-    for stage in _stages(inputs):
-        run_stage(stage, inputs)
-        for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
-            if not verdict.passed:
-                raise EvalError(verdict.text)
-    with_report = report_folder(inputs.workspace.home.reports, inputs.place).exists()
-    deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
+def make_again(inputs: Inputs) -> None:
+    """Makes what is not current of an evaluation, publishes it, and writes its report anew where there is one.
+
+    Raises:
+        EvalError: it cannot be made.
+    """
+    with ending_failed(inputs.workspace, inputs.place, inputs.run.run_id):
+        for stage in _stages(inputs):
+            run_stage(stage, inputs)
+            for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
+                if not verdict.passed:
+                    raise EvalError(verdict.text)
+        with_report = report_folder(inputs.workspace.home.reports, inputs.place).exists()
+        deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
 
 
 def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:

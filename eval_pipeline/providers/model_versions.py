@@ -13,8 +13,10 @@ from pydantic import ValidationError
 
 from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_text
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.core.private import file_mode
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.registry import check_settings, traits_of
 from eval_pipeline.providers.validation import SettingsError
@@ -91,7 +93,7 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, file_mode())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -136,19 +138,20 @@ def _read(path: Path, check: Check, problems: list[Problem]) -> Iterator[_Entry]
 def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
     """The nodes of a file, which know their lines, and its value; None where there is nothing in it."""
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path, most=MOST_DOCUMENT_BYTES)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(path), None, "", f"cannot read the model versions: {error}")]) from error
     try:
+        check_yaml(text)
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             return None
         _keep_texts(root)
         return root, loader.construct_document(root)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:  # constructors of YAML's own types raise what they like
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = None if mark is None else mark.line + 1
         told = getattr(error, "problem", None) or error

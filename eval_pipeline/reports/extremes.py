@@ -18,7 +18,7 @@ EXTREMES = (
 
 def top_turns(results: pa.Table, column: str, most: int = MOST) -> list[Row]:
     """Rows of `turn_results` with the highest values of a column, the highest first."""
-    known = results.filter(pc.is_valid(results[column]))
+    known = results.filter(pc.greater(results[column], 0))  # a turn that nobody answered took nothing
     order: Sequence[tuple[str, str]] = [(column, "descending"), ("turn_id", "ascending"), ("sample", "ascending")]
     rows: list[Row] = known.take(pc.sort_indices(known, sort_keys=order)).slice(0, most).to_pylist()
     return rows

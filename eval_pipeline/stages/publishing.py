@@ -20,17 +20,8 @@ from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
-def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> StageResult:
-    """Closes the run's row in `runs` and publishes whatever the store does not hold yet.
-
-    The row is published with the rest, so it says `complete` (or `incomplete`) before that is so; where it fails, it
-    says that.
-
-    Args:
-        inputs: of the evaluation.
-        held: its tables.
-        gate: why a partition must not be published.
-    """
+def close_run(inputs: Inputs) -> list[RecordKey]:
+    """Closes the run's row in `runs`, which is published with the rest; what is to be published then."""
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     cost = inputs.read(COST_PER_CORRECT_ANSWER, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
@@ -40,20 +31,43 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
     record_run(workspace, partition, run_id, status=ended_as(inputs), finished_at=now(), **totals)
     # Only what this run made: others may be writing their partitions just now.
     own = RecordKey.of(partition)
-    keys = [own, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
-    try:
-        with busy(inputs.progress, inputs.label("publishing")):
-            published = publish(inputs.record, workspace.home.store, further_tables(), keys, gate)
-    except BaseException:
-        with suppress(EvalError):  # why it could not be published is what has to be told
-            record_run(workspace, partition, run_id, status=FAILED)
-        raise
+    return [own, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
+
+
+def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> StageResult:
+    """Closes the run and publishes whatever the store does not hold yet.
+
+    The row in `runs` says `complete` (or `incomplete`) before that is so; where it fails, it says that.
+
+    Args:
+        inputs: of the evaluation.
+        held: its tables.
+        gate: why a partition must not be published.
+    """
+    published = publish_together([inputs], close_run(inputs), gate)
     header = inputs.header(TURN_RESULTS)
     assert header is not None
     facts: dict[str, Json] = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
     facts |= {"left_out": left_out(published)} if published.left_out else {}
     # Aggregates that came later than the evaluation may be missing.
     return StageResult(header.rows, inputs.combined_hash(filter(inputs.header, held)), False, facts)
+
+
+def publish_together(runs: Sequence[Inputs], keys: Sequence[RecordKey], gate: Refusal) -> Published:
+    """Publishes what runs that are closed have made, at once: each publishing copies the store.
+
+    Raises:
+        StoreError: it could not be published; the runs have failed.
+    """
+    first = runs[0]
+    try:
+        with busy(first.progress, first.label("publishing")):
+            return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
+    except BaseException:
+        for inputs in runs:
+            with suppress(EvalError):  # why it could not be published is what has to be told
+                record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
+        raise
 
 
 def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> StageResult:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 ONE_CLUSTER: Final = "one conversation only"
-NO_TURNS: Final = "no turns"
+NO_TURNS: Final = "no turn has a value"
 
 _DENSE_SPAN: Final = 1 << 14
 """Ranges of codes up to this are counted directly: zeroing 16,384 empty bins is cheaper than sorting the codes of a

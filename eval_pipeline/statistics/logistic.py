@@ -58,9 +58,9 @@ def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> Logis
         clusters: Shape (N,), any integers; equal labels, same cluster.
 
     Returns:
-        The fit; null with the reason "no turns", "no variation in complexity", "all answers alike" or "separated" where
-        there is no finite estimate, or "fit did not converge" where floating point does not reach it (no complexity
-        that counts steps comes near that). Turns with a missing x or y are left out.
+        The fit; null with the reason "no turn has a value", "no variation in complexity", "all answers alike" or
+        "separated" where there is no finite estimate, or "fit did not converge" where floating point does not reach it
+        (no complexity that counts steps comes near that). Turns with a missing x or y are left out.
 
     Raises:
         TypeError: If the labels are not integers.

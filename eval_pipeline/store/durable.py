@@ -18,6 +18,7 @@ from eval_pipeline.core.errors import StoreError
 
 _DAY = 86_400
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_TRIES = 100
 _serial = count()
 
 
@@ -105,19 +106,44 @@ def locked(path: Path, seconds: float) -> Iterator[int]:
     Raises:
         StoreError: another process still holds it after that many seconds, or the file cannot be made.
     """
+    deadline = time.monotonic() + seconds
+    while True:
+        handle = _opened(path)
+        try:
+            _acquire(handle, path, deadline)
+        except BaseException:
+            os.close(handle)
+            raise
+        if _is_at(handle, path):
+            break
+        os.close(handle)  # the file was removed while we waited: whoever comes now would lock another one
     try:
-        make_folders(path.parent)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise write_error(path, error) from error
-    try:
-        _acquire(handle, path, time.monotonic() + seconds)
         try:
             yield handle
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough where a fork still has the file open
     finally:
         os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    for _ in range(_TRIES):
+        try:
+            make_folders(path.parent)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:
+            continue  # the folder was removed between the two
+        except OSError as error:
+            raise write_error(path, error) from error
+    raise StoreError(f"cannot make {path}: its folder is removed again and again")
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether the open file is still the one that the path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _acquire(handle: int, path: Path, deadline: float) -> None:

@@ -109,8 +109,10 @@ WITH chosen AS (
     SELECT p.suite, p.model_version, p.eval_date, p.scope FROM latest_partitions AS p WHERE p.suite = suite
 ), results AS (
     SELECT
-        r.model_version, count(*) AS turns, avg(r.correct::BIGINT) AS accuracy, sum(r.tokens)::BIGINT AS tokens,
-        sum(r.usd) AS usd, bool_or(r.simulated) AS simulated
+        r.model_version, count(*) AS turns, avg(r.correct::BIGINT) AS accuracy, bool_or(r.simulated) AS simulated,
+        -- What one turn does not tell nobody knows of all.
+        CASE WHEN bool_and(r.tokens IS NOT NULL) THEN sum(r.tokens)::BIGINT END AS tokens,
+        CASE WHEN bool_and(r.usd IS NOT NULL) THEN sum(r.usd) END AS usd
     FROM turn_results AS r SEMI JOIN chosen AS c
         ON r.suite = c.suite AND r.model_version = c.model_version AND r.eval_date = c.eval_date
     GROUP BY r.model_version

@@ -1,12 +1,16 @@
 """What the last publisher left: a memo in the lock file that spares the next one opening anything."""
 
+import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.keys import RecordKey
 
 FileStatus = tuple[int, int, int]
@@ -21,21 +25,6 @@ class KnownFile:
     content_hash: str
     key: RecordKey
 
-    def to_json(self) -> list[int | str | None]:
-        """As the memo holds it."""
-        day = self.key.eval_date.isoformat() if self.key.eval_date else None
-        return [*self.status, self.content_hash, self.key.suite, self.key.model_version, day]
-
-    @classmethod
-    def from_json(cls, size: int, changed: int, inode: int, content_hash: str, *key: str | None) -> "KnownFile":
-        """The opposite of `to_json`."""
-        suite, model_version, day = key
-        return cls(
-            (size, changed, inode),
-            content_hash,
-            RecordKey(suite, model_version, date.fromisoformat(day) if day else None),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Memo:
@@ -45,34 +34,89 @@ class Memo:
 
     Attributes:
         store: size and time of change of the store's file; others if something else wrote to it.
+        form: `ddl.FORMAT` of the code that made it; 1 of version 0.1.0, which noted none.
         schema: hash of the schema it was made with.
-        files: path below the record → the file as published.
+        lines: key as text → its files as published, as text: who publishes one evaluation reads one line of thousands.
     """
 
     store: tuple[int, int]
+    form: int
     schema: str
-    files: Mapping[str, KnownFile]
+    lines: Mapping[bytes, bytes]
 
     @classmethod
     def load(cls, handle: int) -> "Memo | None":
         """Reads the memo from the open lock file; None for a new or damaged one."""
         try:
-            found = json.loads(os.pread(handle, os.fstat(handle).st_size, 0))
+            head, _, body = os.pread(handle, os.fstat(handle).st_size, 0).partition(b"\n")
+            found = json.loads(head)
             size, changed = found["store"]
-            files = {name: KnownFile.from_json(*file) for name, file in found["files"].items()}
-            return cls((size, changed), found["schema"], files)
+            if hashlib.sha256(body).hexdigest() != found["digest"] or _seal(found) != found["seal"]:
+                return None
+            places = [line.partition(b"\t") for line in body.split(b"\n")[:-1]]
+            return cls((size, changed), int(found["form"]), found["schema"], {key: files for key, _, files in places})
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def known(self, keys: Collection[RecordKey] | None = None) -> dict[str, KnownFile]:
+        """Path below the record → the file as published; of these keys only, or of all.
+
+        Raises:
+            ValueError: the memo is damaged.
+        """
+        wanted = self.lines if keys is None else [line for key in keys if (line := _key_line(key)) in self.lines]
+        files: dict[str, KnownFile] = {}
+        for line in wanted:
+            key = _key_of(line)
+            for name, (size, changed, inode, content_hash) in json.loads(self.lines[line]).items():
+                files[name] = KnownFile((size, changed, inode), content_hash, key)
+        return files
+
+    def with_known(self, files: Mapping[str, KnownFile], keys: Collection[RecordKey] | None = None) -> "Memo":
+        """The memo with these files instead of those of the keys, or instead of all."""
+        by_key: dict[RecordKey, dict[str, list[int | str]]] = {}
+        for name, file in files.items():
+            by_key.setdefault(file.key, {})[name] = [*file.status, file.content_hash]
+        gone = set() if keys is None else {_key_line(key) for key in keys}
+        kept = {} if keys is None else {line: told for line, told in self.lines.items() if line not in gone}
+        made = {_key_line(key): json.dumps(found).encode() for key, found in by_key.items()}
+        return replace(self, lines=kept | made)
 
     def save(self, handle: int) -> None:
         """Writes the memo into the open lock file.
 
         In place and without fsync: what a crash leaves does not parse, or speaks of another store.
         """
-        files = {name: file.to_json() for name, file in self.files.items()}
-        data = json.dumps({"store": self.store, "schema": self.schema, "files": files}).encode()
+        body = b"".join([b"%b\t%b\n" % pair for pair in self.lines.items()])
+        head: dict[str, Any] = {"store": list(self.store), "form": self.form, "schema": self.schema}
+        head["digest"] = hashlib.sha256(body).hexdigest()
         os.ftruncate(handle, 0)
-        os.pwrite(handle, data, 0)
+        os.pwrite(handle, json.dumps(head | {"seal": _seal(head)}).encode() + b"\n" + body, 0)
+
+
+def _seal(head: Mapping[str, Any]) -> str:
+    return json_hash([head["store"], head["form"], head["schema"], head["digest"]])
+
+
+def _key_line(key: RecordKey) -> bytes:
+    day = key.eval_date.isoformat() if key.eval_date else None
+    return json.dumps([key.suite, key.model_version, day]).encode()
+
+
+def _key_of(line: bytes) -> RecordKey:
+    suite, model_version, day = json.loads(line)
+    return RecordKey(suite, model_version, date.fromisoformat(day) if day else None)
+
+
+def is_as_published(store: Path) -> bool:
+    """Whether the store's file is the one that was published last; so is one of which nobody noted anything."""
+    try:
+        with store.with_name(f"{store.name}.lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            memo = Memo.load(file.fileno())
+            return memo is None or memo.store == store_status(store)
+    except (FileNotFoundError, BlockingIOError):  # nobody has published, or somebody is just about it
+        return True
 
 
 def file_status(status: os.stat_result) -> FileStatus:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
-from eval_pipeline.store.ddl import schema_hash, schema_sql
+from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
-from eval_pipeline.store.memo import KnownFile, Memo, store_status
+from eval_pipeline.store.memo import Memo, store_status
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.snapshot import Change, engine, opened, ordered
@@ -142,6 +142,12 @@ class _Publisher:
         store = store_status(self._out)
         if full or store is None:
             return self._rebuild(lock, "")
+        if memo is not None and memo.form > FORMAT:
+            # To rebuild it would have the newer code rebuild it too, and so on for ever.
+            raise StoreError(
+                f"{self._out} was made by a newer eval-pipeline; publish with that one, or by `eval-pipeline publish "
+                "--full` to have it as this one makes it"
+            )
         if memo is None or memo.store != store:
             return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
         if memo.schema != self._schema_hash:
@@ -149,18 +155,23 @@ class _Publisher:
         return self._update(lock, memo, changed)
 
     def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> Published:
+        try:
+            known = memo.known(changed)
+        except (ValueError, TypeError) as error:
+            return self._rebuild(lock, f"what is known of {self._out.name} was damaged ({error})")
         listing = Listing(self._record, self._track_tables, self._gate, changed)
-        fresh, gone = listing.fresh(memo.files), listing.gone(memo.files)
+        fresh, gone = listing.fresh(known), listing.gone(known)
         if not fresh and not gone:
             return Published(self._out)
-        now = {name: file for name, file in memo.files.items() if name not in gone} | fresh
+        now = {name: file for name, file in known.items() if name not in gone} | fresh
+        memo = memo.with_known(now, changed)
         self._clear()
         try:
-            changes = listing.changes(memo.files, now, self._workspace)
+            changes = listing.changes(known, now, self._workspace)
             if not changes:
-                Memo(memo.store, memo.schema, now).save(lock)
+                memo.save(lock)
                 return Published(self._out)
-            result = self._write(lock, listing, changes, now, fresh=False)
+            result = self._write(lock, listing, changes, memo, fresh=False)
         except _UnusableError as error:
             return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
         finally:
@@ -173,17 +184,16 @@ class _Publisher:
         self._clear()
         try:
             changes = listing.changes({}, now, self._workspace)
-            result = self._write(lock, listing, changes, now, fresh=True)
+            memo = Memo((0, 0), FORMAT, self._schema_hash, {}).with_known(now)
+            result = self._write(lock, listing, changes, memo, fresh=True)
         except _UnusableError as error:
             raise StoreError(f"cannot publish to {self._out}: {error}") from error
         finally:
             self._clear()
         return replace(result, full=True, note=note)
 
-    def _write(
-        self, lock: int, listing: Listing, changes: Sequence[Change], now: dict[str, KnownFile], *, fresh: bool
-    ) -> Published:
-        """Makes the changes in the file aside and puts it in place."""
+    def _write(self, lock: int, listing: Listing, changes: Sequence[Change], memo: Memo, *, fresh: bool) -> Published:
+        """Makes the changes in the file aside and puts it in place; `memo` is what is published then."""
         changes = ordered(changes, self._track_tables)
         rows, target = self._write_aside(changes, fresh=fresh)
         if moved := listing.moved():
@@ -191,7 +201,7 @@ class _Publisher:
         self._put_in_place(target)
         status = store_status(self._out)
         if status is not None:
-            Memo(status, self._schema_hash, now).save(lock)
+            replace(memo, store=status).save(lock)
         removed = sum(not change.files for change in changes)
         return Published(
             self._out,

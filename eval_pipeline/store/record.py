@@ -12,7 +12,8 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.keys import RecordKey, key_from_folders, key_from_texts
 from eval_pipeline.store.migrations import MIGRATIONS, Migration, migrate
-from eval_pipeline.store.parquet_file import Header, TableWriter, read_header, row_groups, verify
+from eval_pipeline.store.parquet import Header, TableWriter, note_written, read_header, row_groups, verify
+from eval_pipeline.store.parquet.reading import damaged
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 
@@ -61,6 +62,7 @@ class Record:
             yield writer
             writer.finish()
             _commit(file, temporary, path)
+            note_written(path)
         except BaseException:
             if writer is not None:
                 writer.abandon()
@@ -72,7 +74,21 @@ class Record:
 
     def header(self, table: Table, key: RecordKey) -> Header | None:
         """What the file says of itself; None where there is none. Raises StoreError for a damaged file."""
-        return read_header(self.path(table, key))
+        path = self.path(table, key)
+        header = read_header(path)
+        if header is not None and key_from_texts(dict(header.key)) != key:
+            raise damaged(path, "it is the file of another evaluation, put there by hand")
+        return header
+
+    def states(self, tables: Sequence[Table], key: RecordKey) -> list[list[int] | None]:
+        """What tells files from those that replace them: size, time of change (ns), inode; None where there is none.
+
+        Args:
+            tables: of the record, all of the same kind of key.
+            key: which file of each.
+        """
+        place = "/".join([*key.folders(tables[0]), _FILE])
+        return [_state(f"{self.root}/{table.name}/{place}") for table in tables]
 
     def is_current(self, table: Table, key: RecordKey, made_from: Mapping[str, str]) -> bool:
         """Whether the file has today's schema and was made from just these hashes, so that nothing need be done."""
@@ -99,12 +115,12 @@ class Record:
         return pa.concat_tables(groups)
 
     def row_groups(self, table: Table, key: RecordKey, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """As `read`, a row group at a time, so that a large file needs little memory."""
-        path = self.path(table, key)
-        header = read_header(path)
+        """As `read`, a row group at a time, so that a large file needs little memory; verified before the first."""
+        path, header = self.path(table, key), self.header(table, key)
         if header is None:
             raise StoreError(f"{path} is not there; run the stage that makes it")
         check_readable(path, table, header)
+        verify(path, header)
         if header.schema_hash == table.schema_hash():
             yield from row_groups(path, columns)
             return
@@ -113,9 +129,8 @@ class Record:
             yield rows if columns is None else rows.select(columns)
 
     def verify(self, table: Table, key: RecordKey) -> Header:
-        """Reads the whole file and compares it with its content hash. Raises StoreError where it is damaged."""
-        path = self.path(table, key)
-        header = read_header(path)
+        """Compares the whole file with the hashes in its footer. Raises StoreError where it is damaged."""
+        path, header = self.path(table, key), self.header(table, key)
         if header is None:
             raise StoreError(f"{path} is not there; run the stage that makes it")
         verify(path, header)
@@ -195,3 +210,11 @@ def _commit(file: BinaryIO, temporary: Path, path: Path) -> None:
         replace_durably(temporary, path)
     except OSError as error:
         raise write_error(path, error) from error
+
+
+def _state(path: str) -> list[int] | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]

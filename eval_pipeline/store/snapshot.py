@@ -153,7 +153,9 @@ class Snapshot:
         files = [file for change in changes for file in change.files]
         if table.key == "shared":
             return self._insert_missing(table, files)  # others may need the rows there are: see _drop_orphans
-        for keyed in (change.key.values(table) for change in changes if change.was):
+        # Also of what the memo does not know: no row stands there twice, whatever it says.
+        is_new = not self.execute("SELECT 1 FROM meta.files LIMIT 1")
+        for keyed in (change.key.values(table) for change in changes if not is_new):
             where = " AND ".join(f"{quoted(name)} = ?" for name in keyed)
             self.execute(f"DELETE FROM {quoted(table.name)} WHERE {where}", list(keyed.values()))
         return self._insert(table, files)

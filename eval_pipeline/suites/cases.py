@@ -10,6 +10,7 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites.entries import Entry, problem_at, read_entries
 from eval_pipeline.suites.headers import SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.suites.rehearsal import rehearse
 from eval_pipeline.tracks.base import CaseError, Track
 from eval_pipeline.tracks.capabilities import Shares
 
@@ -44,7 +45,11 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             the good cases, only if there are none, or if what they share is wrong.
     """
     header, track = source.require(), source.track()
-    shared = track.read_shared(source.folder, header.options) if isinstance(track, Shares) else None
+    shared = None
+    if isinstance(track, Shares):
+        if not track.reads_in_sandbox:
+            rehearse(source)
+        shared = track.read_shared(source.folder, header.options)
     cases: list[Case] = []
     contents: list[str] = []
     problems: list[Problem] = []

@@ -11,9 +11,9 @@ from pydantic_core import from_json
 
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, lines_of, read_text
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,10 @@ def read_entries(path: Path, name: str) -> Iterator[Entry | Problem]:
     """The entries of a file, and what is wrong with it in the place where it is wrong."""
     try:
         if path.suffix == ".jsonl":
-            with path.open("rb") as file:
-                yield from _jsonl_entries(file, name)
+            yield from _jsonl_entries(lines_of(path), name)
         elif path.suffix in {".yaml", ".yml", ".json"}:
             # JSON is YAML here, for the sake of line numbers. Of a file that breaks off nothing is taken.
-            yield from list(yaml_entries(path.read_text(encoding="utf-8"), name))
+            yield from list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), name))
         else:
             expected = "expected .jsonl, .json, .yaml or .yml"
             yield Problem(name, None, "", f"cannot read cases from '{path.suffix}' files; {expected}")
@@ -52,7 +51,7 @@ def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Proble
             yield Entry(_decoded(line), name, number)
         except UnicodeDecodeError as error:
             yield Problem(name, number, "", f"cannot be read as UTF-8 text: {error}")
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             yield Problem(name, number, "", f"not a JSON object on one line: {error}")
 
 
@@ -61,26 +60,31 @@ def _decoded(line: bytes) -> Json:
     try:
         return from_json(line)
     except ValueError:
-        return json.loads(line.decode())
+        found = json.loads(line.decode())
+        json_text(found)  # what is too deep for that is too deep for all that follows
+        return found
 
 
 def yaml_entries(text: str, name: str) -> Iterator[Entry]:
     """The documents of a text, or what the lists among them hold. Raises InputError where it does not parse."""
-    loader = _Loader(text)
+    loader = None
     try:
+        check_yaml(text)
+        loader = SafeLoader(text)
         while loader.check_node():
             node: Any = loader.get_node()
             value = loader.construct_document(node)
             items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
             for raw, item in items:
                 yield Entry(raw, name, item.start_mark.line + 1, item)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except Exception as error:  # constructors of YAML's own types raise what they like
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
         line = mark.line + 1 if mark else None
         raise InputError([Problem(name, line, "", f"does not parse: {message}")]) from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def problem_at(entry: Entry, location: Sequence[int | str], message: str) -> Problem:

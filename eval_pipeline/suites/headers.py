@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
 from eval_pipeline.suites.entries import Entry, problem_at, yaml_entries
@@ -135,7 +136,7 @@ def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
 
 def only_entry(path: Path) -> Entry:
     """What `suite.yaml` holds. Raises InputError where that is not one entry."""
-    entries = list(yaml_entries(path.read_text(), str(path)))
+    entries = list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), str(path)))
     if len(entries) != 1:
         raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
     return entries[0]

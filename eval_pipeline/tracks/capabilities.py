@@ -10,9 +10,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
-from eval_pipeline.core.model import Attempt, Case, Evidence, Failed, Json, Outcome, Ran, Turn
+from eval_pipeline.core.model import (
+    ArtefactT,
+    Attempt,
+    Case,
+    ContextT,
+    Evidence,
+    Failed,
+    GoldT,
+    Json,
+    Outcome,
+    Ran,
+    Turn,
+)
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
@@ -29,22 +41,26 @@ class Executes(ABC):
         """What runs them, to be opened."""
 
 
-class Validates(ABC):
+class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """Artefacts are looked at before they run. Without it the log says only whether they could be read."""
 
     @abstractmethod
-    def validate(self, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
+    def validate(
+        self, artefact: ArtefactT | None, error: ArtefactError | None, case: Case[ContextT, GoldT]
+    ) -> ValidationRow:
         """What there is to say of an artefact, or of the response that holds none."""
 
 
-class Gathers(ABC):
+class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """Comparing an attempt with the gold takes more than a metric can do. Without it there is no evidence."""
 
     @abstractmethod
-    def gather(self, case: Case, turn: Turn, final: Attempt) -> tuple[Evidence, ...]:
+    def gather(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT]) -> tuple[Evidence, ...]:
         """What comparing the last attempt with the gold shows."""
 
-    def gather_all(self, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
+    def gather_all(
+        self, turns: Sequence[tuple[Case[ContextT, GoldT], Turn[GoldT], Attempt[ArtefactT]]]
+    ) -> Sequence[tuple[Evidence, ...]]:
         """As `gather` for several turns, for tracks that have tools which take many at once."""
         return [self.gather(*turn) for turn in turns]
 
@@ -62,6 +78,8 @@ class Shares(ABC):
 
     suite_tables: tuple[Table, ...]
     """Tables, with a file a suite, of what its cases share; `load_shared` reads them back."""
+    reads_in_sandbox: bool = False
+    """Whether files are read in the sandbox; else they are read in a process of their own before ours reads them."""
     keeps_good_cases: bool = False
     """Whether the other cases of a suite are evaluated where some cannot be read; else the suite's `cases` fails."""
 
@@ -97,25 +115,27 @@ class ToJudge:
     settled: tuple[float | None, str] | None = None
 
 
-class Judged(ABC):
+class Judged(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """An LLM judge compares answers with the gold."""
 
     @abstractmethod
-    def to_judge(self, case: Case, turn: Turn, final: Attempt, evidence: Sequence[Evidence]) -> ToJudge | None:
+    def to_judge(
+        self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT], evidence: Sequence[Evidence]
+    ) -> ToJudge | None:
         """The pair that the judge compares; None where there is nothing to compare.
 
         What it said comes back to `values` as evidence of the kind `judgement`.
         """
 
 
-class Damageable(ABC):
+class Damageable(ABC, Generic[ContextT, GoldT]):
     """Right answers can be made wrong, so that simulated models can stand in for real ones."""
 
     failure_modes: tuple[str, ...]
     """The ways of going wrong."""
 
     @abstractmethod
-    def damage(self, case: Case, turn: Turn, mode: str, rng: Random) -> str | None:
+    def damage(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], mode: str, rng: Random) -> str | None:
         """A response that goes wrong in the given way, or None where this gold cannot."""
 
 
@@ -134,14 +154,18 @@ class CaseShares:
     values: Mapping[tuple[str, int], float]
 
 
-class Tabulates(ABC):
+class Tabulates(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """It has tables of its own with rows of a turn."""
 
     turn_tables: tuple[Table, ...]
 
     @abstractmethod
     def table_rows(
-        self, case: Case, turn: Turn, attempts: Sequence[Attempt], evidence: Sequence[Evidence]
+        self,
+        case: Case[ContextT, GoldT],
+        turn: Turn[GoldT],
+        attempts: Sequence[Attempt[ArtefactT]],
+        evidence: Sequence[Evidence],
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from eval_pipeline.core import foreign
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
@@ -18,7 +19,7 @@ Entry = TypeVar("Entry", bound=BaseModel)
 def read_text(source: Path) -> str:
     """The text of a file, without a byte order mark. Raises InputError where it cannot be read."""
     try:
-        return source.read_text(encoding="utf-8-sig")
+        return foreign.read_text(source, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
 
@@ -41,9 +42,12 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
         InputError: the file cannot be read, does not parse, or is no list.
     """
     if source.suffix == ".jsonl":
-        for number, line in enumerate(read_text(source).split("\n"), start=1):
-            if line.strip():
-                yield "", number, _parsed(line, source, number)
+        try:
+            for number, line in enumerate(foreign.lines_of(source), start=1):
+                if line.strip():
+                    yield "", number, _parsed(line, source, number)
+        except OSError as error:
+            raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
         return
     found = read_json(source)
     if not isinstance(found, list):
@@ -51,10 +55,10 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
     yield from ((str(index), None, entry) for index, entry in enumerate(found))
 
 
-def _parsed(line: str, source: Path, number: int) -> Json:
+def _parsed(line: bytes, source: Path, number: int) -> Json:
     try:
-        found: Json = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found: Json = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
     return found
 

@@ -20,7 +20,9 @@ _decoder = json.JSONDecoder()
 
 
 def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, most: int = MAX_CHARS) -> Json:
-    """The first balanced JSON value in a text that is wanted.
+    """The last balanced JSON value in a text that is wanted: a model that corrects itself means what it says last.
+
+    A value within another one that is wanted does not count by itself.
 
     Args:
         text: the response as it came.
@@ -51,11 +53,26 @@ def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, 
 
 
 def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) -> Json:
+    found, problem, some_json = _scan(text, wanted)
+    if found:
+        return found[-1]
+    # a broken value at the very start was meant to be the answer, whatever parses inside it
+    meant_broken = problem is not None and text[0] in "{["
+    if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
+        raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
+    raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
+
+
+def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | None, bool]:
+    """The values that are wanted, the first thing that does not parse, and whether anything did."""
+    found: list[Json] = []
     problem: str | None = None
     some_json = False
-    scanned = 0
+    scanned = looked_at = 0
     for start in islice(_START.finditer(text), _MAX_STARTS):
         position = start.start()
+        if position < looked_at:
+            continue
         try:
             value, end = _decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
@@ -66,17 +83,14 @@ def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) ->
         except ValueError:  # an integer of thousands of digits
             raise ArtefactError(ErrorClass.VALUE, "the JSON holds a number with too many digits") from None
         else:
-            if wanted(value):
-                return value
             some_json = True
+            if wanted(value):
+                found.append(value)
+                looked_at = end
         scanned += end - position
         if scanned > _MAX_SCANNED:
             break
-    # a broken value at the very start was meant to be the answer, whatever parses inside it
-    meant_broken = problem is not None and text[0] in "{["
-    if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
-        raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
-    raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
+    return found, problem, some_json
 
 
 def _is_bare_json(text: str) -> bool:

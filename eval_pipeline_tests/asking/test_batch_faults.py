@@ -48,7 +48,7 @@ def claimed(provider: BatchedProvider, journal: Journal, count: int = 3, ago: ti
     intent = BatchIntents(journal.path, VERSION).claim([caller.key(make_call(turn)) for turn in range(count)])
     assert intent is not None
     with sqlite3.connect(journal.path) as connection:
-        connection.execute("UPDATE batches SET created_at = ?", ((datetime.now(UTC) - ago).isoformat(),))
+        connection.execute("UPDATE batches SET digest = NULL, created_at = ?", ((datetime.now(UTC) - ago).isoformat(),))
     return replace(intent, created_at=datetime.now(UTC) - ago)
 
 

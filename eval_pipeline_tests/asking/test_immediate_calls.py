@@ -125,7 +125,8 @@ def test_answers_that_another_process_recorded_first_are_the_ones_used(tmp_path:
         def answer(self, call: Call) -> Response:
             if call.turn_index == 1:  # after the look into the journal, before the commit
                 theirs.execute(
-                    "INSERT INTO responses VALUES (?, ?, 0)", (caller.key(call), encode_response(Response("theirs")))
+                    "INSERT INTO responses(key, body, written_at) VALUES (?, ?, 0)",
+                    (caller.key(call), encode_response(Response("theirs"))),
                 )
             return super().answer(call)
 

@@ -12,6 +12,12 @@ from playwright.sync_api import Page, expect
 
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL
 from eval_pipeline.defs.automation.schedules import CRON
+from eval_pipeline_tests.browser.attacker import (
+    FOREIGN,
+    what_a_foreign_name_gets,
+    what_other_pages_get,
+    what_scripts_without_the_token_get,
+)
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader
@@ -76,8 +82,8 @@ def ui(lab: Lab, webhook: Webhook, tmp_path: Path) -> Iterator[UI]:
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    with chromium() as browser:
-        found = browser.new_page(viewport={"width": 1800, "height": 1500})
+    with chromium(f"--host-resolver-rules=MAP {FOREIGN} 127.0.0.1") as browser:
+        found = browser.new_context(viewport={"width": 1800, "height": 1500}).new_page()
         found.set_default_timeout(PAGE_MS)
         expect.set_options(timeout=PAGE_MS)
         yield found
@@ -93,6 +99,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     )
     the_first_page_greets_with_no_dialog(ui, page, shots)
     eventually(lambda: partitions(ui)[0] == {*BACKFILLED, NIGHTLY}, PATIENCE_S)
+    nobody_uninvited_runs_anything(ui, page)
     with Reader(lab.home.store) as reader:
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
         assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
@@ -118,11 +125,18 @@ def partitions(ui: UI, asset: str = "harbour/generations") -> tuple[set[str], di
 
 
 def the_first_page_greets_with_no_dialog(ui: UI, page: Page, shots: Path) -> None:
-    page.goto(ui.url)
+    page.goto(f"{ui.url}/?token={ui.token}")
     expect(page.get_by_text("Launch a run")).to_be_visible()
     page.screenshot(path=shots / "first-page.png")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("iframe")).to_have_count(0)
+
+
+def nobody_uninvited_runs_anything(ui: UI, page: Page) -> None:
+    assert what_other_pages_get(ui, page) == {}
+    assert what_a_foreign_name_gets(ui, page) == 403
+    assert what_scripts_without_the_token_get(ui) == [403, 403, 403, 403]
+    assert ui.runs() == []
 
 
 def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import httpx2
 
+from eval_pipeline.core.home import Home
+from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.support import ROOT, Lab
 
 T = TypeVar("T")
@@ -35,14 +37,22 @@ class UI:
         log: what it and its children printed.
     """
 
-    def __init__(self, url: str, log: Path) -> None:
+    def __init__(self, url: str, log: Path, home: Home) -> None:
         self.url = url
         self.log = log
+        self._home = home
+
+    @property
+    def token(self) -> str:
+        """What opens it."""
+        return token_of(self._home.ui_token)
 
     def query(self, text: str, **variables: Any) -> Any:
         """The data that GraphQL answers with."""
         asked = {"query": text, "variables": variables}
-        answer = httpx2.post(f"{self.url}/graphql", json=asked, timeout=30.0).json()
+        answer = httpx2.post(
+            f"{self.url}/graphql", json=asked, timeout=30.0, headers={"Authorization": f"Bearer {self.token}"}
+        ).json()
         assert "errors" not in answer, answer["errors"]
         return answer["data"]
 
@@ -68,11 +78,12 @@ def eventually(look: Callable[[], T | None], seconds: float, why: Callable[[], s
 
 
 @contextmanager
-def running_ui(lab: Lab, log: Path, more: Mapping[str, str]) -> Iterator[UI]:
+def running_ui(lab: Lab, log: Path, more: Mapping[str, str], port: int = 0) -> Iterator[UI]:
     """The UI while the context lasts; ended as an init system does it, with everything that it started."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    if not port:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
     environment = os.environ | lab.environment | more
     environment.pop("PYTEST_CURRENT_TEST", None)
     command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "dev", "--port", str(port)]
@@ -80,7 +91,7 @@ def running_ui(lab: Lab, log: Path, more: Mapping[str, str]) -> Iterator[UI]:
         process = subprocess.Popen(
             command, env=environment, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
         )
-        ui = UI(f"http://127.0.0.1:{port}", log)
+        ui = UI(f"http://127.0.0.1:{port}", log, lab.home)
         try:
             eventually(lambda: process.poll() is not None or _is_loaded(ui), START_S, log.read_text)
             assert process.poll() is None, log.read_text()

@@ -6,12 +6,13 @@ import json
 import re
 from datetime import date
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, python
 
 
 def planned(text: str) -> list[str]:
@@ -252,3 +253,18 @@ def test_nothing_but_a_run_loads_dagster(lab: Lab) -> None:
     assert not any("dagster" in heavy for *_, heavy in found), found
     # These must start at once.
     assert [heavy.strip() for name, _, heavy in found if name in {"--help", "--version", "query"}] == ["", "", ""]
+
+
+def test_a_store_that_another_program_has_changed_is_told(small: Lab) -> None:
+    assert command("run", "--no-report", "--eval-date", "2026-03-01").code == 0
+    assert "changed" not in command("query", "SELECT 1").err
+    with duckdb.connect(str(small.home.store)) as connection:
+        connection.execute("UPDATE turn_results SET correct = NOT correct")
+    said = command("query", "SELECT 1")
+    assert (said.code, said.err) == (
+        0,
+        "note: another program has changed the store since it was published; `eval-pipeline publish` mends it\n",
+    )
+    assert "was changed since it was published, by another program" in " ".join(command("doctor").text.split())
+    assert command("publish").code == 0
+    assert "changed" not in command("query", "SELECT 1").err

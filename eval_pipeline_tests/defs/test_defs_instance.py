@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,11 +11,13 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.core.supervision import SUPERVISOR
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
-from eval_pipeline.defs.running import launch
-from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, serve, sweep
+from eval_pipeline.defs.running import launch, supervisor
+from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep
 from eval_pipeline.defs.running.storage import ReusingEventLog
+from eval_pipeline.defs.running.webserver import NO_TOKEN
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Silent
@@ -66,19 +69,26 @@ def test_every_run_says_which_process_does_it(small: Lab, instance: dg.DagsterIn
 
 
 def test_the_ui_sweeps_before_it_starts(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    small: Lab,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run_id = str(uuid4())
     _, host, pid, _ = process_tag(run_id).split(" ")
     tags = {PROCESS: f"{run_id} {host} {pid} 12345.00"}
     instance.add_run(dg.DagsterRun("job", run_id, tags=tags, status=dg.DagsterRunStatus.STARTED))
-    monkeypatch.delenv(UI_URL, raising=False)
-    became: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda program, command: became.append(command))
-    serve(small.home, "127.0.0.1", 3977)
-    assert became[0][0] == sys.executable
-    assert became[0][-4:] == ["--host", "127.0.0.1", "--port", "3977"]
-    assert os.environ.pop(UI_URL) == "http://127.0.0.1:3977"
+    for name in (UI_URL, SUPERVISOR, NO_TOKEN):
+        monkeypatch.setenv(name, "")  # so that what is set here is taken back
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(supervisor, "_code_servers", lambda _: nullcontext(tmp_path))
+    monkeypatch.setattr(supervisor, "_keep", lambda children, _: said.extend(child.name for child in children))
+    said = list[str]()
+    supervisor.serve(small.home, "127.0.0.1", 3977)
+    assert said == ["webserver", "daemon"]
+    assert os.environ[UI_URL] == "http://127.0.0.1:3977"
+    assert capsys.readouterr().out == f"open http://127.0.0.1:3977/?token={small.home.ui_token.read_text()}\n"
     swept = instance.get_run_by_id(run_id)
     assert swept is not None
     assert swept.status == dg.DagsterRunStatus.FAILURE

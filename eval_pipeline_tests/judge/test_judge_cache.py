@@ -1,6 +1,7 @@
 """Judgements on disk: how long they live, and files that cannot be used."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,19 @@ def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path) -> None:
     cache = JudgementCache(tmp_path / "file" / "judge.sqlite")
     cache.put("key", SAID)
     assert cache.get("key") is not None
+
+
+def test_a_judgement_that_was_changed_on_the_disk_is_asked_for_again(tmp_path: Path) -> None:
+    file = tmp_path / "judge.sqlite"
+    first = JudgementCache(file)
+    first.put("key", SAID)
+    first.put("other", SAID)
+    first.close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE judgements SET body = replace(body, '0.5', '1.0') WHERE key = 'key'")
+        connection.execute("UPDATE judgements SET key = 'taken' WHERE key = 'other'")
+        connection.commit()
+    later = JudgementCache(file)
+    assert later.get("key") is None
+    assert later.get("taken") is None, "it is the answer to another question"
+    later.close()

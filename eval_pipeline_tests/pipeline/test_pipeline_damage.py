@@ -1,7 +1,6 @@
 """Bad input, second half: full disks, damaged files, foreign locks. Nothing is lost, `doctor` says what to do."""
 
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,12 +102,14 @@ def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(small
     assert doctor.code == 1
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL record"))
     assert str(path) in line
-    assert "remove the files named; the next run makes them again" in line
-    path.unlink()
+    assert "`eval-pipeline doctor --repair` makes it again, and says what it cannot" in line
     puppet.reset()
-    small.evaluate(publish=True)
+    repaired = small.cli("doctor", "--repair")
+    assert repaired.code == 0, repaired.text
+    assert f"{path} is made again" in repaired.out
     assert not puppet.asked  # the journal has them
-    assert small.store_contents() == contents
+    assert small.store_contents() | {"trends": ""} == contents | {"trends": ""}  # repairing compares, too
+    assert list(small.home.root.glob("damaged/*/record/generations/**/part.parquet")), "what was there is kept"
 
 
 def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
@@ -135,7 +136,7 @@ def test_a_damaged_file_of_one_model_version_stops_no_other(small: Lab) -> None:
     assert "fine" in said.out
 
 
-def test_a_damaged_journal_is_named_and_can_be_moved_away(small: Lab, puppet: type[Puppet]) -> None:
+def test_a_damaged_journal_is_named_and_set_aside(small: Lab, puppet: type[Puppet]) -> None:
     small.evaluate(publish=True)
     contents = small.store_contents()
     small.home.journal.write_bytes(b"SQLite format 3\0" + b"\x5a" * 8000)
@@ -148,9 +149,11 @@ def test_a_damaged_journal_is_named_and_can_be_moved_away(small: Lab, puppet: ty
     assert "doctor" in said.err
     doctor = small.cli("doctor")
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
-    assert f"move {small.home.journal} away: what is recorded stays" in line
+    assert "`eval-pipeline doctor --repair` makes it again" in line
     assert small.store_contents() == contents
-    shutil.move(small.home.journal, small.home.root / "damaged.sqlite")
+    repaired = small.cli("doctor", "--repair")
+    assert "0 whole responses are kept" in repaired.out
+    assert list(small.home.root.glob("damaged/*/journal.sqlite"))
     small.evaluate(publish=True)
     assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 4
 

@@ -210,7 +210,7 @@ def test_imported_entries_are_added_and_replaced(tmp_path: Path) -> None:
     save_imported(path, replaced)
     assert load_model_versions([path]) == {"a": replaced, "b": second}
     assert [file.name for file in path.parent.iterdir()] == ["model_versions.yaml"]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_an_import_into_a_broken_file_leaves_it_as_it_is(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ needs_chromium = pytest.mark.skipif(not os.environ.get("CI") and CHROMIUM is Non
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """A headless browser."""
+def chromium(*more: str) -> Iterator[Browser]:
+    """A headless browser; `more` are further arguments."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_ARGUMENTS, *more])
         try:
             yield browser
         finally:

@@ -265,6 +265,12 @@ def test_verdicts_of_pairs_in_words(verdict: str, text: str) -> None:
 
 
 def test_a_break_says_what_changed() -> None:
-    row = {"verdict": "break", "break_reason": "suite, judge", "eval_date": date(2026, 1, 1)}
+    row = {"verdict": "break", "break_reason": "suite, judge", "open_loss_date": None}
     assert trend_verdict(row) == "break: not comparable with the date before (suite, judge changed)"
-    assert trend_verdict({"verdict": "loss", "break_reason": None}) == "significantly worse than the date before"
+
+
+def test_a_loss_is_told_on_its_date_and_after() -> None:
+    lost = {"verdict": "loss", "break_reason": None, "open_loss_date": date(2026, 1, 1)}
+    assert trend_verdict(lost) == "significantly worse than the date before"
+    later = trend_verdict(lost | {"verdict": "no_change"})
+    assert later == "no significant change; the loss of 2026-01-01 is still open"

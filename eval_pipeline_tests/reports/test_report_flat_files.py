@@ -6,14 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
 
+from eval_pipeline.reports.files.csv_cells import harmless, harmless_text
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline_tests.goldens import golden
 
 Rows = list[dict[str, Any]]
 
@@ -103,12 +106,22 @@ def test_csv_and_parquet_hold_the_same(folder: Path, name: str) -> None:
             elif isinstance(value, float):
                 assert float(text) == value
             else:
-                assert text == str(value)
+                assert text == harmless_text(str(value))
 
 
-def test_csv_keeps_hostile_text_exactly(folder: Path) -> None:
+def test_no_text_in_csv_is_a_formula(folder: Path) -> None:
     with (folder / "turns.csv").open(newline="") as file:
-        assert HOSTILE_QUESTION in [row["question"] for row in csv.DictReader(file)]
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert f"'{HOSTILE_QUESTION}" in cells
+    assert HOSTILE_QUESTION not in cells
+    assert HOSTILE_QUESTION in [row["question"] for row in read(folder, "turns")], "Parquet has it as it is"
+
+
+@pytest.mark.parametrize("entry", golden("csv_cells.yaml"), ids=lambda entry: repr(entry["text"]))
+def test_texts_in_cells(entry: dict[str, str]) -> None:
+    assert harmless_text(entry["text"]) == entry["cell"]
+    table = harmless(pa.table({"text": [None, entry["text"], "plain"], "number": [1, 2, 3]}))
+    assert table["text"].to_pylist() == [None, entry["cell"], "plain"]
 
 
 def test_statistics_have_the_named_fields(statistics: dict[str, Any], results: Rows) -> None:

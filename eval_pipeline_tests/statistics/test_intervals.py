@@ -63,7 +63,7 @@ def test_rate_interval_holds_its_rate_and_stays_in_the_unit_interval(pairs: list
     if found.low is None or found.high is None:
         assert found.clusters < 2
         assert found.method == "none"
-        assert found.reason == ("no turns" if found.n == 0 else "one conversation only")
+        assert found.reason == ("no turn has a value" if found.n == 0 else "one conversation only")
         assert found.se is found.low is found.high is None
     else:
         assert found.mean is not None

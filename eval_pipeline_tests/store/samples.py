@@ -14,6 +14,7 @@ from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
+    ACKNOWLEDGEMENTS,
     CASE_PROBLEMS,
     CASES,
     ERRORS,
@@ -120,6 +121,7 @@ def put_suite(record: Record, suite: str = "finqa", turns: int = 3) -> None:
     put(record, CASE_PROBLEMS, key)
     put(record, MODEL_COMPARISONS, key)
     put(record, TRENDS, key)
+    put(record, ACKNOWLEDGEMENTS, key)
     cases = sorted({f"c{index // 2}" for index in range(turns)})
     put(record, CASES, key, len(cases), case_id=cases)
     ids = [f"{suite}/c{index // 2}#{index % 2}" for index in range(turns)]

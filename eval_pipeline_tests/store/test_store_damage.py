@@ -1,13 +1,17 @@
 import json
 import os
+import random
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Record
@@ -33,7 +37,7 @@ def test_a_damaged_file_of_the_record_is_named_and_the_store_kept(record: Record
     data[30] ^= 1
     path.write_bytes(data)
     for attempt in (publish, publish_full):
-        with pytest.raises(StoreError, match=f"{path} is damaged .*; remove it, the next run makes it again"):
+        with pytest.raises(StoreError, match=f"{path} is damaged .*; `eval-pipeline doctor --repair` makes it again"):
             attempt(record, out, TRACKS)
     assert contents(out) == before
     assert beside(out) == {"eval.duckdb", "eval.duckdb.lock"}
@@ -73,9 +77,9 @@ def test_a_damaged_store_is_built_anew(record: Record, out: Path, damage: str) -
         out.write_bytes(damaged)
         os.utime(out, ns=(status.st_atime_ns, status.st_mtime_ns))
         lock = out.with_name("eval.duckdb.lock")
-        memo = json.loads(lock.read_text())
-        memo["store"] = [out.stat().st_size, out.stat().st_mtime_ns]
-        lock.write_text(json.dumps(memo))
+        head, lines = lock.read_text().split("\n", 1)
+        memo = json.loads(head) | {"store": [out.stat().st_size, out.stat().st_mtime_ns]}
+        lock.write_text(f"{json.dumps(memo)}\n{lines}")
         assert not publish(record, out, TRACKS).full, "nothing to do, so nothing is read"
         put(record, METRICS, key_of(), value=[0.125])
         done = publish(record, out, TRACKS)
@@ -141,3 +145,29 @@ def test_a_lost_memo_costs_a_rebuild(record: Record, out: Path, memo: bytes) -> 
     out.with_name("eval.duckdb.lock").write_bytes(memo)
     assert publish(record, out, TRACKS).full
     assert publish(record, out, TRACKS).tables == ()
+
+
+@pytest.mark.usefixtures("published")
+def test_a_damaged_memo_costs_a_rebuild_and_no_row(record: Record, out: Path) -> None:
+    good, lock = contents(out), out.with_name("eval.duckdb.lock")
+    data = lock.read_bytes()
+    rng = random.Random(7)
+    for place in [rng.randrange(len(data)) for _ in range(15)]:
+        lock.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :])
+        publish(record, out, TRACKS)
+        assert contents(out) == good, place
+
+
+@pytest.mark.usefixtures("published")
+def test_a_file_in_another_ones_place_is_told_and_not_published(record: Record, out: Path) -> None:
+    key = key_of()
+    good, other = contents(out), replace(key, eval_date=date(2031, 1, 1))
+    copy = record.path(METRICS, other)
+    copy.parent.mkdir(parents=True)
+    shutil.copy2(record.path(METRICS, key), copy)
+    with pytest.raises(DamagedFileError, match="it is the file of another evaluation, put there by hand"):
+        publish(record, out, TRACKS)
+    assert contents(out) == good
+    copy.unlink()
+    publish(record, out, TRACKS)
+    assert contents(out) == good

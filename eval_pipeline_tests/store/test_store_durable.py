@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,37 @@ def test_a_lock_that_is_held_is_named(record: Record, out: Path) -> None:
     with locked(lock, 1), pytest.raises(StoreError, match=r"another process keeps .*eval\.duckdb\.lock locked"):
         publish(record, out, TRACKS, lock_seconds=0.05)
     assert publish(record, out, TRACKS, lock_seconds=0.05).full
+
+
+def test_a_lock_whose_file_is_removed_meanwhile_has_one_holder(tmp_path: Path) -> None:
+    """As `prune` removes the lock files of what it prunes, while others wait for them."""
+    lock = tmp_path / "locks" / "asking.lock"
+    inside, most, wrong = 0, 0, list[BaseException]()
+    counting = threading.Lock()
+
+    def hold(number: int) -> None:
+        nonlocal inside, most
+        try:
+            for _ in range(40):
+                with locked(lock, 30):
+                    with counting:
+                        inside += 1
+                        most = max(most, inside)
+                    time.sleep(0.001)
+                    with counting:
+                        inside -= 1
+                    if number == 0:
+                        shutil.rmtree(lock.parent, ignore_errors=True)  # the last thing that it does
+        except BaseException as error:
+            wrong.append(error)
+
+    holders = [threading.Thread(target=hold, args=(number,)) for number in range(4)]
+    for holder in holders:
+        holder.start()
+    for holder in holders:
+        holder.join()
+    assert wrong == []
+    assert most == 1
 
 
 def test_a_lock_file_that_cannot_be_made_is_named(record: Record, tmp_path: Path) -> None:

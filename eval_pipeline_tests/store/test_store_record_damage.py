@@ -24,7 +24,7 @@ def test_missing_and_damaged_files_are_named(record: Record) -> None:
     path.parent.mkdir(parents=True)
     for junk in (b"", b"PAR1", b"not parquet at all, but long enough"):
         path.write_bytes(junk)
-        with pytest.raises(StoreError, match=r"is damaged .* remove it, the next run makes it again") as caught:
+        with pytest.raises(StoreError, match=r"is damaged .* `eval-pipeline doctor --repair` makes it again") as caught:
             record.header(METRICS, key_of())
         assert str(path) in str(caught.value)
     pq.write_table(pa.table({"a": [1]}), path)

@@ -2,9 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.store.publish import publish
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.ddl import FORMAT, schema_sql
+from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record
-from eval_pipeline.store.schemas import Column
+from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline.store.tables import (
     ATTEMPTS,
@@ -15,18 +18,25 @@ from eval_pipeline.store.tables import (
     all_tables,
     track_turns_table,
 )
+from eval_pipeline.tracks.capabilities import suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.registry import TRACKS, load_track
+from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline_tests.empty_stores import EmptyStores
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.store import samples
 from eval_pipeline_tests.store.samples import (
-    TRACKS,
     ask,
+    key_of,
+    put_partition,
+    put_suite,
     rows,
 )
 
 
 def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> None:
-    publish(record, out, TRACKS)
+    publish(record, out, samples.TRACKS)
     tables = dict(ask(out, "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = 'main'"))
-    assert tables == {table.name: table.comment for table in all_tables(TRACKS)}
+    assert tables == {table.name: table.comment for table in all_tables(samples.TRACKS)}
     columns = ask(
         out,
         "SELECT table_name, column_name, data_type, c.comment FROM duckdb_columns() AS c JOIN duckdb_tables() AS t "
@@ -35,12 +45,12 @@ def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> No
     )
     declared = [
         (table.name, column.name, column.type, column.comment)
-        for table in sorted(all_tables(TRACKS), key=lambda table: table.name)
+        for table in sorted(all_tables(samples.TRACKS), key=lambda table: table.name)
         for column in table.published_columns
     ]
     assert columns == declared
     views = ask(out, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND database_name = 'store'")
-    latest = {f"latest_{table.name}" for table in all_tables(TRACKS) if table.key == "partition"}
+    latest = {f"latest_{table.name}" for table in all_tables(samples.TRACKS) if table.key == "partition"}
     assert {name for name, _ in views} == {*latest, "latest_partitions", "errors", "latest_errors"}
     macros = ask(
         out,
@@ -68,16 +78,16 @@ def test_the_empty_store_that_other_tests_copy_is_the_one_that_is_made(
             for of, columns in told.items()
         }
 
-    publish(record, out, TRACKS)
+    publish(record, out, samples.TRACKS)
     made = contents()
     out.unlink()
     monkeypatch.setattr(Snapshot, "create", EmptyStores(tmp_path).create)
-    publish(record, out, TRACKS)
+    publish(record, out, samples.TRACKS)
     assert contents() == made
     assert all(made.values())
 
 
-@pytest.mark.parametrize("table", all_tables(TRACKS), ids=lambda table: table.name)
+@pytest.mark.parametrize("table", all_tables(samples.TRACKS), ids=lambda table: table.name)
 def test_comments_say_what_null_means(table) -> None:
     for column in table.columns:
         known = ("NULL", "empty for none", "empty list for none", "empty object for none", "empty where")
@@ -96,3 +106,41 @@ def test_sources_of_a_table_are_tables_of_their_own() -> None:
         "partition"
     }
     assert rows(GENERATIONS, 1).keys() == {column.name for column in ATTEMPTS.columns}
+
+
+def shipped_tables() -> list[Table]:
+    """Without what packages add."""
+    tracks = [load_track(name) for name in sorted(TRACKS)]
+    return [
+        found for track in tracks for found in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
+    ]
+
+
+def test_whoever_changes_the_schema_says_so() -> None:
+    """Code that shares a home knows by the form which is the newer one, so no two schemas may have the same."""
+    known = golden("store_forms.yaml")
+    (latest,) = [entry["schema"] for entry in known if entry["form"] == FORMAT]
+    assert latest == json_hash(schema_sql(shipped_tables())), (
+        f"the schema of the store has changed: add 1 to FORMAT in store/ddl.py and a line for {FORMAT + 1} to the file"
+    )
+    assert max(entry["form"] for entry in known) == FORMAT
+    assert len({entry["schema"] for entry in known}) == len(known)
+
+
+def test_a_store_of_newer_code_is_left_alone(record: Record, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_suite(record)
+    put_partition(record, key_of("a"))
+    publish(record, out, samples.TRACKS)
+    put_partition(record, key_of("b"))
+    newer = FORMAT + 1
+    monkeypatch.setattr(f"{publish.__module__}.FORMAT", newer)
+    monkeypatch.setattr("eval_pipeline.store.ddl.FORMAT", newer)
+    assert publish(record, out, samples.TRACKS).note == "the tables have another schema now"
+    monkeypatch.undo()
+    before = out.stat().st_mtime_ns
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"eval\.duckdb was made by a newer eval-pipeline; publish with"):
+            publish(record, out, samples.TRACKS)
+    assert out.stat().st_mtime_ns == before
+    assert publish_full(record, out, samples.TRACKS).full
+    assert not publish(record, out, samples.TRACKS).full, "it is this one's now"

@@ -25,7 +25,7 @@ ALL = "all"
 SHARED_RATES = ("correct", "first_attempt_correct")
 SHARED_MEANS = ("score", "tokens", "usd", "latency_ms", "attempts")
 UNIT = (0.0, 1.0)
-ANY_NUMBER = (-np.inf, np.inf)
+NOT_NEGATIVE = (0.0, np.inf)
 Mask = NDArray[np.bool_]
 
 
@@ -42,7 +42,7 @@ class Measure:
     values: Floats
     is_rate: bool
     failed: Mask | None = None
-    bounds: tuple[float, float] = ANY_NUMBER
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def estimate(self, mask: Mask, clusters: NDArray[np.int64]) -> Estimate:
         """Its mean over some of the turns."""
@@ -72,10 +72,10 @@ def _measures(turns: Turns) -> Iterator[Measure]:
     primary = failed(turns.track.primary_metric)
     yield from (Measure(name, turns.floats(name), True, primary) for name in SHARED_RATES)
     for name in SHARED_MEANS:
-        yield Measure(name, turns.floats(name), False, bounds=UNIT if name == "score" else ANY_NUMBER)
+        yield Measure(name, turns.floats(name), False, bounds=UNIT if name == "score" else NOT_NEGATIVE)
     for metric in turns.track.metrics:
         if metric.kind != "label":
-            values, bounds = turns.floats(metric.name), UNIT if metric.kind == "score" else ANY_NUMBER
+            values, bounds = turns.floats(metric.name), UNIT if metric.kind == "score" else NOT_NEGATIVE
             yield Measure(metric.name, values, metric.kind == "boolean", failed(metric.name), bounds)
 
 

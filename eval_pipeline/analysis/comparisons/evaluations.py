@@ -1,8 +1,11 @@
 """The evaluations of a suite that can be held against each other, and their turns aligned."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +13,9 @@ import pyarrow as pa
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.fingerprints import UNKNOWN_CODE
-from eval_pipeline.store.record import Header, RecordKey
+from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     COST_PER_CORRECT_ANSWER,
@@ -67,30 +71,80 @@ class Evaluated:
 
 
 def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
-    """Every evaluation of a suite by model version, both in order; half made ones are left out."""
-    record = workspace.record
+    """Every evaluation of a suite by model version, both in order; half made ones are left out.
+
+    What was found of files that have not changed since is kept below `checked/`: after years there are thousands.
+    """
+    kept = _Kept.of(workspace.home.checked / f"{suite}.evaluations")
     found: dict[str, list[Evaluated]] = {}
     simulated: dict[str, bool] = {}
-    for key in record.partitions(TURN_RESULTS):
+    for key in workspace.record.partitions(TURN_RESULTS):
         if key.suite != suite:
             continue
         assert key.model_version and key.eval_date
-        headers = {table.name: record.header(table, key) for table in (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS)}
-        generated, scored, ended = headers[GENERATIONS.name], headers[TURN_RESULTS.name], record.header(STATISTICS, key)
-        # The statistics are made last, and only of what has passed the blocking checks.
-        if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
-            continue
         name = key.model_version
         if name not in simulated:
-            rows = record.read(MODEL_VERSIONS, RecordKey.of_model_version(name), ["simulated"])
+            rows = workspace.record.read(MODEL_VERSIONS, RecordKey.of_model_version(name), ["simulated"])
             simulated[name] = rows["simulated"][0].as_py()
         partition = Partition(suite, name, key.eval_date)
-        scope, made_with = generated.made_from.get("scope", FULL), _made_with(headers)
-        cost = record.header(COST_PER_CORRECT_ANSWER, key)
-        figures = json_hash([ended.content_hash, cost.content_hash if cost else ""])
-        one = Evaluated(partition, simulated[name], scope, scored.content_hash, figures, made_with)
-        found.setdefault(name, []).append(one)
+        states = workspace.record.states(_READ, key)
+        told = kept.get(f"{name} {key.eval_date}", states, lambda key=key: _told(workspace.record, key))  # type: ignore[misc]
+        if told is not None:
+            found.setdefault(name, []).append(Evaluated(partition, simulated[name], *told))
+    kept.save()
     return found
+
+
+_Told = tuple[str, str, str, Mapping[str, str]]
+"""Of an evaluation its scope, the hashes of turns and figures, and what it was made with."""
+_READ = (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER)
+
+
+def _told(record: Record, key: RecordKey) -> _Told | None:
+    """What the footers of its files say; None where it is half made."""
+    headers = {table.name: record.header(table, key) for table in _READ}
+    generated, scored, ended, cost = (
+        headers[table.name] for table in (GENERATIONS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER)
+    )
+    # The statistics are made last, and only of what has passed the blocking checks.
+    if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
+        return None
+    figures = json_hash([ended.content_hash, cost.content_hash if cost else ""])
+    return generated.made_from.get("scope", FULL), scored.content_hash, figures, _made_with(headers)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was found before of files, by the states of these files (size, time of change, inode)."""
+
+    path: Path
+    before: Mapping[str, list[Any]]
+    now: dict[str, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: Path) -> "_Kept":
+        text = read_sealed(path)
+        found = json.loads(text) if text else {}
+        return cls(path, found["found"] if found.get("made_with") == _RULES else {})
+
+    def get(self, name: str, states: list[Any], find: Callable[[], _Told | None]) -> _Told | None:
+        """What is known of files in these states, else what is found now."""
+        known = self.before.get(name)
+        self.now[name] = known if known is not None and known[0] == states else [states, find()]
+        return self.now[name][1]  # type: ignore[no-any-return]
+
+    def save(self) -> None:
+        """Keeps what was found; where that fails, it only costs time later."""
+        if (
+            any(self.before.get(name) is not found for name, found in self.now.items())
+            or self.before.keys() > self.now.keys()
+        ):
+            with suppress(OSError):
+                write_sealed(self.path, json.dumps({"made_with": _RULES, "found": self.now}))
+
+
+_RULES = [[name, [[table.name, *keys] for table, keys in places]] for name, places in _MADE_WITH.items()]
+"""What is kept by other rules is found anew."""
 
 
 def latest(evaluations: Sequence[Evaluated]) -> Evaluated:

@@ -68,8 +68,13 @@ def trend_facts(inputs: Inputs) -> dict[str, Json]:
 
 def newest_trends(workspace: Workspace, suite: str) -> list[Row]:
     """The newest row of each model version in `trends`."""
-    rows = workspace.record.read(TRENDS, RecordKey.of_suite(suite)).to_pylist()
-    return list({row["model_version"]: row for row in sorted(rows, key=lambda row: row["eval_date"])}.values())
+    return list({row["model_version"]: row for row in trends_of(workspace, suite)}.values())
+
+
+def trends_of(workspace: Workspace, suite: str) -> list[Row]:
+    """The rows of `trends` by date."""
+    rows: list[Row] = workspace.record.read(TRENDS, RecordKey.of_suite(suite)).to_pylist()
+    return sorted(rows, key=lambda row: row["eval_date"])
 
 
 def _evaluations(inputs: Inputs) -> Evaluations:

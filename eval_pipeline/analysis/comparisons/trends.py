@@ -33,14 +33,40 @@ class Tested(NamedTuple):
         return verdict_of(self.test, self.corrected, LOSS, GAIN) if self.corrected else None
 
 
+class OpenLoss(NamedTuple):
+    """A loss, and the test of the newest night against the one before the loss."""
+
+    shown: Evaluated
+    against: Evaluated
+    reference: ScoredEvaluation
+    test: PairedDifference
+
+    def after(self, scored: ScoredEvaluation) -> "OpenLoss | None":
+        """The same after a further night; None where that night is no longer significantly worse."""
+        both = paired(self.reference, scored)
+        test = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
+        (corrected,) = holm([test.p_value])
+        still = corrected is not None and verdict_of(test, corrected, LOSS, GAIN) == LOSS
+        return self._replace(test=test) if still else None
+
+    def columns(self) -> Row:
+        """What `trends` says of it."""
+        dates = (self.shown.partition.eval_date, self.against.partition.eval_date)
+        return dict(zip(_NO_OPEN_LOSS, (*dates, self.test.difference, self.test.p_value), strict=True))
+
+
+_NO_OPEN_LOSS: Row = dict.fromkeys(("open_loss_date", "open_loss_against", "open_loss_difference", "open_loss_p_value"))
+
+
 def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
     """A row a date of one model version, in their order."""
     earlier: dict[str, tuple[Evaluated, ScoredEvaluation]] = {}
     before: Evaluated | None = None
+    lost: OpenLoss | None = None
     for found in series:
         changed = found.changes(before) if before else []
         if changed:
-            earlier = {}
+            earlier, lost = {}, None
         scored = reader.read(found)
         tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
         row = _series_columns(workspace, found) | {"break_reason": ", ".join(changed) or None}
@@ -48,7 +74,11 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
             row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
         reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
         verdict = night_verdict(tests) if earlier else BREAK if changed else START
-        yield row | {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+        lost = lost.after(scored) if lost else None
+        if verdict == LOSS:  # beside an open one it is another loss, and what is to be made good is the higher figure
+            lost = lost._replace(shown=found) if lost else OpenLoss(found, *earlier["previous"], tests["previous"].test)
+        row |= {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+        yield row | (lost.columns() if lost else _NO_OPEN_LOSS)
         here = (found, scored)
         earlier, before = {"previous": here, "first": earlier.get("first", here)}, found
 

@@ -1,44 +1,87 @@
-"""What asset checks and the command line say of trends."""
+"""What asset checks and the command line say of trends, of each model version on its own newest date."""
 
+from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any
 
-from eval_pipeline.analysis.comparisons.making import newest_trends
+from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
+from eval_pipeline.analysis.comparisons.making import trends_of
+from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.workspace.inputs import Inputs
 
-
-def check_no_loss(inputs: Inputs, day: date | None = None) -> Verdict:
-    """No model version last evaluated on the day, else on the newest date, is worse than on the date before."""
-    return _check(inputs, LOSS, "previous", "the date before", day)
+Asked = Mapping[str, date]
+"""The date on which somebody asks about a model version."""
 
 
-def check_no_drift(inputs: Inputs) -> Verdict:
-    """No model version evaluated on the newest date is significantly worse than on its first date."""
-    return _check(inputs, DRIFT_DOWN, "first", "the first date")
+def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+    """No model version has a loss that is neither made good nor acknowledged.
+
+    Args:
+        inputs: of the suite.
+        asked: model versions to look at, and on which date; by default those in use, each on its newest date.
+    """
+    rows, known = _rows(inputs, asked), acknowledged_losses(inputs)
+    lost = [row for row in rows if row["open_loss_date"] is not None]
+    waiting = [row for row in lost if (row["model_version"], row["open_loss_date"]) not in known]
+    told = [_changed(row, "previous") if row["verdict"] == LOSS else _still_open(row) for row in waiting]
+    if waiting:
+        name = waiting[0]["model_version"]
+        told[-1] += f"; `eval-pipeline acknowledge --suite {inputs.suite} --model-version {name} --why …` ends this"
+    return _verdict(rows, told, "previous", "the date before", {"acknowledged": len(lost) - len(waiting)})
 
 
-def _check(inputs: Inputs, bad: str, name: str, against: str, day: date | None = None) -> Verdict:
-    rows = newest_trends(inputs.workspace, inputs.suite)
-    asked = day or max((row["eval_date"] for row in rows), default=None)
-    # A loss is told on the night on which it shows, not again with every other model version that is run later.
-    rows = [row for row in rows if row["eval_date"] == asked]
+def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+    """No model version is significantly worse than on its first date; arguments are those of `check_no_loss`."""
+    rows = _rows(inputs, asked)
+    worse = [_changed(row, "first") for row in rows if row["verdict"] == DRIFT_DOWN]
+    return _verdict(rows, worse, "first", "the first date", {})
+
+
+def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
+    """The row of each model version that is asked about: that of the date, else its newest."""
+    by_name: dict[str, list[Row]] = {}
+    for row in trends_of(inputs.workspace, inputs.suite):
+        by_name.setdefault(row["model_version"], []).append(row)
+    dates = asked if asked is not None else dict.fromkeys(_in_use(inputs, by_name))
+    chosen = [(by_name[name], day) for name, day in dates.items() if name in by_name]
+    return [next((row for row in rows if row["eval_date"] == day), rows[-1]) for rows, day in chosen]
+
+
+def _in_use(inputs: Inputs, by_name: Mapping[str, list[Row]]) -> Iterable[str]:
+    """Model versions that are active, or evaluated as late as any other."""
+    newest = max((rows[-1]["eval_date"] for rows in by_name.values()), default=None)
+    versions = inputs.workspace.model_versions
+    return (
+        name
+        for name, rows in by_name.items()
+        if rows[-1]["eval_date"] == newest or (name in versions and versions[name].active)
+    )
+
+
+def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: Mapping[str, Json]) -> Verdict:
     tested = sum(row[f"{name}_verdict"] is not None for row in rows)
-    worse = [_sentence(row, name) for row in rows if row["verdict"] == bad]
-    facts: dict[str, Json] = {"model_versions": len(rows), "tested": tested, "worse": len(worse)}
+    counts: dict[str, Json] = {"model_versions": len(rows), "tested": tested, "worse": len(worse), **facts}
     if worse:
-        return Verdict(False, "; ".join(worse), facts)
+        return Verdict(False, "; ".join(worse), counts)
     if not tested:
-        return Verdict(True, f"no model version has an earlier evaluation to test against {against}", facts)
-    return Verdict(True, f"none of {tested} model versions is significantly worse than on {against}", facts)
+        return Verdict(True, f"no model version has an earlier evaluation to test against {against}", counts)
+    return Verdict(True, f"none of {tested} model versions is significantly worse than on {against}", counts)
 
 
-def _sentence(row: dict[str, Any], name: str) -> str:
+def _changed(row: Row, name: str) -> str:
     points, low, high = (100 * row[f"{name}_{end}"] for end in ("difference", "low", "high"))
     return (
         f"{row['model_version']}: {points:+.1f} points [{low:+.1f}, {high:+.1f}] against {row[f'{name}_date']} on "
         f"{row[f'{name}_n']} turns, corrected p {row[f'{name}_p_corrected']:.2g} ({row[f'{name}_broken']} broken, "
         f"{row[f'{name}_fixed']} fixed)"
+    )
+
+
+def _still_open(row: Row) -> str:
+    return (
+        f"{row['model_version']}: the loss of {row['open_loss_date']} is still open: "
+        f"{100 * row['open_loss_difference']:+.1f} points against {row['open_loss_against']}, "
+        f"p {row['open_loss_p_value']:.2g}"
     )

@@ -1,21 +1,20 @@
 """What the journal keeps of batches: each is written down before it is handed in, so that none is paid for twice."""
 
-import os
 import socket
 import sqlite3
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-import psutil
-
-from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.errors import DamagedFileError, StoreError
+from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.processes import is_alive, mark
 
 _BUSY_TIMEOUT_S = 30.0
 _ELSEWHERE = timedelta(hours=1)
@@ -32,10 +31,14 @@ CREATE TABLE IF NOT EXISTS batches(
     custom_ids TEXT NOT NULL,   -- JSON: the journal keys of its requests
     batch_id TEXT,              -- the provider's; NULL: not handed in, or not known to be
     owner TEXT NOT NULL,        -- process that hands it in: host, process id and its start
-    state TEXT NOT NULL         -- open, collected, refused or lost
+    state TEXT NOT NULL,        -- open, collected, refused or lost
+    digest TEXT                 -- of all others; NULL where 0.1.0 wrote the row
 )"""
-_OPEN = "SELECT intent_id, created_at, custom_ids, batch_id, owner FROM batches WHERE state = 'open'"
-_ACCOUNT = "provider = ? AND endpoint = ? AND model = ?"
+COLUMNS = (
+    "intent_id", "provider", "endpoint", "model", "model_version",
+    "created_at", "custom_ids", "batch_id", "owner", "state",
+)  # fmt: skip
+_ALL = f"SELECT {', '.join(COLUMNS)}, digest FROM batches"
 
 
 class State(StrEnum):
@@ -80,7 +83,7 @@ class BatchIntents:
         self._account = (version.provider, str(version.options.get("base_url", "")), version.model)
         self._version = version.name
         with self._writing() as connection:
-            connection.execute(_SCHEMA)
+            make_table(connection)
 
     def open(self) -> list[Intent]:
         """Batches whose results are not all in the journal yet, the oldest first. Raises StoreError."""
@@ -100,9 +103,7 @@ class BatchIntents:
                 return None
             intent = Intent(uuid.uuid4().hex, datetime.now(UTC), frozenset(left), None, _this_process())
             row = (intent.id, *self._account, self._version, intent.created_at.isoformat(), json_text(left))
-            connection.execute(
-                "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, 'open')", (*row, intent.owner)
-            )
+            insert_batch(connection, (*row, None, intent.owner, State.OPEN.value))
             return intent
 
     def take_over(self, intent: Intent) -> bool:
@@ -113,31 +114,53 @@ class BatchIntents:
             return False
         with self._writing() as connection:
             # Of several that find it orphaned in the same moment one gets it.
-            change = "UPDATE batches SET owner = ? WHERE intent_id = ? AND owner = ? AND batch_id IS NULL"
-            return connection.execute(change, (_this_process(), intent.id, intent.owner)).rowcount == 1
+            row = self._row(connection, intent.id)
+            if row["owner"] != intent.owner or row["batch_id"] is not None:
+                return False
+            insert_batch(connection, tuple((row | {"owner": _this_process()}).values()))
+            return True
 
     def handed_in(self, intent_id: str, batch_id: str) -> None:
         """Writes down under which id the provider has the batch. Raises StoreError."""
         with self._writing() as connection:
-            connection.execute("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (batch_id, intent_id))
+            insert_batch(connection, tuple((self._row(connection, intent_id) | {"batch_id": batch_id}).values()))
 
     def close(self, intent_id: str, state: State) -> None:
         """Writes down that nothing is to be had from the batch any more. Raises StoreError."""
         with self._writing() as connection:
-            connection.execute("UPDATE batches SET state = ? WHERE intent_id = ?", (state.value, intent_id))
+            insert_batch(connection, tuple((self._row(connection, intent_id) | {"state": state.value}).values()))
 
     def batch_ids(self) -> frozenset[str]:
         """The provider's ids of all batches handed in from here, closed ones too. Raises StoreError."""
         with self._connection() as connection:
-            rows = connection.execute("SELECT batch_id FROM batches WHERE batch_id IS NOT NULL")
-            return frozenset(row[0] for row in rows)
+            return frozenset(row["batch_id"] for row in self._rows(connection) if row["batch_id"] is not None)
 
     def _open(self, connection: sqlite3.Connection) -> list[Intent]:
-        rows = connection.execute(f"{_OPEN} AND {_ACCOUNT} ORDER BY created_at", self._account)
-        return [
-            Intent(intent_id, datetime.fromisoformat(created), frozenset(parse_json(ids)), batch_id, owner)
-            for intent_id, created, ids, batch_id, owner in rows
+        mine = [
+            Intent(
+                row["intent_id"],
+                datetime.fromisoformat(row["created_at"]),
+                frozenset(parse_json(row["custom_ids"])),
+                row["batch_id"],
+                row["owner"],
+            )
+            for row in self._rows(connection)
+            if row["state"] == State.OPEN.value and (row["provider"], row["endpoint"], row["model"]) == self._account
         ]
+        return sorted(mine, key=lambda intent: intent.created_at)
+
+    def _rows(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        """All batches, closed ones and those of others too: a damaged one could be any of them."""
+        rows = connection.execute(_ALL).fetchall()
+        if not all(map(is_whole_batch, rows)):
+            raise DamagedFileError(
+                f"a batch in the journal {self._path} is not as it was written; end all runs, then `eval-pipeline "
+                "doctor --repair`"
+            )
+        return [dict(zip(COLUMNS, row[:-1], strict=True)) for row in rows]
+
+    def _row(self, connection: sqlite3.Connection, intent_id: str) -> dict[str, Any]:
+        return next(row for row in self._rows(connection) if row["intent_id"] == intent_id)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -161,8 +184,34 @@ class BatchIntents:
             ) from error
 
 
+def make_table(connection: sqlite3.Connection) -> None:
+    """Makes the table where it is not there, with digests where it is an older one."""
+    connection.execute(_SCHEMA)
+    if "digest" not in {row[1] for row in connection.execute("PRAGMA table_info(batches)")}:
+        connection.execute("ALTER TABLE batches ADD COLUMN digest TEXT")
+
+
+def insert_batch(connection: sqlite3.Connection, row: Sequence[Any]) -> None:
+    """Puts a row of `COLUMNS` in, with its digest, or in the place of the one that was there."""
+    marks = ", ".join("?" * (len(COLUMNS) + 1))
+    connection.execute(f"INSERT OR REPLACE INTO batches VALUES ({marks})", (*row, json_hash(list(row))))
+
+
+def is_whole_batch(row: Sequence[Any]) -> bool:
+    """Whether a row of `COLUMNS` and digest is as it was written; of version 0.1.0's that is not known."""
+    return row[-1] is None or row[-1] == json_hash(list(row[:-1]))
+
+
+def batch_rows(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """The rows of the table, whole or not; none where there is no table."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        return []
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(batches)")}
+    return connection.execute(_ALL if "digest" in columns else _ALL.replace("digest", "NULL")).fetchall()
+
+
 def _this_process() -> str:
-    return f"{socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
+    return f"{socket.gethostname()} {mark()}"
 
 
 def _lives(owner: str, since: datetime) -> bool:
@@ -170,10 +219,4 @@ def _lives(owner: str, since: datetime) -> bool:
     host, pid, started = owner.rsplit(" ", 2)
     if host != socket.gethostname():
         return datetime.now(UTC) - since < _ELSEWHERE
-    try:
-        process = psutil.Process(int(pid))
-        # One that was killed stays in the list of processes until its parent has looked at it, perhaps for ever.
-        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-        return not ended and abs(process.create_time() - float(started)) < 1
-    except psutil.NoSuchProcess:
-        return False
+    return is_alive(int(pid), started)

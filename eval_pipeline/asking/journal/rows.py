@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import chain
 
 from eval_pipeline.core.ids import canonical_json
@@ -11,10 +12,12 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS responses(
     key TEXT PRIMARY KEY NOT NULL,
     body BLOB NOT NULL,
-    written_at INTEGER NOT NULL  -- seconds since 1970
+    written_at INTEGER NOT NULL,  -- seconds since 1970
+    digest BLOB  -- of key and body; NULL where 0.1.0 wrote the row
 )"""
+ADD_DIGEST = "ALTER TABLE responses ADD COLUMN digest BLOB"
 _INSERT = {  # rows a statement → statement, the largest first
-    rows: "INSERT INTO responses(key, body, written_at) VALUES " + ", ".join(["(?, ?, ?)"] * rows)
+    rows: "INSERT INTO responses(key, body, written_at, digest) VALUES " + ", ".join(["(?, ?, ?, ?)"] * rows)
     for rows in (256, 64, 16, 4, 1)
 }
 _INSERT_IF_NEW = _INSERT[1] + " ON CONFLICT DO NOTHING"
@@ -24,9 +27,35 @@ Row = tuple[str, bytes]
 """A key and the body recorded under it."""
 
 
+class DamagedRowError(Exception):
+    """A row is not as it was written."""
+
+
+def digest_of(key: str, body: bytes) -> bytes:
+    """The checksum of a row; it covers the key too, since a damaged index leads to rows of other keys."""
+    digest = blake2b(key.encode("utf-8", "surrogatepass") + b"\0", digest_size=16)
+    digest.update(body)
+    return digest.digest()
+
+
+def is_whole(key: object, body: object, digest: object) -> bool:
+    """Whether a row is as it was written; of one without a checksum that is not known."""
+    if not isinstance(key, str) or not isinstance(body, bytes):
+        return False
+    return digest is None or digest == digest_of(key, body)
+
+
 def recorded(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, bytes]:
-    """The bodies under those of the keys that are recorded."""
-    return dict(connection.execute(f"SELECT key, body {_AMONG}", (canonical_json(keys),)).fetchall())
+    """The bodies under those of the keys that are recorded.
+
+    Raises:
+        DamagedRowError: one of them is not as it was written.
+    """
+    rows = connection.execute(f"SELECT key, body, digest {_AMONG}", (canonical_json(keys),)).fetchall()
+    for row in rows:
+        if not is_whole(*row):
+            raise DamagedRowError(f"the response under {row[0]} is not as it was written")
+    return {key: body for key, body, _ in rows}
 
 
 def known(connection: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
@@ -45,7 +74,8 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row], now: int) -> lis
         rows: keys with bodies; of equal keys the first counts.
         now: seconds since 1970.
     """
-    first = {key: (key, body, now) for key, body in reversed(rows)}  # the first of equal keys stays
+    # The first of equal keys stays.
+    first = {key: (key, body, now, digest_of(key, body)) for key, body in reversed(rows)}
     values = list(first.values())
     new = set(first)
     start = 0

@@ -15,14 +15,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from eval_pipeline.asking.journal.rows import SCHEMA, Row, insert, known, recorded
+from eval_pipeline.asking.journal.rows import ADD_DIGEST, SCHEMA, DamagedRowError, Row, insert, known, recorded
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_text_hash
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.private import touch
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _LARGEST_GROUP = 512
 _OPEN_PATIENCE_S = 10.0
+_DAMAGED = (
+    "is damaged; it is left as it is: run `eval-pipeline doctor --repair`, which keeps every response that is whole"
+)
 
 
 def journal_key(provider: str, model: str, request: Json, sample: int, epoch: str) -> str:
@@ -59,10 +63,12 @@ class Journal:
         self._door = threading.Lock()  # an append is either in the queue before `close`, or refused
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                touch(path)
             self._reader = self._connect()
             self._prepare()
         except OSError as error:
-            raise StoreError(f"cannot make the folder of the journal {path}: {error.strerror}") from error
+            raise StoreError(f"cannot make the journal {path}: {error.strerror}") from error
         except sqlite3.Error as error:
             raise self._store_error(error) from error
         self._waiting: deque[_Entry] = deque()
@@ -73,18 +79,20 @@ class Journal:
 
     def get(self, key: str) -> bytes | None:
         """The body recorded under the key, or None. Raises StoreError."""
-        try:
-            row = self._reader.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._store_error(error) from error
-        return None if row is None else row[0]
+        return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The bodies recorded under those of the keys that are recorded. Raises StoreError."""
+        """The bodies recorded under those of the keys that are recorded.
+
+        Raises:
+            StoreError: the file cannot be read, or one of them is not as it was written.
+        """
         try:
             return recorded(self._reader, keys)
         except sqlite3.Error as error:
             raise self._store_error(error) from error
+        except DamagedRowError as error:
+            raise StoreError(f"the journal {self.path} {_DAMAGED} ({error})") from error
 
     def contains_many(self, keys: Iterable[str]) -> set[str]:
         """Those of the keys that are recorded. Raises StoreError."""
@@ -163,9 +171,11 @@ class Journal:
                 f"the journal {self.path} was written by a newer eval-pipeline (schema {version}, this one knows "
                 f"{SCHEMA_VERSION}); use that version, or set EVAL_HOME to another folder"
             )
-        if version == 0:
+        if version < SCHEMA_VERSION:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(SCHEMA)
+            if not connection.execute("SELECT 1 FROM pragma_table_info('responses') WHERE name = 'digest'").fetchone():
+                connection.execute(ADD_DIGEST)
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             connection.execute("COMMIT")
 
@@ -248,10 +258,9 @@ class Journal:
         """What went wrong with the file and what to do, as one sentence."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = {
-            sqlite3.SQLITE_CORRUPT: "has a damaged page; the file is left as it is and the record does not depend on "
-            "it: run `eval-pipeline doctor`, which says how to mend it",
+            sqlite3.SQLITE_CORRUPT: _DAMAGED,
             sqlite3.SQLITE_NOTADB: "is not a journal, or its first page is damaged; it is left as it is: run "
-            "`eval-pipeline doctor`, which says how to mend it",
+            "`eval-pipeline doctor --repair`, which keeps every response that is whole",
             sqlite3.SQLITE_FULL: "cannot grow, the disk is full; nothing recorded is lost: free some space and start "
             "the run again, it goes on where it was (`eval-pipeline doctor` tells the space left)",
             sqlite3.SQLITE_BUSY: f"was locked by another process for {self._busy_timeout_s:g} s; nothing recorded is "

@@ -1,11 +1,12 @@
 """Which evaluation date a step has: the run's, fixed once for all steps that follow."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG
 
+from eval_pipeline.core.days import day_of, today
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, date_tag, run_partition
 from eval_pipeline.store import tables
@@ -36,10 +37,10 @@ def dated_partition(
 
 
 def launch_day(instance: dg.DagsterInstance, run: dg.DagsterRun) -> date:
-    """The local day on which a run, or the backfill it belongs to, was launched: it may have queued past midnight."""
+    """The day on which a run, or the backfill it belongs to, was launched: it may have queued past midnight."""
     if backfill_id := run.tags.get(BACKFILL_ID_TAG):
         backfill = instance.get_backfill(backfill_id)
         if backfill is not None:
-            return datetime.fromtimestamp(backfill.backfill_timestamp).date()
+            return day_of(backfill.backfill_timestamp)
     record = instance.get_run_record_by_id(run.run_id)
-    return record.create_timestamp.astimezone().date() if record is not None else date.today()
+    return day_of(record.create_timestamp.timestamp()) if record is not None else today()

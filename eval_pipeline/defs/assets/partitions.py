@@ -5,6 +5,7 @@ from datetime import date
 
 import dagster as dg
 
+from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.schemas import Table
@@ -67,4 +68,4 @@ def run_partition(
         for found in workspace.record.partitions(table)
         if (found.suite, found.model_version) == (suite, key) and found.eval_date is not None
     ]
-    return Partition(suite, key, max(dates, default=launched or date.today()))
+    return Partition(suite, key, max(dates, default=launched or today()))

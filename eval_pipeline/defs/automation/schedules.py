@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from eval_pipeline.core.days import day_of, time_zone
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
@@ -14,7 +15,7 @@ from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
 
 CRON = "EVAL_NIGHTLY_CRON"
-"""Environment variable: when the night is, as cron has it, in UTC."""
+"""Environment variable: when the night is, as cron has it, in the time zone of the project."""
 TWO_O_CLOCK = "0 2 * * *"
 _ON = os.environ.get("EVAL_NIGHTLY") == "1"
 
@@ -22,7 +23,7 @@ _ON = os.environ.get("EVAL_NIGHTLY") == "1"
 @dg.schedule(
     cron_schedule=os.environ.get(CRON) or TWO_O_CLOCK,
     job_name=ALL,
-    execution_timezone="UTC",
+    execution_timezone=time_zone().key,
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
     description="Evaluates every active model version on every suite, but for recorded ones; asks the models anew each "
     "night.",
@@ -33,7 +34,7 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     The run key is date and name: however often the night ticks, as after a restart of the daemon or by a cron of every
     hour, a model version is asked for once a date.
     """
-    day = context.scheduled_execution_time.date().isoformat()
+    day = day_of(context.scheduled_execution_time.timestamp()).isoformat()
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
     versions = Workspace(find_home()).model_versions.values()
     # Recorded predictions are the same every night.

@@ -2,18 +2,15 @@
 
 import os
 import socket
-import sys
 from pathlib import Path
-from typing import NoReturn
 
 import dagster as dg
-import psutil
 import yaml
 from dagster._core.instance import InstanceRef
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.defs.automation.notifications import UI_URL
+from eval_pipeline.core.processes import is_alive, mark
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.defs.running.unfinished import UNFINISHED
 from eval_pipeline.workspace.runs import fail_dead_runs
@@ -44,9 +41,6 @@ python_logs:
   python_log_level: INFO
 """
 
-NO_NAGGING = "ignore:Function `dev_command` is superseded"
-"""What `dagster dev` says of another command of Dagster's, which is another package."""
-
 
 def prepare(home: Home) -> Path:
     """Makes DAGSTER_HOME with its settings where there is none, points the environment there, and returns it."""
@@ -56,17 +50,6 @@ def prepare(home: Home) -> Path:
         settings.write_text(SETTINGS)
     os.environ["DAGSTER_HOME"] = str(home.dagster)
     return home.dagster
-
-
-def serve(home: Home, host: str, port: int) -> NoReturn:
-    """Becomes `dagster dev` on the home, so that signals and the exit code are its own."""
-    with open_instance(home) as instance:
-        sweep_home(home, instance)
-    workspace = Path(__file__).resolve().parents[3] / "workspace.yaml"
-    target = ["-w", str(workspace)] if workspace.is_file() else ["-m", "eval_pipeline.definitions"]
-    os.environ.setdefault(UI_URL, f"http://{host}:{port}")
-    command = [sys.executable, "-W", NO_NAGGING, "-m", "dagster", "dev"]
-    os.execv(sys.executable, [*command, *target, "--host", host, "--port", str(port)])  # noqa: S606 - no shell is wanted
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
@@ -89,7 +72,7 @@ def open_instance(home: Home) -> dg.DagsterInstance:
 
 def process_tag(run_id: str) -> str:
     """Value of the tag by which `sweep` recognises this process as that of the run."""
-    return f"{run_id} {socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
+    return f"{run_id} {socket.gethostname()} {mark()}"
 
 
 def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
@@ -122,7 +105,7 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
     swept = []
     for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
         run_id, host, pid, started = (run.tags.get(PROCESS, "").split(" ") + [""] * 4)[:4]
-        if run_id == run.run_id and host == socket.gethostname() and not _alive(pid, started):
+        if run_id == run.run_id and host == socket.gethostname() and not is_alive(int(pid), started):
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)
@@ -132,13 +115,3 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 def _setting(kind: type, **config: str) -> dict[str, object]:
     """A class as `dagster.yaml` names it."""
     return {"module": kind.__module__, "class": kind.__name__, "config": config}
-
-
-def _alive(pid: str, started: str) -> bool:
-    """Whether the process is there, and not another one that got its number."""
-    try:
-        process = psutil.Process(int(pid))
-        ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}  # killed, but not yet waited for
-        return not ended and abs(process.create_time() - float(started)) < 1
-    except psutil.NoSuchProcess:
-        return False

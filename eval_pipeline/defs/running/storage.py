@@ -30,6 +30,7 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, text
 from sqlalchemy.pool import QueuePool
 
+from eval_pipeline.core.private import touch
 from eval_pipeline.store.durable import locked
 
 INDEX_SHARD = "index"
@@ -154,10 +155,11 @@ def _prepare(engine: Engine, metadata: MetaData) -> bool:
     Another process that does the same now waits, and finds nothing left to do. It waits for a lock of ours:
     SQLite waits for nobody when it changes the journal mode.
     """
+    path = Path(str(engine.url.database))
+    touch(path)
     if _is_prepared(engine):
         return False
-    folder = Path(str(engine.url.database)).parent
-    with locked(folder / ".preparing.lock", BUSY_SECONDS), engine.connect() as connection:
+    with locked(path.parent / ".preparing.lock", BUSY_SECONDS), engine.connect() as connection:
         if _is_prepared(engine):
             return False
         connection.execute(text("PRAGMA journal_mode=WAL"))

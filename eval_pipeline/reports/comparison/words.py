@@ -36,6 +36,8 @@ def trend_verdict(row: Row) -> str:
     if row["verdict"] is None:
         return f"not tested: {row['reason']}"
     text = _TRENDS[row["verdict"]]
+    if row["open_loss_date"] and row["verdict"] != "loss":
+        text += f"; the loss of {row['open_loss_date']} is still open"
     return f"{text} ({row['break_reason']} changed)" if row["break_reason"] else text
 
 

@@ -1,7 +1,6 @@
 """The flat files: summary, turns, validation and errors, each as Parquet and as CSV.
 
-CSV holds the data exactly as they are: a text that starts with `=` stands there as it is, in quotes. Who opens files of
-models' answers in a spreadsheet takes `report.xlsx`, where no text can become a formula.
+Parquet holds the data exactly as they are; CSV is opened in spreadsheets, so no text of a model is a formula there.
 """
 
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.files.csv_cells import harmless
 from eval_pipeline.reports.files.summary import summarise
 from eval_pipeline.store import tables
 
@@ -125,4 +125,4 @@ def write_flat(table: pa.Table, folder: Path, name: str) -> None:
     """A table as Parquet and as CSV."""
     table = table.replace_schema_metadata(None)
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
-    pa_csv.write_csv(table, folder / f"{name}.csv")
+    pa_csv.write_csv(harmless(table), folder / f"{name}.csv")

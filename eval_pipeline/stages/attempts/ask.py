@@ -26,6 +26,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Damageable, Recovers, validation_of
+from eval_pipeline.tracks.reasoning import apart
 
 
 @value
@@ -205,6 +206,9 @@ class Asker:
         if response.call_error is not None:
             failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
+        if apart(response.text).cut_off:
+            failure = CallFailure(CallErrorKind.MAX_TOKENS, CUT_OFF_THINKING, response.retries)
+            return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
         # The validator's log has one row a turn: what it says of recovery attempts nobody keeps.
         validation = validation_of(self.track, artefact, error, case) if before is None else None
@@ -218,12 +222,13 @@ STOPPED = {
     CallErrorKind.MAX_TOKENS: "the answer was cut off at the limit of max_tokens",
 }
 """Why a response that was paid for is no answer."""
+CUT_OFF_THINKING = "the response ends within its reasoning: raise max_tokens, or have the model think less"
 
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
-    """The artefact in a response, or why there is none."""
+    """The artefact in a response without its reasoning, or why there is none."""
     try:
-        return track.parse(text, recorded=recorded), None
+        return track.parse(apart(text).answer, recorded=recorded), None
     except ArtefactError as error:
         # Its trace would tie frames, and all that they hold, into a cycle that only the garbage collector can undo.
         return None, error.with_traceback(None)

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.stages.checks.verdicts import ENDS_CHECKED, Verdict, check_ends
 from eval_pipeline.stages.code import ends_code
-from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path, write_error
+from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -29,19 +30,14 @@ def ends_of_suite(inputs: Inputs) -> Verdict:
 
 
 def _known(place: Path, made_from: str) -> Verdict | None:
-    try:
-        told = json.loads(place.read_bytes())
-        return Verdict(True, str(told["text"]), dict(told["facts"])) if told["made_from"] == made_from else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # it is found anew
+    text = read_sealed(place)
+    told = json.loads(text) if text else {}
+    return Verdict(True, told["text"], told["facts"]) if told.get("made_from") == made_from else None
 
 
 def _keep(place: Path, made_from: str, found: Verdict) -> None:
     told = {"made_from": made_from, "text": found.text, "facts": dict(found.facts)}
-    temporary = temporary_path(place)
     try:
-        make_folders(place.parent)
-        temporary.write_text(canonical_json(told))
-        replace_durably(temporary, place)
+        write_sealed(place, canonical_json(told))
     except OSError as error:
         raise write_error(place, error) from error

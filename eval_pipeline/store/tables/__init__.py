@@ -16,7 +16,7 @@ from eval_pipeline.store.tables.aggregates import (
     STATISTICS,
     SUPERSEDED_STATISTICS,
 )
-from eval_pipeline.store.tables.comparisons import COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables.comparisons import ACKNOWLEDGEMENTS, COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
 from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
@@ -34,6 +34,7 @@ from eval_pipeline.store.tables.turns import (
 
 __all__ = [
     "ACCURACY_BY_COMPLEXITY",
+    "ACKNOWLEDGEMENTS",
     "ATTEMPTS",
     "CALIBRATION",
     "CASES",

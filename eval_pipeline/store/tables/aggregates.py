@@ -5,7 +5,7 @@ from eval_pipeline.store.schemas import Column, Table
 _REASON = Column("reason", "VARCHAR", "Why figures of the row are NULL; NULL: none is for want of data.")
 _CLUSTERS = Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL.")
 _AXIS = Column("axis", "VARCHAR", "Which complexity, e.g. `turn_number` or `operations`; never NULL.")
-_UNCERTAIN = "NULL: one conversation only, or no turns"
+_UNCERTAIN = "NULL: one conversation only, or no turn has a value"
 
 
 def _interval(name: str, unit: str, missing: str) -> tuple[Column, Column, Column]:
@@ -27,7 +27,9 @@ STATISTICS = Table(
         Column("split_value", "VARCHAR", "Which group of the split, as text; `all` with split `all`; never NULL."),
         Column("n", "BIGINT", "Turns with a value (failures of the metric included), from 0; never NULL."),
         _CLUSTERS,
-        Column("mean", "DOUBLE", "Mean with failures of the metric counted as 0, in its unit; NULL: no turns."),
+        Column(
+            "mean", "DOUBLE", "Mean with failures of the metric counted as 0, in its unit; NULL: no turn has a value."
+        ),
         Column("se", "DOUBLE", f"Standard error of the mean, clustered by conversation; {_UNCERTAIN}."),
         Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
         Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),

@@ -3,6 +3,7 @@
 from eval_pipeline.store.schemas import Column, Table
 
 _NO_TEST = "NULL: see `reason`"
+_NO_LOSS = "NULL: no loss is open"
 
 
 def _paired_mean(name: str, unit: str) -> tuple[Column, ...]:
@@ -141,8 +142,25 @@ TRENDS = Table(
             "the first), else `no_change`; NULL: see `reason`.",
         ),
         Column("reason", "VARCHAR", "Why there is no test; NULL: there is one, or nothing to test against."),
+        Column("open_loss_date", "DATE", f"Date of the last `loss` that has not been made good since; {_NO_LOSS}."),
+        Column("open_loss_against", "DATE", f"The date before it, from which the model lost; {_NO_LOSS}."),
+        Column("open_loss_difference", "DOUBLE", f"Accuracy minus that of `open_loss_against`, -1..1; {_NO_LOSS}."),
+        Column("open_loss_p_value", "DOUBLE", f"Of no difference from it, two-sided, as if alone, 0..1; {_NO_LOSS}."),
     ),
     key="suite",
 )
 
-COMPARISON_TABLES = (MODEL_COMPARISONS, TRENDS)
+ACKNOWLEDGEMENTS = Table(
+    "acknowledgements",
+    "Losses that somebody has looked at, so that they fail no run any more: one row each time somebody said so.",
+    (
+        Column("model_version", "VARCHAR", "Model version that lost; never NULL."),
+        Column("open_loss_date", "DATE", "Date of the loss, as in `trends`; never NULL."),
+        Column("who", "VARCHAR", "Who acknowledged it; never NULL."),
+        Column("why", "VARCHAR", "The reason given; never NULL."),
+        Column("acknowledged_at", "TIMESTAMP", "When, UTC; never NULL."),
+    ),
+    key="suite",
+)
+
+COMPARISON_TABLES = (MODEL_COMPARISONS, TRENDS, ACKNOWLEDGEMENTS)

@@ -62,7 +62,14 @@ def _finite(number: float) -> float | None:
     return number if isfinite(number) else None
 
 
-class FinqaTrack(Task[Document, FinqaGold, FinqaPlan], Executes, Validates, Gathers, Recovers, Damageable):
+class FinqaTrack(
+    Task[Document, FinqaGold, FinqaPlan],
+    Executes,
+    Validates[Document, FinqaGold, FinqaPlan],
+    Gathers[Document, FinqaGold, FinqaPlan],
+    Recovers,
+    Damageable[Document, FinqaGold],
+):
     """See `tracks.base.Task` and `tracks.capabilities`."""
 
     name = "finqa"

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
     from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 
-    PandasTask = Task[PandasContext, PandasGold, Code]
-else:
-    PandasTask = Task
-
 _FEATURE_COLUMNS = (
     Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
     Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
@@ -41,7 +37,16 @@ _TURN_COLUMNS = (
 )
 
 
-class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Damageable, Reports):
+class PandasTrack(
+    Task["PandasContext", "PandasGold", Code],
+    Executes,
+    Validates["PandasContext", "PandasGold", Code],
+    Gathers["PandasContext", "PandasGold", Code],
+    Recovers,
+    Shares,
+    Damageable["PandasContext", "PandasGold"],
+    Reports,
+):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
     What reads cases, and what runs and reads code, is imported where it is used: every evaluation asks every track for
@@ -54,6 +59,7 @@ class PandasTrack(PandasTask, Executes, Validates, Gathers, Recovers, Shares, Da
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
     suite_tables: tuple[Table, ...] = (TABLES,)
+    reads_in_sandbox: bool = True
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS

@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxGold, SdmxTurn
     from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
-    SdmxTask = Task[SdmxContext, SdmxGold, Selection]
-else:
-    SdmxTask = Task
-
 _FEATURE_COLUMNS = (
     Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
     Column("has_empty_target", "BOOLEAN", "A target of the case names no term at all; never NULL."),
@@ -74,7 +70,17 @@ class _Executor:
         return run_selection(artefact, context.catalogue)
 
 
-class SdmxTrack(SdmxTask, Executes, Validates, Gathers, Recovers, Shares, Damageable, Tabulates, Reports):
+class SdmxTrack(
+    Task["SdmxContext", "SdmxGold", Selection],
+    Executes,
+    Validates["SdmxContext", "SdmxGold", Selection],
+    Gathers["SdmxContext", "SdmxGold", Selection],
+    Recovers,
+    Shares,
+    Damageable["SdmxContext", "SdmxGold"],
+    Tabulates["SdmxContext", "SdmxGold", Selection],
+    Reports,
+):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
     What reads catalogues and cases is imported where it is used: every evaluation asks every track for its columns.

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
     from eval_pipeline.tracks.sql.cases.source import Shared
 
-    SqlTask = Task[Context, Gold, SqlAnswer]
-else:
-    SqlTask = Task
-
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
     Column("should_pass", "BOOLEAN", "SQL is expected; false where a refusal or a block is right; never NULL."),
@@ -54,7 +50,17 @@ _TURN_COLUMNS = (
 )
 
 
-class SqlTrack(SqlTask, Executes, Validates, Gathers, Recovers, Shares, Judged, Damageable, Reports):
+class SqlTrack(
+    Task["Context", "Gold", SqlAnswer],
+    Executes,
+    Validates["Context", "Gold", SqlAnswer],
+    Gathers["Context", "Gold", SqlAnswer],
+    Recovers,
+    Shares,
+    Judged["Context", "Gold", SqlAnswer],
+    Damageable["Context", "Gold"],
+    Reports,
+):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
     What parses SQL is imported where it is used: every evaluation asks every track for its columns, and sqlglot takes

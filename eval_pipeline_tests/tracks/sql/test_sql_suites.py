@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from eval_pipeline.core.errors import InputError
@@ -83,6 +84,34 @@ def test_text_is_built_once_under_its_hash_and_again_where_it_is_gone(tmp_path: 
     path.unlink()
     assert database.path() == path
     assert path.exists()
+    sound = path.read_bytes()
+    path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    assert database.path() == path
+    assert database.content_hash == path.stem
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM orders").fetchone() is not None, "damaged, it is built again"
+    assert path.read_bytes()[-1] == sound[-1]
+
+
+def test_a_script_reaches_no_other_file(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.csv"
+    outside.write_text("a\n1\n")
+    for number, script in enumerate(
+        (
+            f"CREATE TABLE t AS SELECT * FROM read_csv('{outside}')",
+            f"CREATE TABLE t (a INT); COPY t TO '{tmp_path}/made.csv'",
+            f"CREATE TABLE t (a INT); ATTACH '{tmp_path}/made.duckdb'",
+        )
+    ):
+        folder = tmp_path / f"suite{number}" / "databases" / "d"
+        folder.mkdir(parents=True)
+        (folder / "a.sql").write_text(script)
+        with pytest.raises(InputError, match="cannot be made into a database"):
+            read_databases(folder.parents[1], {})
+        (folder / "a.sql").write_text(f"CREATE TABLE t (a INT); ATTACH '{tmp_path}/made.sqlite' AS other")
+        with pytest.raises(InputError, match="cannot be made into a database: not authorized"):
+            read_databases(folder.parents[1], {"dialect": "sqlite"})
+    assert [path.name for path in tmp_path.glob("made*")] == []
 
 
 def test_a_changed_row_makes_another_database(tmp_path: Path) -> None:

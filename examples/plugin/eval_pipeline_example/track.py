@@ -59,7 +59,7 @@ def number_match(said: Quantity | None, gold: Quantity) -> bool:
     return said is not None and said.number == gold.number
 
 
-class QuantityTask(Task[str, Quantity, Quantity], Damageable):
+class QuantityTask(Task[str, Quantity, Quantity], Damageable[str, Quantity]):
     """A case is a text with one question."""
 
     name = "quantities"

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text, parse_number
 
@@ -104,7 +105,7 @@ class _UnequalError(Exception):
 
 def _entries(source: Path) -> Iterator[tuple[str, Json]]:
     try:
-        data = json.loads(source.read_text(encoding="utf-8"))
+        data = json.loads(read_text(source))
     except json.JSONDecodeError as error:
         raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:

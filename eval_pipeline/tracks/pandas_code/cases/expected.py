@@ -4,8 +4,6 @@ What was made is kept in `$EVAL_HOME/expected` under a hash of all it follows fr
 version nor another process runs it again.
 """
 
-import os
-import tempfile
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.execute import runnable
@@ -47,13 +46,10 @@ def reference_result(gold: PandasGold) -> Json | SnippetFailed:
 
 @lru_cache(maxsize=4096)
 def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | SnippetFailed:
-    if kept.exists():
-        return parse_json(kept.read_text())
+    if (text := read_sealed(kept)) is not None:
+        return parse_json(text)
     found = sandbox().run(code, dict(tables))
     if isinstance(found, SnippetFailed):
         return found
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=kept.parent, prefix=".made-", delete=False) as aside:
-        aside.write(json_text(found.result))
-    os.replace(aside.name, kept)
+    write_sealed(kept, json_text(found.result))
     return found.result

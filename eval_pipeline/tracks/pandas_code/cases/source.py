@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import MOST_BYTES
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
@@ -123,6 +124,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
         for path in files
         if not path.stem.isidentifier() or iskeyword(path.stem)
     ]
+    problems += [Problem(str(path), None, "", why) for path in files if (why := _why_not_read(path))]
     if problems:
         raise InputError(problems)
     found: dict[str, SuiteTable] = {}
@@ -144,6 +146,13 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
     if problems:
         raise InputError(problems)
     return PandasShared(found, told)
+
+
+def _why_not_read(path: Path) -> str | None:
+    if not path.is_file():
+        return "is no regular file"
+    size = path.stat().st_size
+    return f"has {size:,} bytes; expected at most {MOST_BYTES:,}" if size > MOST_BYTES else None
 
 
 def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:

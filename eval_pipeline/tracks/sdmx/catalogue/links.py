@@ -10,6 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.core.foreign import read_bytes
+
 Reference = tuple[str, str, str]
 """Agency, id and version of a code list or concept scheme."""
 
@@ -29,7 +31,7 @@ class Links:
 
 def read_links(path: Path, links: Links) -> None:
     """Adds the links of a structure message in SDMX-ML or SDMX-JSON; the message is one that pysdmx could read."""
-    content = path.read_bytes()
+    content = read_bytes(path)
     if path.suffix.lower() == ".json":
         _read_json(json.loads(content), links)
     elif b"Parent>" in content or b"CoreRepresentation>" in content:

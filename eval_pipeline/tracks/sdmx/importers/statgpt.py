@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, data_sets_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
@@ -28,7 +29,6 @@ FROM_TARGETS = "from_targets.csv"
 _WEO_NAME = "World Economic Outlook"
 _FOREIGN = ConfigDict(extra="ignore")
 _Text = Annotated[str, Field(min_length=1)]
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Term(BaseModel):
@@ -152,15 +152,16 @@ def _cases(source: Path) -> Iterator[_Case]:
     problems: list[Problem] = []
     cases: list[_Case] = []
     try:
-        text = source.read_text(encoding="utf-8")
-        nodes = list(yaml.compose_all(text, Loader=_Loader))
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.YAMLError as error:
+        text = read_text(source, most=MOST_DOCUMENT_BYTES)
+        check_yaml(text)
+        nodes = list(yaml.compose_all(text, Loader=SafeLoader))
+        documents = list(yaml.load_all(text, Loader=SafeLoader))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
+    except Exception as error:  # constructors of YAML's own types raise what they like
         mark = getattr(error, "problem_mark", None)
         message = f"does not parse: {getattr(error, 'problem', None) or error}"
         raise InputError([Problem(str(source), mark.line + 1 if mark else None, "", message)]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
     for node, document in zip(nodes, documents, strict=True):
         if document is None:
             continue

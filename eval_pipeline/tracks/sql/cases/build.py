@@ -2,18 +2,24 @@
 
 import csv
 import os
+import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import file_hash
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 SCRIPT, CSV = ".sql", ".csv"
+_BUILDING, _DAY_S = ".building-", 86_400
 
 
 def build_database(files: Sequence[Path], dialect: str, content_hash: str) -> Path:
@@ -32,26 +38,32 @@ def build_database(files: Sequence[Path], dialect: str, content_hash: str) -> Pa
     """
     engine = "sqlite" if dialect == "sqlite" else "duckdb"
     target = find_home().databases / f"{content_hash}.{engine}"
-    if target.exists():
+    seal = target.with_name(f"{target.name}.sha256")
+    if target.exists() and read_sealed(seal) == file_hash(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
+    for left in target.parent.glob(f"{_BUILDING}*"):  # by processes that were killed
+        if left.stat().st_mtime < time.time() - _DAY_S:
+            shutil.rmtree(left, ignore_errors=True)
     scripts = [path for path in files if path.suffix == SCRIPT]
     tables = [path for path in files if path.suffix == CSV]
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as aside:
+    with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=target.parent) as aside:
         made = Path(aside) / target.name
         if engine == "sqlite":
             _build_sqlite(made, scripts, tables)
         else:
             _build_duckdb(made, scripts, tables, dialect)
         os.replace(made, target)
+    write_sealed(seal, file_hash(target))
     return target
 
 
 def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -> None:
     with closing(sqlite3.connect(made)) as connection:
+        connection.set_authorizer(_keeps_to_its_file)
         for path in scripts:
             try:
-                connection.executescript(path.read_text())
+                connection.executescript(read_text(path))
             except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
                 raise _wrong(path, error) from error
         connection.execute("PRAGMA foreign_keys = ON")
@@ -70,15 +82,20 @@ def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -
         connection.commit()
 
 
+def _keeps_to_its_file(action: int, *_: str | None) -> int:
+    return sqlite3.SQLITE_DENY if action in {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH} else sqlite3.SQLITE_OK
+
+
 def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], dialect: str) -> None:
     import duckdb
 
     from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
-    with closing(duckdb.connect(str(made))) as connection:
+    # Somebody else's script reads and writes nothing but the database.
+    with closing(duckdb.connect(str(made), config={"enable_external_access": "false"})) as connection:
         for path in scripts:
             try:
-                text = path.read_text()
+                text = read_text(path)
                 if dialect != "duckdb":
                     text = translated(text, dialect, "duckdb")
                 connection.execute(text)

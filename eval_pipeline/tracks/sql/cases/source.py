@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
@@ -114,7 +115,7 @@ def _read(folder: Path, path: Path, dialect: str | None) -> Iterator[Database]:
         yield from _read_spider(folder, path, dialect or "sqlite")
     elif path.is_dir() or path.suffix in _FILES:
         members = sorted(path.iterdir()) if path.is_dir() else [path]
-        files = [member for member in members if member.suffix in (SCRIPT, CSV, *_FILES)]
+        files = [member for member in members if member.suffix in (SCRIPT, CSV, *_FILES) and member.is_file()]
         if files:
             described = path / DESCRIPTIONS if path.is_dir() else path.with_suffix(f".{DESCRIPTIONS}")
             yield _read_database(folder, path.stem, files, described, dialect)
@@ -140,12 +141,12 @@ def _file_of(folder: Path, files: Sequence[str], dialect: str, content_hash: str
 
 def _described(schema: SqlSchema, path: Path) -> SqlSchema:
     """The schema with the descriptions of `{table: {column: text}}`."""
-    import yaml
-
     try:
-        texts = TypeAdapter(dict[str, dict[str, str]]).validate_python(yaml.safe_load(path.read_text()))
-    except (OSError, yaml.YAMLError, ValidationError) as error:
-        raise InputError([Problem(str(path), None, "", f"expected texts by column by table: {error}")]) from error
+        texts = TypeAdapter(dict[str, dict[str, str]]).validate_python(_yaml(path))
+    except Exception as error:  # constructors of YAML's own types raise what they like
+        raise InputError(
+            [Problem(str(path), None, "", f"expected texts by column by table: {_told(error)}")]
+        ) from error
     unknown = [
         f"{table}.{column}"
         for table, columns in texts.items()
@@ -168,11 +169,23 @@ def _described(schema: SqlSchema, path: Path) -> SqlSchema:
     return SqlSchema(tuple(map(described, schema.tables)))
 
 
+def _told(error: Exception) -> str:
+    return error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+
+
+def _yaml(path: Path) -> Any:
+    import yaml
+
+    text = read_text(path, most=MOST_DOCUMENT_BYTES)
+    check_yaml(text)
+    return yaml.safe_load(text)
+
+
 def _read_spider(folder: Path, path: Path, dialect: str) -> Iterator[Database]:
     try:
-        entries = TypeAdapter(list[dict[str, Any]]).validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise InputError([Problem(str(path), None, "", f"not Spider's tables.json: {error}")]) from error
+        entries = TypeAdapter(list[dict[str, Any]]).validate_json(read_bytes(path))
+    except (OSError, ValidationError) as error:
+        raise InputError([Problem(str(path), None, "", f"not Spider's tables.json: {_told(error)}")]) from error
     for number, entry in enumerate(entries):
         try:
             name, schema = str(entry["db_id"]), SqlSchema.from_spider(entry)

@@ -1,11 +1,9 @@
-"""One Parquet file of the record: how it is written, what its footer says, how it is read."""
+"""How a file of the record is written."""
 
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.no_pandas import convert_without_pandas
+from eval_pipeline.store.parquet.no_pandas import convert_without_pandas
+from eval_pipeline.store.parquet.seal import BLANK, SEAL, sealed
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 
@@ -27,29 +25,6 @@ convert_without_pandas()
 _ROW_GROUP_BYTES = 16 << 20
 _LEAST_ROW_GROUP_BYTES = 2 << 20
 """Rows are gathered up to this: each column of each row group costs, to write and to read, whatever is in it."""
-_CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a file of the record says of itself.
-
-    Attributes:
-        schema_version: version of the table when the file was written.
-        schema_hash: of the columns the file has.
-        made_from: hashes of what it was made from, by name.
-        content_hash: SHA-256 over schema and data pages, 32 hexadecimal digits; equal data in equal chunks have
-            equal hashes.
-        rows: number of rows.
-        key: values of the key columns, as text.
-    """
-
-    schema_version: int
-    schema_hash: str
-    made_from: Mapping[str, str]
-    content_hash: str
-    rows: int
-    key: Mapping[str, str]
 
 
 class _HashingSink:
@@ -62,17 +37,24 @@ class _HashingSink:
         self._file = file
         self._target = target
         self._digest = hashlib.sha256(seed.encode())
+        self._footer: bytearray | None = None
         self.closed = False
 
     def write(self, data: bytes) -> int:
+        if self._footer is not None:
+            self._footer += data
+            return len(data)
         self._digest.update(data)
+        return self._write(data)
+
+    def _write(self, data: bytes) -> int:
         try:
             return self._file.write(data)
         except OSError as error:
             raise write_error(self._target, error) from error
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._file.tell() + len(self._footer or b"")
 
     def flush(self) -> None:
         """Nothing to do before the end: no one sees the file until then."""
@@ -82,10 +64,20 @@ class _HashingSink:
 
     def abandon(self) -> None:
         """Drops what still comes: a writer that is destroyed writes a footer, at whatever moment that is."""
-        self._file = BytesIO()
+        self._file, self._footer = BytesIO(), None
 
     def content_hash(self) -> str:
         return self._digest.hexdigest()[:32]
+
+    def hold_footer(self) -> None:
+        """Keeps what still comes, to be sealed."""
+        self._footer = bytearray()
+
+    def write_footer(self) -> None:
+        """Seals what was kept, and writes it."""
+        assert self._footer is not None
+        footer, self._footer = bytes(self._footer), None
+        self._write(sealed(footer))
 
 
 class TableWriter:
@@ -168,9 +160,12 @@ class TableWriter:
             "content_hash": self.content_hash(),
             "rows": str(self._rows),
             "key": canonical_json({name: str(value) for name, value in self._key.items()}),
+            SEAL: BLANK,
         }
+        self._sink.hold_footer()
         self._writer.add_key_value_metadata(footer)
         self._writer.close()
+        self._sink.write_footer()
 
     def abandon(self) -> None:
         """Lets go of the file without caring for what is in it."""
@@ -210,69 +205,3 @@ def _check(array: pa.Array, kind: str, table: str, column: str) -> None:
 
 def _not_json(name: str, table: str, column: str) -> None:
     raise ValueError(f"{table}.{column} holds {name}, which is not JSON; write null")
-
-
-def damaged(path: Path, found: object) -> StoreError:
-    """The error for a file of the record that cannot be read."""
-    return StoreError(f"{path} is damaged ({_first_line(found)}); remove it, the next run makes it again")
-
-
-def _first_line(found: object) -> str:
-    return (str(found).splitlines() or [type(found).__name__])[0].strip().rstrip(".")
-
-
-def read_header(path: Path) -> Header | None:
-    """What the file's footer says; None where there is no such file. Read again only where the file is another one."""
-    try:
-        status = path.stat()
-        return _header(path, status.st_ino, status.st_size, status.st_mtime_ns)
-    except FileNotFoundError:
-        return None
-    except (OSError, pa.ArrowException) as error:
-        raise damaged(path, error) from error
-
-
-@lru_cache(maxsize=1024)
-def _header(path: Path, inode: int, size: int, changed: int) -> Header:
-    metadata = pq.read_metadata(path).metadata or {}
-    try:
-        return Header(
-            schema_version=int(metadata[b"schema_version"]),
-            schema_hash=metadata[b"schema_hash"].decode(),
-            made_from=json.loads(metadata[b"made_from"]),
-            content_hash=metadata[b"content_hash"].decode(),
-            rows=int(metadata[b"rows"]),
-            key=json.loads(metadata[b"key"]),
-        )
-    except (KeyError, ValueError) as error:
-        raise damaged(path, "its footer is not one of eval-pipeline") from error
-
-
-def verify(path: Path, header: Header) -> None:
-    """Compares the data pages with the content hash in the footer. Raises StoreError where they differ."""
-    digest = hashlib.sha256(header.schema_hash.encode())
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(size - 8)
-            left = size - 8 - int.from_bytes(file.read(4), "little")
-            file.seek(0)
-            while left > 0 and (data := file.read(min(_CHUNK, left))):
-                digest.update(data)
-                left -= len(data)
-    except OSError as error:
-        raise damaged(path, error.strerror or error) from error
-    if digest.hexdigest()[:32] != header.content_hash:
-        raise damaged(path, "its bytes are not those that were written")
-
-
-def row_groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The file's row groups, one at a time; at least one, if an empty one."""
-    try:
-        with pq.ParquetFile(path) as file:
-            if not file.num_row_groups:
-                yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
-            for index in range(file.num_row_groups):
-                yield file.read_row_group(index, columns=columns, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise damaged(path, error) from error

@@ -1,0 +1,59 @@
+"""Losses that somebody has looked at: kept in the record with who and why."""
+
+from datetime import date
+from typing import NamedTuple
+
+from eval_pipeline.analysis.comparisons.making import newest_trends
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.durable import locked
+from eval_pipeline.store.tables import ACKNOWLEDGEMENTS
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.runs import now
+
+_PATIENCE_S = 60.0
+
+
+class Loss(NamedTuple):
+    """A loss of a model version, by the date on which it showed."""
+
+    model_version: str
+    date: date
+
+
+def acknowledged_losses(inputs: Inputs) -> frozenset[Loss]:
+    """The losses of a suite that somebody has acknowledged."""
+    if inputs.header(ACKNOWLEDGEMENTS) is None:
+        return frozenset()
+    rows = inputs.read(ACKNOWLEDGEMENTS, ["model_version", "open_loss_date"]).to_pylist()
+    return frozenset(Loss(row["model_version"], row["open_loss_date"]) for row in rows)
+
+
+def open_loss(inputs: Inputs, model_version: str) -> Loss:
+    """The loss that a model version has not made good.
+
+    Raises:
+        UsageError: it has none.
+    """
+    rows = {row["model_version"]: row for row in newest_trends(inputs.workspace, inputs.suite)}
+    if model_version not in rows:
+        known = ", ".join(sorted(rows)) or "none"
+        raise UsageError(f"'{model_version}' has no series on '{inputs.suite}'; known: {known}")
+    shown = rows[model_version]["open_loss_date"]
+    if shown is None:
+        raise UsageError(f"'{model_version}' has no open loss on '{inputs.suite}'; there is nothing to acknowledge")
+    return Loss(model_version, shown)
+
+
+def acknowledge(inputs: Inputs, loss: Loss, who: str, why: str) -> None:
+    """Adds to the record that somebody has acknowledged a loss."""
+    path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
+    with locked(path, _PATIENCE_S):
+        rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
+        rows.append(dict(zip(_COLUMNS, (*loss, who, why, now()), strict=True)))
+        made_from = {"acknowledgements": json_hash(len(rows))}
+        with inputs.record.writer(ACKNOWLEDGEMENTS, inputs.key(ACKNOWLEDGEMENTS), made_from) as writer:
+            writer.write({name: [row[name] for row in rows] for name in _COLUMNS})
+
+
+_COLUMNS = tuple(column.name for column in ACKNOWLEDGEMENTS.columns)

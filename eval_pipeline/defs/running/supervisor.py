@@ -1,0 +1,202 @@
+"""`dev`: webserver, daemon and code servers on one home, ended together, restarted singly."""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dagster as dg
+import psutil
+import yaml
+from dagster._cli.proxy_server_manager import ProxyServerManager
+from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget, WorkspaceLoadTarget
+
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.private import make_private
+from eval_pipeline.core.supervision import end_left_behind, supervise
+from eval_pipeline.defs.automation.notifications import UI_URL
+from eval_pipeline.defs.running.instance import open_instance, sweep_home
+from eval_pipeline.defs.running.webserver import NO_TOKEN
+from eval_pipeline.store.durable import locked
+from eval_pipeline.web.token import token_of
+
+_LOOK_S = 0.5
+_LOOKS_A_SWEEP = 20
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
+_CALM_S = 60.0
+"""A child that ran as long is started again at once."""
+_MOST_RESTARTS = 6
+_STOP_S = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Child:
+    """A process that is kept running.
+
+    Attributes:
+        restarts: in a row, without a calm time between.
+    """
+
+    name: str
+    command: Sequence[str]
+    process: "subprocess.Popen[bytes] | None" = None
+    started: float = 0.0
+    restarts: int = 0
+    due: float = field(default=0.0)
+
+    def look(self, now: float) -> None:
+        """Starts the process where it is not running and the pause after its last end is over.
+
+        Raises:
+            UsageError: it has ended too often.
+        """
+        if self.process is None:
+            if now >= self.due:
+                self.process, self.started = subprocess.Popen(self.command), now
+            return
+        code = self.process.poll()
+        if code is None:
+            return
+        self.process = None
+        self.restarts = 1 if now - self.started > _CALM_S else self.restarts + 1
+        if self.restarts > _MOST_RESTARTS:
+            raise UsageError(f"the {self.name} has ended {self.restarts} times in a row, the last time with {code}")
+        pause = 0.0 if self.restarts == 1 else min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (self.restarts - 2))
+        self.due = now + pause
+        _log.warning("the %s has ended with %s and is started again; runs go on", self.name, code)
+
+    def stop(self) -> None:
+        """Ends the process, if need be by force."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
+    """Serves the UI of a home until it is interrupted.
+
+    Raises:
+        UsageError: another `dev` serves this home, or a process ends again and again.
+    """
+    make_private(home.root)
+    if not home.root.is_dir():
+        raise UsageError(f"{home.root} is no folder; set EVAL_HOME to one")
+    _check_free(host, port)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(home.root / "dev.lock", 0))
+        except StoreError as error:
+            raise UsageError(f"another `eval-pipeline dev` serves {home.root}; end it first") from error
+        end_left_behind(str(home.root))
+        supervise(str(home.root))
+        os.environ[NO_TOKEN] = "" if with_token else "1"
+        url = f"http://{host}:{port}"
+        os.environ.setdefault(UI_URL, url)
+        with open_instance(home) as swept:
+            sweep_home(home, swept)
+        # As the settings have it: what a run prints is kept, unlike that of runs of the command line.
+        instance = stack.enter_context(dg.DagsterInstance.get())
+        with _code_servers(instance) as workspace:
+            asked = f"/?token={token_of(home.ui_token)}" if with_token else " (it asks for no token)"
+            _say(f"open {url}{asked}")
+            _keep(_children(workspace, host, port), lambda: sweep_home(home, instance))
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as trying:
+        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trying.bind((host, port))
+        except OSError as error:
+            raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error
+
+
+def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
+    """Looks after the children, and now and then after runs whose process is gone: they would hold up the queue."""
+    serving, looks = set[int](), 0
+    try:
+        while True:
+            for child in children:
+                child.look(time.monotonic())
+            end_idle_code_servers(psutil.Process(), serving)
+            looks += 1
+            if looks % _LOOKS_A_SWEEP == 0:
+                try:
+                    sweep()
+                except Exception as error:  # a database that is busy, or a home that is full: the next time
+                    _log.warning("cannot look for runs whose process is gone (%s)", error)
+            time.sleep(_LOOK_S)
+    except KeyboardInterrupt:
+        return
+    finally:
+        for child in children:
+            child.stop()
+
+
+def end_idle_code_servers(parent: psutil.Process, serving: set[int]) -> None:
+    """Ends code servers whose inner process, which holds the code, is gone: Dagster restarts the outer one alone.
+
+    Args:
+        parent: of the code servers.
+        serving: those that have had an inner process; kept from look to look.
+    """
+    with suppress(psutil.NoSuchProcess):
+        for server in parent.children():
+            if "code-server" not in server.cmdline():
+                continue
+            if any(inner.status() != psutil.STATUS_ZOMBIE for inner in server.children()):
+                serving.add(server.pid)
+            elif server.pid in serving:
+                serving.discard(server.pid)
+                _log.warning("a code server has lost the process that holds the code and is started again; runs go on")
+                server.kill()
+
+
+def _children(workspace: Path, host: str, port: int) -> list[Child]:
+    room = __name__.rpartition(".")[0]
+    return [
+        Child("webserver", [sys.executable, "-m", f"{room}.webserver", host, str(port), str(workspace)]),
+        Child("daemon", [sys.executable, "-m", f"{room}.daemon", "run", "--workspace", str(workspace)]),
+    ]
+
+
+@contextmanager
+def _code_servers(instance: dg.DagsterInstance) -> Iterator[Path]:
+    """Starts them, on sockets in the file system; gives the workspace file that names them. Dagster restarts them."""
+    file = Path(__file__).resolve().parents[3] / "workspace.yaml"
+    target: WorkspaceLoadTarget
+    if file.is_file():
+        target = WorkspaceFileTarget([str(file)])
+    else:
+        target = ModuleTarget(_DEFINITIONS, None, str(Path.cwd()), None)
+    with (
+        ProxyServerManager(instance, target, "warning") as servers,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        found: Sequence[Mapping[str, object]] = servers.get_code_server_specs()
+        path = Path(folder) / "workspace.yaml"
+        path.write_text(yaml.safe_dump({"load_from": list(found)}))
+        yield path
+
+
+_DEFINITIONS = "eval_pipeline.definitions"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

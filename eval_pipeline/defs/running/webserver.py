@@ -1,0 +1,45 @@
+"""Dagster's webserver behind the guard: `python -m eval_pipeline.defs.running.webserver HOST PORT FILE`.
+
+FILE names the code servers, in the form of a `workspace.yaml`.
+"""
+
+import os
+import sys
+
+import dagster as dg
+import uvicorn
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import WorkspaceFileTarget
+from dagster_webserver.app import create_app_from_workspace_process_context
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.web.asgi import Guarded
+from eval_pipeline.web.guard import LOOPBACK, Door
+from eval_pipeline.web.token import token_of
+
+NO_TOKEN, HOSTS = "EVAL_UI_NO_TOKEN", "EVAL_UI_HOSTS"
+"""Environment variables: `1` where a proxy sees to who may ask; further names of the server, with commas."""
+_POLL_MS = 2000
+
+
+def door(host: str, port: int) -> Door:
+    """The door of the UI on an address."""
+    named = {name.strip().lower() for name in os.environ.get(HOSTS, "").split(",") if name.strip()}
+    token = None if os.environ.get(NO_TOKEN) == "1" else token_of(find_home().ui_token)
+    return Door(port, token, LOOPBACK | {host.lower()}, frozenset(named))
+
+
+def main(host: str, port: int, file: str) -> None:
+    """Serves until it is ended."""
+    end_with_supervisor()
+    with dg.DagsterInstance.get() as instance:
+        # The statements of the UI's own pages may not take longer than 15 s; connections are kept for an hour.
+        instance.optimize_for_webserver(15_000, 3_600, 20)
+        with WorkspaceProcessContext(instance, WorkspaceFileTarget([file])) as context:
+            application = create_app_from_workspace_process_context(context, "", _POLL_MS)
+            uvicorn.run(Guarded(application, door(host, port)), host=host, port=port, log_level="warning")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

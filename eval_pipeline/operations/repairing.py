@@ -1,0 +1,157 @@
+"""`doctor --repair`: what is damaged is made again from what it was made of, and set aside, never thrown away."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from eval_pipeline.asking.batches.intents import batch_rows, insert_batch, is_whole_batch, make_table
+from eval_pipeline.asking.journal.checking import check_journal
+from eval_pipeline.asking.journal.rows import insert
+from eval_pipeline.asking.journal.salvage import whole_rows
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.chain.evaluation import chain_of, ingesting
+from eval_pipeline.chain.runner import run_chain
+from eval_pipeline.chain.wholeness import gate
+from eval_pipeline.core.errors import DamagedFileError, EvalError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.doctor import Finding, store_problem, unreadable_files
+from eval_pipeline.operations.keeping import compare, publish_comparisons
+from eval_pipeline.operations.rescoring import make_again
+from eval_pipeline.stages.attempts.model_calls import provider_for
+from eval_pipeline.stages.attempts.registration import register_model_version
+from eval_pipeline.stages.publishing import publish_all
+from eval_pipeline.store.durable import fsync_path, make_folders
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SUPERSEDED_STATISTICS
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.progress import SILENT, busy
+from eval_pipeline.workspace.runs import RunContext, run_rows
+from eval_pipeline.workspace.scope import FULL, Scope
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+_LOST = {
+    RUNS.name: "it tells of runs, which nothing else does",
+    SUPERSEDED_STATISTICS.name: "it held former figures, whose code is gone",
+    ACKNOWLEDGEMENTS.name: "it held what people said; acknowledge the losses again",
+}
+"""Tables that are made of nothing on record, and why they cannot be made again."""
+
+
+def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Finding]:
+    """Mends journal, record and store, in this order; a finding for each thing that was damaged.
+
+    Nobody is asked. To be called while nothing runs.
+    """
+    aside = workspace.home.root / "damaged" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    with busy(progress, "mending the journal"):
+        yield from _journal(workspace, aside)
+    with busy(progress, "mending the record"):
+        yield from _record(workspace, aside)
+    with busy(progress, "mending the store"):
+        yield from _store(workspace)
+
+
+def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
+    path = workspace.home.journal
+    if not path.exists() or not (problem := check_journal(path).problem):
+        return
+    rows, (batches, lost) = list(whole_rows(path)), _batches(path)
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    Journal(new).close()
+    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for row in rows:
+            insert(connection, [(row.key, row.body)], row.written_at)
+        make_table(connection)
+        for batch in batches:
+            insert_batch(connection, batch)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        _set_aside(path.with_name(name), aside / name)
+    new.replace(path)
+    fsync_path(path.parent)
+    text = f"{problem}; {len(rows):,} whole responses are kept, the damaged file is {aside / path.name}"
+    yield Finding("journal", True, text)
+    if lost:
+        advice = "see at the provider which batches are open; what they hold may be asked and paid for again"
+        yield Finding("batches", False, lost, advice)
+
+
+def _batches(path: Path) -> tuple[list[tuple[Any, ...]], str]:
+    """The batches that are whole, and a sentence about others."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            rows = batch_rows(connection)
+    except sqlite3.Error as error:
+        return [], f"which batches were handed in cannot be read any more ({error})"
+    whole = [row[:-1] for row in rows if is_whole_batch(row)]
+    lost = len(rows) - len(whole)
+    return whole, f"{lost} of {len(rows)} batches are not as they were written" if lost else ""
+
+
+def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
+    found = [one for one in unreadable_files(workspace) if isinstance(one[2], DamagedFileError)]
+    for source, key, _ in found:
+        path = workspace.record.path(source, key)
+        _set_aside(path, aside / "record" / path.relative_to(workspace.record.root))
+    for source, key, _ in found:
+        if source.name in _LOST:
+            place = workspace.record.path(source, key)
+            yield Finding("record", False, f"{place} cannot be made again: {_LOST[source.name]}", "nothing: it is gone")
+    waiting = [(source, key) for source, key, _ in found if source.name not in _LOST]
+    for source, key in waiting:
+        if source.name == MODEL_VERSIONS.name and key.model_version in workspace.model_versions:
+            version = workspace.model_version(key.model_version)
+            register_model_version(workspace, version, provider_for(workspace, version, asks=False))
+    for suite in sorted({key.suite for _, key in waiting if key.suite}):
+        yield from _suite(workspace, suite, waiting)
+    for source, key in waiting:
+        yield _told(workspace, source, key)
+
+
+def _suite(workspace: Workspace, suite: str, waiting: list[tuple[Table, RecordKey]]) -> Iterator[Finding]:
+    """Makes again what is missing of a suite; a finding for what could not be made."""
+    inputs = Inputs(workspace, suite)
+    try:
+        run_chain(ingesting(chain_of(inputs.track)), inputs)
+        for key in dict.fromkeys(key for _, key in waiting if key.suite == suite and key.model_version):
+            assert key.model_version and key.eval_date
+            _evaluation(workspace, Partition(suite, key.model_version, key.eval_date))
+        compare(inputs)
+        publish_comparisons(inputs)
+    except EvalError as error:
+        yield Finding("record", False, f"{suite}: {error}", "`eval-pipeline run` makes what is missing")
+
+
+def _evaluation(workspace: Workspace, partition: Partition) -> None:
+    rows = [row for row in run_rows(workspace, partition, ["scope", "epoch", "started_at"]) if row["scope"]]
+    last = max(rows, key=lambda row: row["started_at"], default={"scope": FULL, "epoch": ""})
+    run = RunContext(str(uuid4()), last["epoch"] or "", asks=False, asks_judge=False)
+    make_again(Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"])))
+
+
+def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:
+    path = workspace.record.path(source, key)
+    if path.exists():
+        return Finding("record", True, f"{path} is made again")
+    return Finding("record", False, f"{path} is not made again", "`eval-pipeline run` makes it")
+
+
+def _store(workspace: Workspace) -> Iterator[Finding]:
+    if workspace.home.store.exists() and (problem := store_problem(workspace)):
+        publish_all(workspace, gate(workspace), full=True)
+        yield Finding("store", True, f"{problem}; it is built anew from the record")
+
+
+def _set_aside(path: Path, target: Path) -> None:
+    if path.exists():
+        make_folders(target.parent)
+        path.replace(target)
+        fsync_path(target.parent)

@@ -1,0 +1,36 @@
+"""Scrubbing: everything that figures are made of is read once, slowly, so that damage is told before it matters."""
+
+import time
+from collections.abc import Callable, Iterator
+from sqlite3 import Error
+
+from eval_pipeline.asking.journal.checking import check_journal
+from eval_pipeline.operations.doctor import REPAIR, store_problem, unreadable_files
+from eval_pipeline.store.parquet import forget_verified
+from eval_pipeline.workspace.workspace import Workspace
+
+BYTES_A_SECOND = 50_000_000
+"""What a scrub reads at the most: a disk gives ten times that to those who wait for it."""
+
+
+def scrub(workspace: Workspace, rest: Callable[[float], None] = time.sleep) -> Iterator[str]:
+    """Reads record, journal and store whole; a sentence for each file that is damaged.
+
+    Args:
+        workspace: the home.
+        rest: waits so many seconds.
+    """
+    forget_verified()
+    for _, _, error in unreadable_files(workspace, lambda size: rest(size / BYTES_A_SECOND)):
+        yield str(error)
+    journal = workspace.home.journal
+    if journal.exists():
+        rest(journal.stat().st_size / BYTES_A_SECOND)
+        try:
+            problem = check_journal(journal).problem
+        except Error as error:
+            problem = str(error)
+        if problem:
+            yield f"the journal {journal} is damaged ({problem}); {REPAIR}"
+    if workspace.home.store.exists() and (wrong := store_problem(workspace)):
+        yield wrong

@@ -1,0 +1,35 @@
+"""Texts of models made harmless for the spreadsheet that a CSV file is opened with.
+
+Source: OWASP, "CSV Injection": a cell that begins like a formula gets an apostrophe before it and stands in quotes.
+"""
+
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# What a spreadsheet takes for the beginning of a formula, the wide forms among them that some read as the narrow ones.
+_FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(e[+-]?[0-9]+)?%?", re.IGNORECASE)
+# Of control characters only tab and line feed mean something in a text; ESC has a terminal do things.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_SUSPECT = r"^[=+\-@\t\r\n＝＋－＠]|[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+
+
+def harmless(table: pa.Table) -> pa.Table:
+    """The table with every text as `harmless_text` makes it."""
+    for place, field in enumerate(table.schema):
+        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+            continue
+        column = table.column(place)
+        suspect = pc.fill_null(pc.match_substring_regex(column, _SUSPECT), False)
+        if pc.any(suspect).as_py():
+            texts = [None if text is None else harmless_text(text) for text in column.to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, field.type))
+    return table
+
+
+def harmless_text(text: str) -> str:
+    r"""A text as it may stand in a cell: control characters as escapes (`\x1b`), no formula; numbers stay numbers."""
+    shown = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return f"'{shown}" if _FORMULA.match(shown) and not _NUMBER.fullmatch(shown) else shown

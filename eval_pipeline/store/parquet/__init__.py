@@ -1,0 +1,15 @@
+"""One Parquet file of the record: how it is written, what its footer says, how it is read."""
+
+from eval_pipeline.store.parquet.reading import Header, forget_verified, note_written, read_header, row_groups, verify
+from eval_pipeline.store.parquet.writing import TableWriter, arrow_array
+
+__all__ = [
+    "Header",
+    "TableWriter",
+    "arrow_array",
+    "forget_verified",
+    "note_written",
+    "read_header",
+    "row_groups",
+    "verify",
+]

@@ -1,0 +1,158 @@
+"""What a file of the record says of itself, and how it is read: nothing of it is used before it was verified."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eval_pipeline.core.errors import DamagedFileError
+from eval_pipeline.store.parquet.seal import is_sealed
+
+_CHUNK = 1 << 20
+_MAGIC = b"PAR1"
+_TAIL = 8
+"""Bytes at the end of a Parquet file: the length of the footer, and the magic bytes."""
+_OTHER_BYTES = "its bytes are not those that were written"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file of the record says of itself.
+
+    Attributes:
+        schema_version: version of the table when the file was written.
+        schema_hash: of the columns the file has.
+        made_from: hashes of what it was made from, by name.
+        content_hash: SHA-256 over schema and data pages, 32 hexadecimal digits; equal data in equal chunks have
+            equal hashes.
+        rows: number of rows.
+        key: values of the key columns, as text.
+        sealed: the footer is covered by a digest, as all are but those that 0.1.0 wrote.
+    """
+
+    schema_version: int
+    schema_hash: str
+    made_from: Mapping[str, str]
+    content_hash: str
+    rows: int
+    key: Mapping[str, str]
+    sealed: bool
+
+
+def damaged(path: Path, found: object) -> DamagedFileError:
+    """The error for a file of the record that cannot be read."""
+    return DamagedFileError(f"{path} is damaged ({_first_line(found)}); `eval-pipeline doctor --repair` makes it again")
+
+
+def _first_line(found: object) -> str:
+    return (str(found).splitlines() or [type(found).__name__])[0].strip().rstrip(".")
+
+
+def read_header(path: Path) -> Header | None:
+    """What the file's footer says; None where there is no such file. Read again only where the file is another one.
+
+    Raises:
+        StoreError: the footer is not as it was written.
+    """
+    try:
+        return _header(*_state(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error
+
+
+_State = tuple[Path, int, int, int]
+
+
+def _state(path: Path) -> _State:
+    """What tells a file from one that replaced it."""
+    status = path.stat()
+    return path, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1024)
+def _header(path: Path, inode: int, size: int, changed: int) -> Header:
+    with path.open("rb") as file:
+        file.seek(_data_end(file))
+        footer = file.read()
+    seal = is_sealed(footer)
+    if seal is False:
+        raise damaged(path, _OTHER_BYTES)
+    metadata = pq.read_metadata(BytesIO(_MAGIC + footer)).metadata or {}
+    try:
+        return Header(
+            schema_version=int(metadata[b"schema_version"]),
+            schema_hash=metadata[b"schema_hash"].decode(),
+            made_from=json.loads(metadata[b"made_from"]),
+            content_hash=metadata[b"content_hash"].decode(),
+            rows=int(metadata[b"rows"]),
+            key=json.loads(metadata[b"key"]),
+            sealed=seal is not None,
+        )
+    except (KeyError, ValueError) as error:
+        raise damaged(path, "its footer is not one of eval-pipeline") from error
+
+
+def _data_end(file: BinaryIO) -> int:
+    """Where the footer begins, as its length at the end of the file says."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _TAIL))
+    return max(0, size - _TAIL - int.from_bytes(file.read(4), "little"))
+
+
+_VERIFIED: set[_State] = set()
+"""Files whose data this process has read whole, or has written."""
+
+
+def forget_verified() -> None:
+    """Has this process read every file anew, for those that look for damage since."""
+    _VERIFIED.clear()
+    _header.cache_clear()
+
+
+def note_written(path: Path) -> None:
+    """Notes that this process has just written a file: its data need not be read back to be trusted."""
+    _VERIFIED.add(_state(path))
+
+
+def verify(path: Path, header: Header) -> None:
+    """Compares the data with the content hash in the footer, once a process and state of the file.
+
+    Raises:
+        StoreError: they differ.
+    """
+    try:
+        state = _state(path)
+        if state in _VERIFIED:
+            return
+        with path.open("rb") as file:
+            digest, left = hashlib.sha256(header.schema_hash.encode()), _data_end(file)
+            file.seek(0)
+            while left > 0 and (data := file.read(min(_CHUNK, left))):
+                digest.update(data)
+                left -= len(data)
+    except OSError as error:
+        raise damaged(path, error.strerror or error) from error
+    if digest.hexdigest()[:32] != header.content_hash:
+        raise damaged(path, _OTHER_BYTES)
+    _VERIFIED.add(state)
+
+
+def row_groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The file's row groups, one at a time; at least one, if an empty one."""
+    try:
+        with pq.ParquetFile(path) as file:
+            if not file.num_row_groups:
+                yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
+            for index in range(file.num_row_groups):
+                yield file.read_row_group(index, columns=columns, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error

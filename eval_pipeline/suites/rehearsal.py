@@ -1,0 +1,36 @@
+"""Databases and structures of a suite are read in a process of their own first: where that ends, ours does not."""
+
+from pathlib import Path
+
+from eval_pipeline import __version__
+from eval_pipeline.core.arms_length import at_arms_length
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import files_hash, text_hash
+from eval_pipeline.suites.headers import SuiteSource, read_header, suite_files
+from eval_pipeline.tracks.capabilities import Shares
+
+
+def rehearse(source: SuiteSource) -> None:
+    """Reads what the cases of a suite share in another process, unless these files were read before.
+
+    Raises:
+        InputError: reading a file ends that process; it is named.
+    """
+    content = text_hash(f"{__version__} {files_hash(suite_files(source))}")
+    done = find_home().checked / f"{content}.read"
+    if not done.exists():
+        at_arms_length(read_shared, [str(source.folder)], [source.folder])
+        done.parent.mkdir(parents=True, exist_ok=True)
+        done.touch()
+
+
+def read_shared(folder: str) -> None:
+    """Reads what the cases of the suite in a folder share, for nobody.
+
+    Raises:
+        EvalError: what is wrong with it.
+    """
+    source = read_header(Path(folder))
+    track = source.track()
+    assert isinstance(track, Shares)
+    track.read_shared(source.folder, source.require().options)

@@ -1,0 +1,1 @@
+"""What stands before a web server on this machine, whatever it serves: who may ask, and for what."""

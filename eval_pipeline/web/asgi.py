@@ -1,0 +1,72 @@
+"""The guard before an ASGI application, in its own process: there is no other way to it."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from eval_pipeline.web.guard import Answer, Asked, Door, decide
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_POLICY = [
+    (b"x-frame-options", b"SAMEORIGIN"),
+    (b"content-security-policy", b"frame-ancestors 'self'"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+]
+"""Headers of every answer: no other page may show this one in a frame, where a click could be stolen."""
+_CLOSED_BY_POLICY = 1008
+
+
+class Guarded:
+    """An application behind a door."""
+
+    def __init__(self, application: Application, door: Door) -> None:
+        self._application = application
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers what may not pass, and hands on the rest."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._application(scope, receive, send)
+            return
+        answer = decide(self._door, _asked(scope))
+        if answer.status is None:
+            await self._application(scope, receive, _with_policy(send))
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": _CLOSED_BY_POLICY, "reason": answer.text})
+        else:
+            await _tell(send, answer)
+
+
+def _asked(scope: Scope) -> Asked:
+    headers: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    method = "WEBSOCKET" if scope["type"] == "websocket" else scope["method"]
+    return Asked(method, scope["path"], scope["query_string"].decode("latin-1"), headers)
+
+
+def _with_policy(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name for name, _ in _POLICY}
+            kept = [pair for pair in message.get("headers", ()) if pair[0].lower() not in own]
+            message["headers"] = [*kept, *_POLICY]
+        await send(message)
+
+    return sending
+
+
+async def _tell(send: Send, answer: Answer) -> None:
+    assert answer.status is not None
+    body = f"{answer.status.value} {answer.status.phrase}: {answer.text}\n".encode()
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers.items()]
+    headers += [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": answer.status.value, "headers": [*headers, *_POLICY]})
+    await send({"type": "http.response.body", "body": body})

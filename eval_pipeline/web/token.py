@@ -1,0 +1,25 @@
+"""The token of a home: whoever can read the home's files may use its pages."""
+
+import os
+import secrets
+from pathlib import Path
+
+from eval_pipeline.core.private import file_mode
+
+_BYTES = 32
+
+
+def token_of(path: Path) -> str:
+    """The token in a file, made where there is none; only those who share the home can read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, file_mode())
+    except FileExistsError:
+        token = path.read_text().strip()
+        if token:
+            return token
+        handle = os.open(path, os.O_WRONLY)  # a kill came between making and writing it
+    token = secrets.token_urlsafe(_BYTES)
+    with os.fdopen(handle, "w") as file:
+        file.write(token)
+    return token

@@ -1,0 +1,35 @@
+"""Evaluations of forty turns on several nights, with turns wrong as the test wants it."""
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from eval_pipeline.providers.base import Call
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline_tests.chains import compared
+from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, number
+
+CASES = [case(f"c{index:02d}", ("50", 50.0), ("add(50, 7)", 57.0)) for index in range(20)]
+"""Forty turns in twenty conversations."""
+
+
+def wrong_in(*cases: int) -> Callable[[Call], Answer]:
+    """Gold answers but in these cases, whose turns all come out wrong."""
+    names = {f"c{index:02d}" for index in cases}
+    return lambda call: number(-1) if call.case_id in names else call.gold.oracle()
+
+
+def night(count: int) -> date:
+    return DAY + timedelta(days=count)
+
+
+def evaluated(lab: Lab, count: int, wrong: Sequence[int] = (), version: str = "puppet", **more: Any) -> None:
+    Puppet.answer = staticmethod(wrong_in(*wrong))
+    lab.evaluate(version=version, day=night(count), epoch=f"{version} {count}", run_id=f"{version} {count}", **more)
+
+
+def rows(lab: Lab, table: Table) -> list[dict[str, Any]]:
+    compared(lab.workspace(), "small")
+    found: list[dict[str, Any]] = lab.workspace().record.read(table, RecordKey.of_suite("small")).to_pylist()
+    return found

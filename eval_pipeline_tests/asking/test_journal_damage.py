@@ -1,0 +1,117 @@
+"""A damaged journal: what is not whole is told, what is whole is saved."""
+
+import asyncio
+import os
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_pipeline.asking.journal.codec import encode_response
+from eval_pipeline.asking.journal.salvage import whole_rows
+from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Response
+
+
+def bodies(count: int, seed: int = 0) -> dict[str, bytes]:
+    """Responses of all lengths: within a page, just over it, over many."""
+    rng = random.Random(seed)
+    return {
+        f"{number:064d}": encode_response(Response("x" * rng.choice((0, 10, 300, 3990, 4050, 9000, 40_000))))
+        for number in range(count)
+    }
+
+
+def journal_of(path: Path, rows: dict[str, bytes]) -> None:
+    with Journal(path) as journal:
+        asyncio.run(journal.append_many(list(rows.items())))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 80))
+@settings(max_examples=15, deadline=None)
+def test_all_rows_of_a_whole_journal_are_found(tmp_path_factory: pytest.TempPathFactory, seed: int, count: int) -> None:
+    path = tmp_path_factory.mktemp("journal") / "j.sqlite"
+    rows = bodies(count, seed)
+    journal_of(path, rows)
+    assert {row.key: row.body for row in whole_rows(path)} == rows
+
+
+def test_rows_that_are_only_in_the_log_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    rows = bodies(30)
+    with Journal(path) as journal:
+        asyncio.run(journal.append_many(list(rows.items())))
+        assert (tmp_path / "j.sqlite-wal").stat().st_size > 4096
+        assert {row.key for row in whole_rows(path)} == set(rows)
+
+
+@pytest.mark.parametrize("page", [0, 1, 2, 5])
+def test_a_lost_page_takes_its_own_rows_only(tmp_path: Path, page: int) -> None:
+    path = tmp_path / "j.sqlite"
+    rows = {f"{number:064d}": encode_response(Response("y" * 200)) for number in range(1000)}
+    journal_of(path, rows)
+    with path.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(os.urandom(4096))
+    saved = {row.key: row.body for row in whole_rows(path)}
+    assert len(saved) >= 1000 - 4096 // 270
+    assert saved.items() <= rows.items()
+
+
+def what_a_reader_is_told(path: Path, rows: dict[str, bytes]) -> str | None:
+    """The error of a journal that gives none but these rows; None without one."""
+    try:
+        with Journal(path) as journal:
+            assert all(journal.get(key) in {body, None} for key, body in rows.items())
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def test_a_flipped_bit_gives_no_other_response(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    rows = bodies(40)
+    journal_of(path, rows)
+    data = path.read_bytes()
+    rng = random.Random(7)
+    told = 0
+    for _ in range(300):
+        place = rng.randrange(len(data))
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :])
+        assert {row.key: row.body for row in whole_rows(path)}.items() <= rows.items()
+        said = what_a_reader_is_told(path, rows)
+        assert said is None or "doctor" in said or "newer eval-pipeline" in said
+        told += said is not None
+        for name in ("j.sqlite-wal", "j.sqlite-shm"):
+            (tmp_path / name).unlink(missing_ok=True)
+    assert told > 200
+
+
+def test_a_row_of_another_key_is_not_taken_for_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    journal_of(path, {"a": b"one", "b": b"two"})
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE responses SET body = (SELECT body FROM responses WHERE key = 'b') WHERE key = 'a'")
+    with Journal(path) as journal, pytest.raises(StoreError, match="the response under a is not as it was written"):
+        journal.get("a")
+
+
+def test_a_journal_of_0_1_0_is_read_and_gets_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE responses(key TEXT PRIMARY KEY, body BLOB, written_at INTEGER)")
+        connection.execute("INSERT INTO responses VALUES ('old', ?, 5)", (encode_response(Response("before")),))
+        connection.execute("PRAGMA user_version = 1")
+    with Journal(path) as journal:
+        asyncio.run(journal.append("new", encode_response(Response("after"))))
+        assert set(journal.get_many(["old", "new"])) == {"old", "new"}
+    assert [(row.key, row.written_at == 5) for row in whole_rows(path)] == [("old", True), ("new", False)]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT key, digest IS NULL FROM responses ORDER BY 1").fetchall() == [
+            ("new", 0),
+            ("old", 1),
+        ]

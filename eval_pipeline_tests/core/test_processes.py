@@ -1,0 +1,40 @@
+"""Telling processes apart."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from eval_pipeline.core import processes
+from eval_pipeline.core.processes import is_alive, mark, started
+
+
+def test_a_process_is_known_by_its_beginning() -> None:
+    pid, since = mark().split(" ")
+    assert int(pid) == os.getpid()
+    assert is_alive(int(pid), since)
+    assert not is_alive(int(pid), str(int(since) + 1))
+    assert is_alive(int(pid), f"{psutil.Process().create_time():.2f}"), "as 0.1.0 marked it"
+    assert not is_alive(int(pid), "12345.00")
+    assert not is_alive(int(pid), "")
+
+
+def test_one_that_has_ended_is_not_alive_even_if_nobody_has_looked() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        since = started(child.pid)
+        assert is_alive(child.pid, since)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(child.pid, since)
+    assert started(child.pid) == ""
+    assert not is_alive(child.pid, since)
+
+
+def test_a_step_of_the_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pid, since = mark().split(" ")
+    monkeypatch.setattr(psutil, "boot_time", lambda: 1.0)
+    monkeypatch.setattr(processes.psutil.Process, "create_time", lambda _: 1.0)
+    assert mark() == f"{pid} {since}"
+    assert is_alive(int(pid), since)

@@ -1,0 +1,101 @@
+"""Malformed files: each is told in a sentence, none ends the process, the healthy suite beside them is evaluated."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import IO, cast
+
+import pytest
+
+from eval_pipeline_tests.faults.malformed import FAMILIES, MAY_BE_READ, TARGETS, put
+from eval_pipeline_tests.support import ROOT, Lab, command
+
+SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
+MEMORY = 6 << 30
+PATIENCE_S = 200.0
+LONGEST = 1_000
+"""Characters of a sentence, path included."""
+
+
+@contextmanager
+def reader(lab: Lab) -> Iterator[tuple[IO[str], IO[str], "subprocess.Popen[str]"]]:
+    """A process that reads file after file, with bounds that a file which is read whole would break."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eval_pipeline_tests.faults.malformed"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | lab.environment,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+    )  # fmt: skip
+    with process:
+        yield cast("IO[str]", process.stdin), cast("IO[str]", process.stdout), process
+        process.kill()
+
+
+def campaign(lab: Lab, folder: Path, count: int) -> Counter[str]:
+    rng, told = random.Random(SEED), Counter[str]()
+    print(f"seed {SEED}")
+    lab.suite("healthy")
+    with reader(lab) as (asking, answers, process):
+        for number in range(count):
+            target, make = rng.choice(TARGETS), rng.choice(FAMILIES)
+            place = folder / f"n{number}" / f"s{number}"
+            path = put(place, target, make, rng)
+            what = f"{make.__name__} {target} {path} (seed {SEED})"
+            asking.write(json.dumps([target, str(path)]) + "\n")
+            asking.flush()
+            patience = Timer(PATIENCE_S, process.kill)
+            patience.start()
+            line = answers.readline()
+            patience.cancel()
+            assert line, f"the process has ended with {process.wait()}: {what}"
+            said, fault, healthy = json.loads(line)
+            assert not fault, f"{what}\n{fault}"
+            assert healthy == 2, what
+            assert said or make in MAY_BE_READ, f"nothing was said: {what}"
+            for sentence in said:
+                assert "\n" not in sentence.strip(), f"{what}\n{sentence}"
+                assert len(sentence) < LONGEST, f"{what}\n{sentence[:3000]}"
+            told["told" if said else "read"] += 1
+            shutil.rmtree(place.parent)
+    return told
+
+
+def test_a_few_malformed_files(lab: Lab, tmp_path: Path) -> None:
+    told = campaign(lab, tmp_path / "files", 40)
+    assert told["told"] > 20
+
+
+@pytest.mark.soak
+def test_three_hundred_malformed_files(lab: Lab, tmp_path: Path) -> None:
+    told = campaign(lab, tmp_path / "files", 300)
+    print(dict(told))
+    assert told["told"] > 200
+
+
+def test_a_run_evaluates_the_healthy_suite_beside_broken_ones(lab: Lab) -> None:
+    lab.suite("healthy")
+    lab.versions({"name": "sim", "provider": "oracle"})
+    deep, laughing, pipe = (lab.home.data / "suites" / name for name in ("deep", "laughing", "pipe"))
+    for folder in (deep, laughing, pipe):
+        folder.mkdir()
+        (folder / "suite.yaml").write_text(f"name: {folder.name}\nversion: '1'\ntrack: finqa\ncases: c.*\n")
+    (deep / "c.yaml").write_text("[" * 50_000)
+    lines = ["- &a0 [ha]", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
+    (laughing / "c.yaml").write_text("\n".join(lines))
+    os.mkfifo(pipe / "c.yaml")
+    said = command("run", "--eval-date", "2026-03-01", "--no-report")
+    assert said.code == 1
+    assert "deep/c.yaml:1: does not parse: is nested more than 100 deep" in said.text
+    assert "laughing/c.yaml:8: does not parse: stands for more than 2,000,000 values" in said.text
+    assert "pipe/suite.yaml:4: cases: no file matches 'c.*'" in said.text
+    assert lab.one("SELECT count(*) FROM turn_results WHERE correct") == 3
+    for name in ("doctor", "validate"):
+        assert "deep/c.yaml:1: does not parse: is nested more than 100 deep" in " ".join(command(name).text.split())

@@ -1,0 +1,130 @@
+"""`doctor --repair` and the scrub: what is damaged is told, set aside, and made again of what it was made of."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.core.errors import DamagedFileError
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.scrubbing import BYTES_A_SECOND, scrub
+from eval_pipeline.store.parquet import forget_verified, writing
+from eval_pipeline.store.tables import STATISTICS
+from eval_pipeline_tests.store.samples import key_of, put
+from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
+
+RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
+
+
+def flip(path: Path, place: float = 0.5) -> None:
+    """Changes a byte; the time of change stays."""
+    status, data = path.stat(), bytearray(path.read_bytes())
+    data[int(len(data) * place)] ^= 0x20
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    forget_verified()
+
+
+@pytest.fixture
+def done(small: Lab) -> Lab:
+    assert small.cli(*RUN).code == 0
+    return small
+
+
+LOST = {"runs"}
+
+
+def test_every_table_of_the_record_is_made_again_without_a_call(done: Lab, puppet: type[Puppet]) -> None:
+    contents = done.store_contents()
+    for folder in sorted(path.name for path in done.home.record.iterdir()):
+        path = done.record_file(folder)
+        before = path.read_bytes()
+        flip(path)
+        puppet.reset()
+        said = done.cli("doctor", "--repair")
+        assert not puppet.asked, folder
+        assert "Traceback" not in said.text
+        assert done.store_contents() == contents, folder
+        if folder in LOST:
+            assert said.code == 1
+            assert f"{path} cannot be made again: it tells of runs, which nothing else does" in said.out
+        else:
+            assert (said.code, f"{path} is made again" in said.out) == (0, True), said.text
+            assert len(path.read_bytes()) == pytest.approx(len(before), rel=0.1)
+        assert done.cli(*RUN).code == 0, folder
+
+
+def test_what_was_paid_for_and_is_whole_is_not_paid_for_again(done: Lab, puppet: type[Puppet]) -> None:
+    done.suite(cases=[*TWO_CASES, *(case(f"d{index:02}", ("add(50, 7)", 57.0)) for index in range(40))])
+    assert done.cli(*RUN).code == 0
+    for side in ("-wal", "-shm"):
+        assert not Path(f"{done.home.journal}{side}").exists()
+    data = done.home.journal.read_bytes()
+    leaf = next(place for place in range(4096, len(data), 4096) if data[place] == 0x0D)
+    done.home.journal.write_bytes(data[:leaf] + os.urandom(4096) + data[leaf + 4096 :])
+    said = done.cli("doctor", "--repair")
+    assert said.code == 0, said.text
+    assert "whole responses are kept, the damaged file is" in said.out
+    puppet.reset()
+    assert done.cli(*RUN, "--eval-date", "2026-03-02").code == 0
+    assert 0 < len(puppet.asked) < 30
+
+
+def test_batches_outlive_the_repair_and_a_damaged_one_is_told(done: Lab) -> None:
+    intents = BatchIntents(done.home.journal, ModelVersion(name="m", provider="anthropic", model="claude-x"))
+    first, second = intents.claim(["a" * 64]), intents.claim(["b" * 64])
+    assert first is not None
+    assert second is not None
+    intents.handed_in(first.id, "msgbatch_1")
+    with closing(sqlite3.connect(done.home.journal)) as connection:
+        connection.execute("UPDATE batches SET state = 'opeo' WHERE intent_id = ?", (second.id,))
+        connection.commit()
+    with pytest.raises(DamagedFileError, match=r"a batch in the journal .* is not as it was written; end all runs"):
+        intents.claim(["a" * 64])
+    assert "a batch is not as it was written" in done.cli("doctor").out
+    said = done.cli("doctor", "--repair")
+    assert said.code == 1
+    assert "1 of 2 batches are not as they were written" in said.out
+    assert [found.batch_id for found in intents.open()] == ["msgbatch_1"]
+    assert intents.claim(["a" * 64]) is None, "it is in a batch"
+    assert done.cli("doctor").code == 0
+
+
+def test_what_cannot_be_made_again_is_said_with_the_reason(done: Lab) -> None:
+    flip(done.record_file("generations"))
+    done.home.journal.unlink()
+    said = done.cli("doctor", "--repair")
+    assert said.code == 1
+    assert "would have to be asked again" in said.out
+    assert "`eval-pipeline run`" in said.out
+
+
+def test_the_scrub_tells_each_damage_in_a_sentence_and_takes_its_time(done: Lab) -> None:
+    rests: list[float] = []
+    assert list(scrub(done.workspace(), rests.append)) == []
+    assert sum(rests) * BYTES_A_SECOND >= sum(path.stat().st_size for path in done.home.record.rglob("*.parquet"))
+    paths = [done.record_file("statistics"), done.record_file("generations"), done.home.journal]
+    for path in paths[:2]:
+        flip(path)
+    with done.home.journal.open("r+b") as file:
+        file.seek(5000)
+        file.write(bytes(3000))
+    found = list(scrub(done.workspace(), rests.append))
+    assert len(found) == 3
+    for path in paths:
+        (sentence,) = (sentence for sentence in found if str(path) in sentence)
+        assert "doctor --repair" in sentence
+
+
+def test_files_of_0_1_0_are_read_and_told(done: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(writing, "SEAL", "nothing")
+        older.setattr(writing, "BLANK", "")
+        older.setattr(writing, "sealed", lambda footer: footer)
+        put(done.workspace().record, STATISTICS, key_of())
+    forget_verified()
+    assert done.workspace().record.read(STATISTICS, key_of()).num_rows
+    assert "the footers of 1 of them, from 0.1.0, have no digest" in done.cli("doctor").out

@@ -1,0 +1,50 @@
+"""What the cases of a suite share is read in another process first, once for each content."""
+
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.suites import rehearsal
+from eval_pipeline.suites.headers import read_header
+from eval_pipeline.suites.rehearsal import rehearse
+from eval_pipeline_tests.support import Lab
+
+
+@pytest.fixture
+def suite(lab: Lab) -> Path:
+    folder = lab.suite("queries", track="sql")
+    (folder / "databases" / "shop").mkdir(parents=True)
+    (folder / "databases" / "shop" / "a.sql").write_text("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1);")
+    return folder
+
+
+def test_each_content_is_read_once(lab: Lab, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, original = [], rehearsal.at_arms_length
+    monkeypatch.setattr(rehearsal, "at_arms_length", lambda *told: reads.append(1) or original(*told))
+    for expected, script in ((1, None), (1, None), (2, "CREATE TABLE t (b INTEGER)"), (2, None)):
+        if script:
+            (suite / "databases" / "shop" / "a.sql").write_text(script)
+        rehearse(read_header(suite))
+        assert len(reads) == expected
+    assert len(list(lab.home.databases.glob("*.duckdb"))) == 2, "what was built is there for us"
+
+
+def test_what_is_wrong_is_told_every_time(suite: Path) -> None:
+    (suite / "databases" / "shop" / "a.sql").write_text("CREATE TABLE (")
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"shop/a\.sql: cannot be made into a database: Parser Error"):
+            rehearse(read_header(suite))
+
+
+def test_a_crash_is_told_and_not_taken_for_read(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crashes(*_: object) -> None:
+        raise InputError([Problem("a.sql", None, "", "ends the process that reads it (SIGSEGV)")])
+
+    monkeypatch.setattr(rehearsal, "at_arms_length", crashes)
+    with pytest.raises(InputError, match="SIGSEGV"):
+        rehearse(read_header(suite))
+    reads = []
+    monkeypatch.setattr(rehearsal, "at_arms_length", lambda *told: reads.append(1))
+    rehearse(read_header(suite))
+    assert reads == [1]
