@@ -52,7 +52,10 @@ def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: 
     _memory_mb()  # what is wrong with it is told before anything is read
     names = [os.path.abspath(path) for path in below]
     asked = json.dumps([work.__module__, work.__name__, arguments, names])
-    child = subprocess.run([sys.executable, "-c", _CHILD], input=asked.encode(), capture_output=True, check=False)
+    # Else each thread of DuckDB reserves 128 MiB of what the process may have, and it crashes where nothing is left.
+    environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
+    command = [sys.executable, "-c", _CHILD]
+    child = subprocess.run(command, input=asked.encode(), env=environment, capture_output=True, check=False)
     told = [json.loads(line) for line in child.stdout.split(b"\n")[:-1]]  # the last is empty, or was cut off
     opened = [message["opened"] for message in told if "opened" in message]
     if (why := why_ended(child.returncode)) is not None:

@@ -32,6 +32,9 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "ARROW_NUM_THREADS": "1",
+    # Else each thread of DuckDB reserves 128 MiB of addresses for its own heap. A few use up the limit of memory, and
+    # one opening of a database in thirty then crashed.
+    "MALLOC_ARENA_MAX": "2",
 }
 _SCRATCH, _SHM = "/scratch", "/dev/shm"  # noqa: S108 - the jail's own
 _SHM_BYTES = 16 * MIB

@@ -7,7 +7,7 @@ import pytest
 
 from eval_pipeline.core.arms_length import MEMORY_MB, at_arms_length, why_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
-from eval_pipeline_tests.fakes.foreign_work import chatter, crash, doubled, end, fail, hunger
+from eval_pipeline_tests.fakes.foreign_work import chatter, crash, doubled, end, fail, hunger, reserved_by_threads
 
 
 def test_what_it_gives_comes_back(tmp_path: Path) -> None:
@@ -32,6 +32,13 @@ def test_hunger_is_told_with_what_it_may_take(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(InputError, match=told):
             at_arms_length(work, [argument], [tmp_path])
     assert at_arms_length(hunger, [1 << 20], [tmp_path]) == 1 << 20
+
+
+def test_threads_reserve_little_of_the_memory(tmp_path: Path) -> None:
+    """DuckDB, which starts a few threads as it opens, crashes where their heaps have used up the limit."""
+    taken = at_arms_length(reserved_by_threads, [], [tmp_path])
+    assert isinstance(taken, int)
+    assert taken < 256 << 20
 
 
 def test_errors_come_across_as_what_they_are(tmp_path: Path) -> None:

@@ -39,3 +39,27 @@ def chatter(text: str) -> str:
     os.write(1, b"{not a message\n")
     print("nor this")
     return text
+
+
+def reserved_by_threads() -> int:
+    """Bytes of addresses that eight threads take which need 200 KB each; snippets run this too, by its source."""
+    import resource
+    import threading
+
+    def size() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+
+    before, together, measured = size(), threading.Barrier(9), threading.Event()
+
+    def work() -> None:
+        _kept = [bytearray(2000) for _ in range(100)]
+        together.wait()
+        measured.wait()
+
+    for _ in range(8):
+        threading.Thread(target=work).start()
+    together.wait()
+    after = size()
+    measured.set()
+    return after - before

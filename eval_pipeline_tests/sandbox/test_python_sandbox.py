@@ -1,6 +1,7 @@
 """Running snippets: what they see, how they fail, what they cost, and that the pool survives what goes wrong."""
 
 import asyncio
+import inspect
 import os
 import signal
 import threading
@@ -26,6 +27,7 @@ from eval_pipeline.sandbox import (
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS, UNSAFE_TIER, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteProcess
+from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads
 
 LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20)
 TITLES = [tier.title for tier in TIERS]
@@ -106,6 +108,12 @@ def test_failures_have_their_class_and_line() -> None:
     (unclosed,) = run("x = 1\nresult = (")
     assert isinstance(unclosed, SnippetFailed)
     assert (unclosed.message, unclosed.line) == ("'(' was never closed", 2)
+
+
+def test_threads_reserve_little_of_the_memory_that_code_may_have() -> None:
+    """A crash of DuckDB's, which starts a few threads as it opens, where their heaps had used up the limit."""
+    (outcome,) = run(f"{inspect.getsource(reserved_by_threads)}\nresult = reserved_by_threads()")
+    assert value(outcome) < 256 << 20  # of which 64 MiB are stacks
 
 
 def test_an_endless_loop_ends_at_the_limit_of_its_time() -> None:
