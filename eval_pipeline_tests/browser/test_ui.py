@@ -154,6 +154,7 @@ def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> N
     page.get_by_role("button", name="Materialize").first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="All", exact=True).click()
+    expect(dialog.get_by_text("3 partitions")).to_be_visible()  # a click before that is lost
     dialog.locator(f'[data-tooltip="{NIGHTLY}"]').get_by_label("close").click()
     expect(dialog.get_by_text("2 partitions")).to_be_visible()
     page.screenshot(path=shots / "backfill-dialog.png")

@@ -7,6 +7,7 @@ from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.finqa.execute import step_problems
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
+    LOOKUP,
     TABLE_OPERATIONS,
     Argument,
     Constant,
@@ -98,7 +99,7 @@ def _number(value: float) -> Fraction:
 
 
 def _apply(name: str, arguments: list[Fraction]) -> Fraction:
-    if name in TABLE_OPERATIONS or name in ("exp", "greater"):
+    if name in TABLE_OPERATIONS or name in ("exp", "greater", LOOKUP):
         return _symbol(f"{name} {[_reduced(argument) for argument in arguments]}"), 1
     result = arguments[0]
     if name in ("add", "sum", "average"):

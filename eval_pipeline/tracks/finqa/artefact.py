@@ -1,15 +1,20 @@
 """Reading a response into a plan."""
 
+from collections.abc import Callable
 from math import isfinite
+from typing import Any
 
 from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
+from eval_pipeline.tracks.finqa.calculation import CalculationError
+from eval_pipeline.tracks.finqa.dsl import find_program, parse_dsl, program_of_tokens, read_calculation
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     MAX_ARGUMENTS,
     MAX_STEPS,
+    READING,
     TABLE_OPERATIONS,
     Argument,
     Label,
@@ -17,12 +22,16 @@ from eval_pipeline.tracks.finqa.program import (
     Program,
     ProgramStep,
     StepReference,
+    literal,
     read_argument,
 )
-from eval_pipeline.tracks.finqa.recorded import RECORDED, read_recorded
-from eval_pipeline.tracks.finqa.response import FORMS, find_json
+from eval_pipeline.tracks.finqa.recorded import RECORDED, read_recorded, said_answer
+from eval_pipeline.tracks.finqa.response import find_json
+from eval_pipeline.tracks.finqa.workflow import is_workflow, read_workflow
+from eval_pipeline.tracks.json_response import MAX_CHARS
 
 _MAX_TEXT = 300
+_KEYS = frozenset({"plan", "steps", "calculation", "program"})
 
 
 def parse_plan(text: str, recorded: bool) -> FinqaPlan:
@@ -35,24 +44,50 @@ def parse_plan(text: str, recorded: bool) -> FinqaPlan:
     Raises:
         ArtefactError: with its error class.
     """
-    value = find_json(text, lambda found: _is_plan(found, recorded))
+    try:
+        value = find_json(text, lambda found: _is_plan(found, recorded))
+    except ArtefactError:
+        if (program := find_program(text[:MAX_CHARS])) is not None:
+            return FinqaPlan("program", _read(parse_dsl, program))
+        if recorded and 0 < len(text.strip()) <= _MAX_TEXT and not text.strip().startswith(("{", "[")):
+            return said_answer(text)
+        raise
     if isinstance(value, list):
-        return FinqaPlan("plan", _program(value))
-    if isinstance(value, dict):
-        if recorded and RECORDED in value:
-            return read_recorded(value[RECORDED])
-        for key in ("plan", "steps"):
-            if key in value:
-                return FinqaPlan("plan", _program(value[key]))
-        if "calculation" in value:
-            return FinqaPlan("calculation", _calculation(value["calculation"]))
-    raise _invalid(f"the JSON is not a plan; expected {FORMS}")  # find_json gives nothing else
+        return FinqaPlan("program", _tokens(value)) if _is_tokens(value) else FinqaPlan("plan", _program(value))
+    if recorded and RECORDED in value:
+        return read_recorded(value[RECORDED])
+    for key in ("plan", "steps"):
+        if key in value:
+            return FinqaPlan("plan", _program(value[key]))
+    if "program" in value:
+        return FinqaPlan("program", _tokens(value["program"]))
+    return FinqaPlan("calculation", _calculation(value["calculation"]))  # find_json gives nothing else
 
 
 def _is_plan(value: Json, recorded: bool) -> bool:
     if isinstance(value, dict):
-        return "plan" in value or "steps" in value or "calculation" in value or (recorded and RECORDED in value)
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "tool" in value[0]
+        return not _KEYS.isdisjoint(value) or (recorded and RECORDED in value)
+    return isinstance(value, list) and bool(value) and (_is_tokens(value) or _is_step(value[0]))
+
+
+def _is_step(value: Json) -> bool:
+    return isinstance(value, dict) and "tool" in value
+
+
+def _is_tokens(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(token, str) for token in value) and value[0].endswith("(")
+
+
+def _tokens(raw: Json) -> Program:
+    """A program as a text, or as the tokens that FinQA's models write."""
+    if isinstance(raw, list) and raw and _is_tokens(raw):
+        raw = program_of_tokens(raw)
+    if not isinstance(raw, str) or not raw.strip():
+        raise _invalid("the program must be a text that is not empty")
+    number = parse_number(raw)
+    if number is not None:
+        return Program((ProgramStep(EXTRACT, (literal(number),)),))
+    return _read(parse_dsl, find_program(raw) or raw)
 
 
 def _invalid(message: str) -> ArtefactError:
@@ -64,7 +99,10 @@ def _program(steps: Json) -> Program:
         raise _invalid("the plan is empty" if steps == [] else "the plan must be a list of steps")
     if len(steps) > MAX_STEPS:
         raise _invalid(f"the plan has {len(steps)} steps, at most {MAX_STEPS} are run")
-    program = Program(tuple([_step(step, index) for index, step in enumerate(steps)]))
+    if is_workflow(steps):
+        program = _read(read_workflow, steps)
+    else:
+        program = Program(tuple([_step(step, index) for index, step in enumerate(steps)]))
     if sum(len(step.arguments) for step in program.steps) > MAX_ARGUMENTS:
         raise _invalid(f"the plan has more than {MAX_ARGUMENTS} arguments")
     return program
@@ -100,8 +138,8 @@ def _compute_step(raw: dict[str, Json], index: int) -> ProgramStep:
     if len(arguments) > MAX_ARGUMENTS:
         raise _invalid(f"step {index} has {len(arguments)} arguments, at most {MAX_ARGUMENTS} are read")
     operation = name.strip().lower()[:_MAX_TEXT]
-    if operation == EXTRACT:
-        raise _invalid(f"step {index}: extract is a tool, not an operation")
+    if operation in READING:
+        raise _invalid(f"step {index}: {operation} is a tool, not an operation")
     read = tuple([_argument(argument, index) for argument in arguments])
     if operation in TABLE_OPERATIONS:
         read = tuple(
@@ -137,7 +175,11 @@ def _json_name(raw: Json) -> str:
 def _calculation(raw: Json) -> Program:
     if not isinstance(raw, str) or not raw.strip():
         raise _invalid("the calculation must be a text that is not empty")
+    return _read(read_calculation, raw)
+
+
+def _read(read: Callable[[Any], Program], raw: Json) -> Program:
     try:
-        return parse_calculation(raw)
+        return read(raw)
     except CalculationError as error:
         raise _invalid(str(error)) from None

@@ -5,10 +5,12 @@ from math import fsum, isfinite, prod
 
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.tracks.finqa.lookup import labels, look_up
 from eval_pipeline.tracks.finqa.program import (
     BINARY_OPERATIONS,
     EXTRACT,
     FOLDING_OPERATIONS,
+    LOOKUP,
     OPERATIONS,
     TABLE_OPERATIONS,
     Constant,
@@ -74,6 +76,8 @@ def step_problems(step: ProgramStep, index: int) -> list[str]:
         if isinstance(first, Label) and normalised_text(first.text) not in (YES, NO):
             return [f"step {index}: extract needs one number (or yes or no), not '{first.text[:60]}'"]
         return []
+    if name == LOOKUP:
+        return []
     if name not in OPERATIONS:
         return [f"step {index}: unknown operation '{name[:40]}'; use one of {', '.join(sorted(OPERATIONS))}"]
     if name in TABLE_OPERATIONS:
@@ -112,20 +116,34 @@ def _step_value(step: ProgramStep, index: int, values: list[Value], table: Table
         return _over_row(name, label.text if isinstance(label, Label) else "", index, table)
     if name == EXTRACT and isinstance(arguments[0], Label):
         return normalised_text(arguments[0].text)
-    numbers: list[float] = []
-    for argument in arguments:
-        if isinstance(argument, (Literal, Constant)):
-            numbers.append(argument.value)
-        elif isinstance(argument, StepReference):
-            value = values[argument.step]
-            if isinstance(value, str):
-                raise StepError(f"step {index}: {name} needs numbers, but #{argument.step} is '{value}'")
-            numbers.append(value)
+    if name == LOOKUP:
+        return _looked_up(step, index, table)
+    numbers = _numbers(step, index, values)
     if name == EXTRACT:
         return numbers[0]
     if name in FOLDING_OPERATIONS:
         return _fold(name, numbers)
     return _binary(name, numbers[0], numbers[1], index)
+
+
+def _numbers(step: ProgramStep, index: int, values: list[Value]) -> list[float]:
+    numbers: list[float] = []
+    for argument in step.arguments:
+        if isinstance(argument, (Literal, Constant)):
+            numbers.append(argument.value)
+        elif isinstance(argument, StepReference):
+            value = values[argument.step]
+            if isinstance(value, str):
+                raise StepError(f"step {index}: {step.operation} needs numbers, but #{argument.step} is '{value}'")
+            numbers.append(value)
+    return numbers
+
+
+def _looked_up(step: ProgramStep, index: int, table: Table) -> float:
+    try:
+        return look_up(table, *labels(step)).value
+    except ValueError as error:
+        raise StepError(f"step {index}: {error}") from None
 
 
 def _fold(name: str, numbers: list[float]) -> float:

@@ -7,6 +7,7 @@ from eval_pipeline.core.numbers import Number
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
+    LOOKUP,
     TABLE_OPERATIONS,
     Argument,
     Constant,
@@ -18,7 +19,9 @@ from eval_pipeline.tracks.finqa.program import (
     read_argument,
 )
 
-Form = OneOf["plan", "calculation", "recorded"]
+_HUNDRED = Constant("const_100", 100.0)
+
+Form = OneOf["plan", "calculation", "program", "recorded"]
 
 
 @value
@@ -30,12 +33,26 @@ class FinqaPlan:
         program: what is run, or read for the reasoning columns; None where a recorded calculation cannot be read.
         answer: the prediction itself, only for recorded answers.
         problem: why a recorded calculation could not be read.
+        magnitude: what a word of the answer multiplies it by, 1e6 for "million"; 1 without one.
+        in_percent: the recorded calculation gives the answer in percent: it has to be divided by 100 to compare it.
     """
 
     form: Form
     program: Program | None
     answer: Number | str | None = None
     problem: str | None = None
+    magnitude: float = 1.0
+    in_percent: bool = False
+
+
+def comparable(program: Program, in_percent: bool) -> Program:
+    """A program in the unit of gold programs, which never count percent."""
+    if not in_percent:
+        return program
+    steps = program.steps
+    if len(steps) == 1 and steps[0].operation == EXTRACT:
+        return Program((ProgramStep("divide", (steps[0].arguments[0], _HUNDRED)),))
+    return Program((*steps, ProgramStep("divide", (StepReference(len(steps) - 1), _HUNDRED))))
 
 
 def plan_json(plan: FinqaPlan) -> dict[str, Json]:
@@ -50,6 +67,10 @@ def plan_json(plan: FinqaPlan) -> dict[str, Json]:
         value["answer"] = {"value": answer.value, "percent": answer.percent, "decimals": answer.decimals}
     if plan.problem is not None:
         value["problem"] = plan.problem
+    if plan.magnitude != 1:
+        value["magnitude"] = plan.magnitude
+    if plan.in_percent:
+        value["in_percent"] = True
     return value
 
 
@@ -60,7 +81,8 @@ def plan_from_json(value: Json) -> FinqaPlan:
         answer = Number(float(answer["value"]), answer["percent"], answer["decimals"])
     steps = value.get("plan")
     program = None if steps is None else Program(tuple([_step_from_json(step) for step in steps]))
-    return FinqaPlan(value["form"], program, answer, value.get("problem"))
+    magnitude, in_percent = float(value.get("magnitude", 1)), bool(value.get("in_percent", False))
+    return FinqaPlan(value["form"], program, answer, value.get("problem"), magnitude, in_percent)
 
 
 def _step_json(step: ProgramStep) -> dict[str, Json]:
@@ -68,6 +90,8 @@ def _step_json(step: ProgramStep) -> dict[str, Json]:
         extract: dict[str, Json] = {"tool": "extract", "value": _argument_json(step.arguments[0])}
         return {**extract, "source": step.source} if step.source else extract
     arguments = [_argument_json(argument) for argument in step.arguments]
+    if step.operation == LOOKUP:
+        return {"tool": LOOKUP, "row": arguments[0], "column": arguments[1]}
     return {"tool": "compute", "operation": step.operation, "args": arguments}
 
 
@@ -84,6 +108,8 @@ def _argument_json(argument: Argument) -> Json:
 def _step_from_json(raw: Json) -> ProgramStep:
     if raw["tool"] == "extract":
         return ProgramStep(EXTRACT, (_argument_from_json(raw["value"]),), raw.get("source", ""))
+    if raw["tool"] == LOOKUP:
+        return ProgramStep(LOOKUP, (Label(raw["row"]), Label(raw["column"])))
     operation, arguments = raw["operation"], raw["args"]
     if operation in TABLE_OPERATIONS:  # the row of a year is a label, not a number
         return ProgramStep(

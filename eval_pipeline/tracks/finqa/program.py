@@ -12,6 +12,10 @@ MAX_STEPS = 200
 MAX_ARGUMENTS = 1000
 
 EXTRACT = "extract"
+LOOKUP = "lookup"
+"""A number that a plan names by the row and column of the table instead of writing it."""
+READING = frozenset({EXTRACT, LOOKUP})
+"""Steps that read a number and compute nothing."""
 TABLE_OPERATIONS = frozenset({"table_sum", "table_average", "table_max", "table_min"})
 BINARY_OPERATIONS = frozenset(
     {"subtract", "divide", "exp", "greater", "difference", "ratio", "percentage", "percentage_change"}
@@ -25,6 +29,7 @@ _GOLD_OPERATIONS = TABLE_OPERATIONS | {"add", "subtract", "multiply", "divide", 
 _REFERENCE = re.compile(r"#(\d{1,9})")
 _CONSTANT = re.compile(r"const_(m?)(\d{1,15}(?:\.\d{1,15})?)")
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
+_NONE = re.compile(r",\s*none\s*$", re.IGNORECASE)
 _SIMPLE_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*(?:,|$)")
 _EXPANSIONS: dict[str, tuple[str, ...]] = {
     "percentage": ("divide",),
@@ -114,7 +119,8 @@ def parse_program(text: str) -> Program:
     number = None if text[:1].isalpha() else parse_number(text)
     if number is not None:
         return Program((ProgramStep(EXTRACT, (literal(number),)),))
-    steps = tuple(islice(_calls(text), MAX_STEPS + 1))
+    found = enumerate(islice(calls(text), MAX_STEPS + 1))
+    steps = tuple([_gold_step(name, inside, index) for index, (name, inside) in found])
     if not steps:
         raise ValueError("the program is empty")
     if len(steps) > MAX_STEPS:
@@ -122,15 +128,20 @@ def parse_program(text: str) -> Program:
     return Program(steps)
 
 
-def _calls(text: str) -> Iterator[ProgramStep]:
+def calls(text: str) -> Iterator[tuple[str, str]]:
+    """The calls of a program in order, each as its operation and what is between its brackets.
+
+    Raises:
+        ValueError: one sentence, at the first thing that is no call.
+    """
     position, count = 0, 0
     while position < len(text):
         if simple := _SIMPLE_CALL.match(text, position):
-            yield _gold_step(simple[1], simple[2], count)
+            yield simple[1], simple[2]
             position = simple.end()
         else:
             name, inside, position = _call_with_brackets(text, position, count)
-            yield _gold_step(name, inside, count)
+            yield name, inside
         count += 1
 
 
@@ -140,15 +151,19 @@ def _call_with_brackets(text: str, position: int, index: int) -> tuple[str, str,
     if match is None:
         found = text[position : position + 40]
         raise ValueError(f"expected a number or operation(argument, argument), found '{found}'")
-    end = _closing(text, match.end())
+    end = closing(text, match.end())
     rest = text[end + 1 :].lstrip()
     if rest and not rest.startswith(","):
         raise ValueError(f"expected a comma after step {index}, found '{rest[:40]}'")
     return match[1], text[match.end() : end], len(text) - len(rest) + 1 if rest else len(text)
 
 
-def _closing(text: str, start: int) -> int:
-    """Position of the bracket that closes the call."""
+def closing(text: str, start: int) -> int:
+    """Position of the bracket that closes the call whose arguments start there.
+
+    Raises:
+        ValueError: one sentence, where none does.
+    """
     depth = 1
     for position in range(start, len(text)):
         if text[position] == "(":
@@ -164,10 +179,10 @@ def _gold_step(name: str, inside: str, index: int) -> ProgramStep:
     if name not in _GOLD_OPERATIONS:
         raise ValueError(f"step {index}: unknown operation '{name}'; known: {', '.join(sorted(_GOLD_OPERATIONS))}")
     if name in TABLE_OPERATIONS:
-        label = re.sub(r",\s*none\s*$", "", inside).strip()
-        if not label:
+        label = row_label(inside)
+        if not label.text:
             raise ValueError(f"step {index}: {name} needs the label of a table row")
-        return ProgramStep(name, (Label(label),))
+        return ProgramStep(name, (label,))
     arguments = tuple(read_argument(part) for part in inside.split(","))
     if len(arguments) != 2:
         raise ValueError(f"step {index}: {name} takes two arguments, found {len(arguments)}")
@@ -179,9 +194,14 @@ def _gold_step(name: str, inside: str, index: int) -> ProgramStep:
     return ProgramStep(name, arguments)
 
 
+def row_label(inside: str) -> Label:
+    """The row that a table operation is about: FinQA writes `table_max(row, none)`."""
+    return Label(_NONE.sub("", inside).strip())
+
+
 def operations(program: Program) -> tuple[str, ...]:
     """The operations of the compute steps as written."""
-    return tuple(step.operation for step in program.steps if step.operation != EXTRACT)
+    return tuple(step.operation for step in program.steps if step.operation not in READING)
 
 
 def expanded_operations(program: Program) -> tuple[str, ...]:
@@ -189,7 +209,7 @@ def expanded_operations(program: Program) -> tuple[str, ...]:
     expanded: list[str] = []
     for step in program.steps:
         name = step.operation
-        if name == EXTRACT:
+        if name in READING:
             continue
         if (folded := _FOLDED.get(name)) is not None:
             expanded.extend([folded] * max(len(step.arguments) - 1, 0))

@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.core.numbers import Number, parse_number
+from eval_pipeline.core.numbers import Number, normalised_text
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
-from eval_pipeline.tracks.finqa.execute import StepError, evaluate
+from eval_pipeline.tracks.finqa.calculation import CalculationError
+from eval_pipeline.tracks.finqa.dsl import read_calculation
+from eval_pipeline.tracks.finqa.execute import NO, YES, StepError, evaluate
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
-from eval_pipeline.tracks.finqa.program import EXTRACT, Constant, Program, ProgramStep, StepReference
+from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.prose import read_answer
 
 RECORDED = "recorded_answer"
 _MAX_TEXT = 300
 _AGREES = 0.01
-_HUNDRED = Constant("const_100", 100.0)
 
 
 def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
@@ -44,25 +45,45 @@ def read_recorded(raw: Json) -> FinqaPlan:
     """The plan of a recorded answer: the answer is the prediction, the calculation is for the reasoning columns.
 
     Raises:
-        ArtefactError: where it is not what `recorded_response` makes.
+        ArtefactError: where it is not what `recorded_response` makes, or may be read in more than one way.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("answer"), str):
         raise ArtefactError(ErrorClass.VALUE, f"'{RECORDED}' must hold 'answer', a text")
-    printed, unit, calculation = raw["answer"], raw.get("unit"), raw.get("calculation")
-    number = parse_number(printed)
+    unit, calculation = raw.get("unit"), raw.get("calculation")
+    answer, magnitude = _answer(raw["answer"])
+    number = None if isinstance(answer, str) else answer
     percent = isinstance(unit, str) and unit.strip().lower() == "percent"
-    answer: Number | str = printed.strip()[:_MAX_TEXT] if number is None else number
     if number is not None and percent and not number.percent:
         answer = Number(number.value / 100, True, number.decimals)
     if not isinstance(calculation, str) or not calculation.strip():
-        return FinqaPlan("recorded", None, answer, "no calculation was recorded")
+        return FinqaPlan("recorded", None, answer, "no calculation was recorded", magnitude)
     try:
-        program = parse_calculation(calculation)
+        program = read_calculation(calculation)
     except CalculationError as error:
-        return FinqaPlan("recorded", None, answer, str(error))
-    if percent and number is not None and _agrees(program, number):
-        program = _in_hundredths(program)
-    return FinqaPlan("recorded", program, answer)
+        return FinqaPlan("recorded", None, answer, str(error), magnitude)
+    in_percent = percent and number is not None and _agrees(program, number)
+    return FinqaPlan("recorded", program, answer, None, magnitude, in_percent)
+
+
+def said_answer(text: str) -> FinqaPlan:
+    """The plan of a recorded response that is an answer in words, without a plan.
+
+    Raises:
+        ArtefactError: where it may be read in more than one way, or is no answer.
+    """
+    answer, magnitude = _answer(text)
+    if isinstance(answer, str) and normalised_text(answer) not in (YES, NO):
+        raise ArtefactError(ErrorClass.VALUE, f"the answer '{answer[:80]}' is neither a number nor yes or no")
+    return FinqaPlan("recorded", None, answer, "no calculation was recorded", magnitude)
+
+
+def _answer(text: str) -> tuple[Number | str, float]:
+    """What was answered, and the magnitude of its words. Raises ArtefactError."""
+    try:
+        answer = read_answer(text)
+    except ValueError as error:
+        raise ArtefactError(ErrorClass.VALUE, str(error)) from None
+    return (answer.strip()[:_MAX_TEXT], 1.0) if isinstance(answer, str) else (answer.number, answer.magnitude)
 
 
 def _agrees(program: Program, number: Number) -> bool:
@@ -73,10 +94,3 @@ def _agrees(program: Program, number: Number) -> bool:
         return False
     unscaled = number.value * 100 if number.percent else number.value
     return not isinstance(value, str) and abs(value - unscaled) <= _AGREES * abs(unscaled)
-
-
-def _in_hundredths(program: Program) -> Program:
-    steps = program.steps
-    if len(steps) == 1 and steps[0].operation == EXTRACT:
-        return Program((ProgramStep("divide", (steps[0].arguments[0], _HUNDRED)),))
-    return Program((*steps, ProgramStep("divide", (StepReference(len(steps) - 1), _HUNDRED))))

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, Ran
+from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Prompt, Ran
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
@@ -16,12 +16,15 @@ from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
 from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
+from eval_pipeline.tracks.finqa.lookup import resolved
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.metrics.partial_credit import partial_credit
+from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
+from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
 from eval_pipeline.tracks.finqa.recorded import recorded_response
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
@@ -53,6 +56,11 @@ def run_plan(plan: FinqaPlan, document: Document) -> Outcome:
     """The outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
     if plan.form == "recorded" and plan.answer is not None:
         answer = plan.answer
+        if plan.magnitude != 1 and not isinstance(answer, str):
+            try:
+                answer = in_units_of(document.text, Quantity(answer, plan.magnitude))
+            except ValueError as error:
+                return Failed(ErrorClass.VALUE, str(error))
         return Ran({"text": answer} if isinstance(answer, str) else result_json(answer.value, answer.percent))
     program = plan.program or Program(())
     return run_program(program, document.table)
@@ -196,7 +204,8 @@ class FinqaTrack(
         gold = turn.gold
         final = attempts[-1]
         predicted, percent = _prediction(final)
-        program = _program(final)
+        plan = final.artefact
+        program = None if plan is None or plan.program is None else resolved(plan.program, case.context.table)
         return {
             "predicted": predicted,
             "predicted_percent": percent,
@@ -206,6 +215,7 @@ class FinqaTrack(
             "no_answer": not any(a.response is not None and a.response.text.strip() for a in attempts),
             "failed": not isinstance(final.outcome, Ran),
             "plan_program": program,
+            "comparable_program": None if plan is None or program is None else comparable(program, plan.in_percent),
             "plan_operation_list": None if program is None else expanded_operations(program),
             "plan_literals": None if program is None else literal_values(program),
             "gold_program": gold.program,
@@ -215,9 +225,9 @@ class FinqaTrack(
         }
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
-        """`partial_credit`, or `numerical_match` where there is no plan to grade."""
+        """`partial_credit`; reasoning that is not shown earns nothing: a third of the answer without a plan."""
         graded: float | None = metrics["partial_credit"]
-        return float(metrics["numerical_match"]) if graded is None else graded
+        return partial_credit(0.0, 0.0, metrics["numerical_match"]) if graded is None else graded
 
     def turn_row(self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[FinqaPlan]]) -> Mapping[str, Json]:
         """Case features, the gold program, the printed answer and the final plan."""
@@ -249,10 +259,6 @@ class FinqaTrack(
 @asynccontextmanager
 async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
-
-
-def _program(attempt: Attempt[FinqaPlan]) -> Program | None:
-    return None if attempt.artefact is None else attempt.artefact.program
 
 
 def _prediction(attempt: Attempt) -> tuple[Answer, bool]:

@@ -5,8 +5,9 @@ from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase
 from eval_pipeline.tracks.finqa.execute import step_problems
+from eval_pipeline.tracks.finqa.lookup import resolved
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
-from eval_pipeline.tracks.finqa.program import EXTRACT, OPERATIONS, Program, StepReference, literal_values
+from eval_pipeline.tracks.finqa.program import OPERATIONS, READING, Program, StepReference, literal_values
 
 _NO_RESPONSE = "there is no response"
 
@@ -22,10 +23,11 @@ def validate_plan(plan: FinqaPlan | None, error: ArtefactError | None, case: Fin
         return ValidationRow(False, "invalid", _checks(0, [], [], []), (message,))
     if plan.program is None:
         return ValidationRow(False, "suspicious", _checks(0, [], [], []), (plan.problem or _NO_RESPONSE,))
-    unknown, dangling, problems = _step_findings(plan.program)
     document: Document = case.context
-    unfound = [value for value in literal_values(plan.program) if not document.has(value)]
-    checks = _checks(len(plan.program.steps), unknown, dangling, unfound)
+    program = resolved(plan.program, document.table)
+    unknown, dangling, problems = _step_findings(program)
+    unfound = [value for value in literal_values(program) if not document.has(value)]
+    checks = _checks(len(program.steps), unknown, dangling, unfound)
     # a recorded answer is the prediction itself: its plan is read, never run
     if problems and plan.form != "recorded":
         return ValidationRow(True, "invalid", checks, tuple(problems))
@@ -42,7 +44,7 @@ def _step_findings(program: Program) -> tuple[list[str], list[str], list[str]]:
         if not found:
             continue
         problems += found
-        if step.operation != EXTRACT and step.operation not in OPERATIONS:
+        if step.operation not in READING and step.operation not in OPERATIONS:
             unknown.append(step.operation)
         dangling += [f"#{a.step}" for a in step.arguments if isinstance(a, StepReference) and a.step >= index]
     return unknown, dangling, problems

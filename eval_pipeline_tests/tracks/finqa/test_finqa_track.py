@@ -160,19 +160,19 @@ def test_the_row_of_a_turn() -> None:
     assert TRACK.turn_row(CASE, SECOND, [failed])["plan"] is None
 
 
-def test_the_score_is_partial_credit_or_the_match() -> None:
+def test_the_score_is_partial_credit_and_reasoning_that_is_not_shown_earns_nothing() -> None:
     assert TRACK.score({"partial_credit": 0.5, "numerical_match": True}) == 0.5
     assert TRACK.score({"partial_credit": 0.0, "numerical_match": True}) == 0.0
-    assert TRACK.score({"partial_credit": None, "numerical_match": True}) == 1.0
+    assert TRACK.score({"partial_credit": None, "numerical_match": True}) == pytest.approx(1 / 3)
     assert TRACK.score({"partial_credit": None, "numerical_match": False}) == 0.0
 
 
 RECORDED = [
     ({"answer": "25", "unit": "percent", "calculation": "3 / 12"}, 0.25, ["divide"], True),
-    ({"answer": "25", "unit": "percent", "calculation": "3 / 12 * 100"}, 0.25, ["divide", "multiply", "divide"], True),
+    ({"answer": "25", "unit": "percent", "calculation": "3 / 12 * 100"}, 0.25, ["divide", "multiply"], True),
     ({"answer": "25%", "unit": "percent", "calculation": "25%"}, 0.25, [], True),
-    ({"answer": "25", "unit": "percent", "calculation": "25"}, 0.25, ["divide"], True),
-    ({"answer": "25.1", "unit": "percent", "calculation": "25"}, 0.251, ["divide"], True),
+    ({"answer": "25", "unit": "percent", "calculation": "25"}, 0.25, [], True),
+    ({"answer": "25.1", "unit": "percent", "calculation": "25"}, 0.251, [], True),
     ({"answer": "26", "unit": "percent", "calculation": "25"}, 0.26, [], True),
     ({"answer": "0.25", "unit": "ratio", "calculation": "3 / 12"}, 0.25, ["divide"], False),
     ({"answer": "5", "unit": "millions", "calculation": "5"}, 5.0, [], False),

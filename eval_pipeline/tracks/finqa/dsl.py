@@ -1,0 +1,144 @@
+"""FinQA's own program language as models write it: `subtract(412.5, 331.0), divide(#0, 331.0)`, also nested."""
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from eval_pipeline.tracks.finqa.calculation import MAX_CHARS, CalculationError, parse_calculation
+from eval_pipeline.tracks.finqa.program import (
+    MAX_ARGUMENTS,
+    MAX_STEPS,
+    OPERATIONS,
+    TABLE_OPERATIONS,
+    Argument,
+    Program,
+    ProgramStep,
+    StepReference,
+    calls,
+    closing,
+    read_argument,
+    row_label,
+)
+
+_MAX_DEPTH = 60
+_NAMES = "|".join(sorted(OPERATIONS, key=len, reverse=True))
+_START = re.compile(rf"\b(?:{_NAMES})\s*\(", re.IGNORECASE)
+_FURTHER = re.compile(rf"\s*[,;\n]\s*(?=(?:{_NAMES})\s*\()", re.IGNORECASE)
+
+
+def find_program(text: str) -> str | None:
+    """The last program in a text: calls of known operations, one after the other; None where there is none."""
+    found, position = None, 0
+    while (start := _START.search(text, position)) is not None:
+        found, position = _chain(text, start) or found, start.end()
+        if found is not None and text.startswith(found, start.start()):
+            position = start.start() + len(found)
+    return found if found is None else _FURTHER.sub(", ", found)
+
+
+def _chain(text: str, start: re.Match[str]) -> str | None:
+    """The calls from there on; None where the first is not closed."""
+    call: re.Match[str] | None = start
+    end = None
+    while call is not None:
+        inside = text[call.end() : call.end() + MAX_CHARS]
+        try:
+            end = call.end() + closing(inside, 0) + 1
+        except ValueError:
+            break
+        further = _FURTHER.match(text, end)
+        call = None if further is None else _START.match(text, further.end())
+    return None if end is None else text[start.start() : end]
+
+
+def program_of_tokens(tokens: Sequence[str]) -> str:
+    """The text of a program in FinQA's tokens: `["subtract(", "5829", "5735", ")", "EOF"]`."""
+    written = " ".join(takewhile(lambda piece: piece != "EOF", tokens))
+    # Between two arguments, and after a call.
+    return re.sub(r"(?<=[^(\s]) (?=[^)\s])", ", ", written)
+
+
+def parse_dsl(text: str) -> Program:
+    """Reads a program of any operations that a plan may use; a call within another one is a step of its own.
+
+    Raises:
+        CalculationError: one sentence.
+    """
+    reader = _Reader()
+    try:
+        for name, inside in calls(text):
+            reader.roots.append(reader.call(name, inside, 0).step)
+    except ValueError as error:
+        raise CalculationError(str(error)) from None
+    if not reader.steps:
+        raise CalculationError("the program is empty")
+    if reader.referred and len(reader.steps) > len(reader.roots):
+        raise CalculationError("a reference #k beside calls within calls may mean two steps")
+    return Program(tuple(reader.steps))
+
+
+def read_calculation(text: str) -> Program:
+    """Reads a calculation in either form: an arithmetic expression, or FinQA's program language.
+
+    Raises:
+        CalculationError: one sentence.
+    """
+    if _START.match(text.lstrip()) is None:
+        return parse_calculation(text)
+    if len(text) > MAX_CHARS:
+        raise CalculationError(f"the calculation has {len(text)} characters, at most {MAX_CHARS} are read")
+    program, _, _result = text.partition("=")
+    return parse_dsl(_FURTHER.sub(", ", program.strip()))
+
+
+class _Reader:
+    """Collects steps in the order they run."""
+
+    def __init__(self) -> None:
+        self.steps: list[ProgramStep] = []
+        self.roots: list[int] = []
+        self.referred = False
+        self.arguments = 0
+
+    def call(self, name: str, inside: str, depth: int) -> StepReference:
+        operation = name.lower()
+        if operation not in OPERATIONS:
+            raise ValueError(f"unknown operation '{name[:40]}'; use one of {', '.join(sorted(OPERATIONS))}")
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"the program is nested deeper than {_MAX_DEPTH} levels")
+        if operation in TABLE_OPERATIONS:
+            return self.step(operation, row_label(inside))
+        return self.step(operation, *[self.argument(part, depth) for part in _parts(inside)])
+
+    def argument(self, text: str, depth: int) -> Argument:
+        if (match := _START.match(text)) is not None and text.endswith(")"):
+            return self.call(match[0][:-1].strip(), text[match.end() : -1], depth + 1)
+        argument = read_argument(text)
+        if isinstance(argument, StepReference):
+            self.referred = True
+            # Steps count as they were written; one that is not there yet is told when the program runs.
+            return StepReference(self.roots[argument.step]) if argument.step < len(self.roots) else argument
+        return argument
+
+    def step(self, operation: str, *arguments: Argument) -> StepReference:
+        self.arguments += len(arguments)
+        if len(self.steps) >= MAX_STEPS:
+            raise ValueError(f"the program has more than {MAX_STEPS} steps")
+        if self.arguments > MAX_ARGUMENTS:
+            raise ValueError(f"the program has more than {MAX_ARGUMENTS} arguments")
+        self.steps.append(ProgramStep(operation, arguments))
+        return StepReference(len(self.steps) - 1)
+
+
+def _parts(inside: str) -> list[str]:
+    """The arguments between two brackets: split at commas that stand in no inner bracket."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(inside):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(inside[start:position].strip())
+            start = position + 1
+    return [*parts, inside[start:].strip()]

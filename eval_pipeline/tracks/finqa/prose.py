@@ -1,0 +1,145 @@
+"""Numbers as people write them into a sentence: "$412.5 million", "approximately 24.6 percent"."""
+
+import re
+from collections.abc import Iterable
+from math import log10
+
+from eval_pipeline.core.numbers import Number, parse_number
+from eval_pipeline.core.values import value
+
+_MAX_CHARS = 200
+MAGNITUDES = {
+    **dict.fromkeys(("thousand", "thousands", "k"), 1e3),
+    **dict.fromkeys(("million", "millions", "mln", "mn", "mm", "m"), 1e6),
+    **dict.fromkeys(("billion", "billions", "bln", "bn", "b"), 1e9),
+    **dict.fromkeys(("trillion", "trillions", "tn"), 1e12),
+}
+_STUCK = {"x", "pp", "bp", "bps"}
+_HUNDREDTHS = {"%", "percent", "per cent", "pct", "percentage points", "percentage point", "pp"}
+_BASIS_POINTS = {"basis points", "basis point", "bps", "bp"}
+_LEAD = re.compile(r"\b(?:answer|result|value)\s*(?:(?:is|was)\s*[:=]?|[:=])\s*", re.IGNORECASE)
+_ABOUT = re.compile(r"(?:approximately|approx\.?|about|around|roughly|circa|ca\.|some|=|~|≈|≃)\s*", re.IGNORECASE)
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_YES_NO = re.compile(r"(yes|no)\b\s*[,.;:!]", re.IGNORECASE)
+_PHRASE = re.compile(
+    r"(?P<number>(?:us\s?\$|usd|eur|gbp|[$€£¥₹(+−–-]|\s)*[\d.,]*\d(?:[ \u00a0\u202f]\d{3})*(?:\.\d*)?"
+    r"(?:e[-+]?\d+)?(?:\s*%)?(?:\s*\))?)(?P<gap>\s*)(?P<words>[^\d()]*)(?P<close>\))?",
+    re.IGNORECASE,
+)
+# Words that say more than a unit: another number, a direction, a condition.
+_NO_UNIT = re.compile(
+    r"\b(?:or|and|to|from|than|less|more|over|under|up|down|not|no|if|of|in|by|for|at|below|above|increase\w*|decrease\w*"
+    r"|decline\w*|drop\w*|fell|rose|gain\w*|loss\w*|lower|higher|negative|minus|between|versus|vs)\b",
+    re.IGNORECASE,
+)
+_STATED = re.compile(r"\bin\s+(?:us\s*)?(?:\$\s*|dollars\s+)?(thousands|millions|billions)\b", re.IGNORECASE)
+_WORDED = re.compile(r"\d\s*(thousand|million|billion)\b", re.IGNORECASE)
+
+
+@value
+class Quantity:
+    """A number with the magnitude that a word gives it.
+
+    Attributes:
+        number: as it was written.
+        magnitude: 1e6 for "million"; 1 without such a word.
+    """
+
+    number: Number
+    magnitude: float = 1.0
+
+
+def read_answer(text: str) -> Quantity | str:
+    """The answer in a short text: a quantity, or the text itself where no digit is in it.
+
+    Raises:
+        ValueError: one sentence, where it holds a number but may be read in more than one way.
+    """
+    text = text.strip()
+    number = parse_number(text)
+    if number is not None:
+        return Quantity(number)
+    if (said := _YES_NO.match(text)) is not None:
+        return said[1].lower()
+    if not any(character.isdigit() for character in text):
+        return text
+    bare = _bare(text)
+    number = parse_number(bare)
+    found = _phrase(bare) if number is None else Quantity(number)
+    if found is None:
+        raise ValueError(f"the answer '{' '.join(text.split())[:80]}' is not one number with its unit")
+    return found
+
+
+def _bare(text: str) -> str:
+    """Without what stands around a number: `**The answer is approximately 5.**` is 5."""
+    boxed = _BOXED.findall(text)
+    text = (boxed[-1] if boxed else text).replace("\\%", "%").replace("\\$", "$").strip(" \t\n*_`")
+    if len(lead := list(_LEAD.finditer(text))) > 0:
+        text = text[lead[-1].end() :].strip(" *_`")
+    if (about := _ABOUT.match(text)) is not None:
+        text = text[about.end() :]
+    return text[:-1].rstrip(" *_`") if text.endswith(".") else text.rstrip(" *_`")
+
+
+def _phrase(text: str) -> Quantity | None:
+    match = _PHRASE.fullmatch(text) if len(text) <= _MAX_CHARS else None
+    if match is None:
+        return None
+    written = match["number"].strip()
+    opened, closed = written.count("("), written.count(")") + (match["close"] is not None)
+    number = parse_number(written + ")" if match["close"] and "(" in written and ")" not in written else written)
+    words = match["words"].strip(" .,*_").casefold()
+    # A word of its own: "1.1relegation" is no unit, but a slip.
+    stuck = words and not match["gap"] and words not in MAGNITUDES and words not in _STUCK
+    if number is None or opened != closed or stuck or _NO_UNIT.search(words):
+        return None
+    return _with_words(number, words.split())
+
+
+def _with_words(number: Number, words: list[str]) -> Quantity | None:
+    sizes = [MAGNITUDES[word] for word in words if word in MAGNITUDES]
+    unit = " ".join(word for word in words if word not in MAGNITUDES)
+    if len(sizes) > 1 or len(words) > 4:
+        return None
+    if unit in _HUNDREDTHS or unit in _BASIS_POINTS:
+        if number.percent or sizes:
+            return None
+        return Quantity(Number(number.value / (100 if unit in _HUNDREDTHS else 10_000), True, number.decimals))
+    return Quantity(number, sizes[0] if sizes else 1.0)
+
+
+def in_units_of(text: str, quantity: Quantity) -> Number:
+    """A quantity as the page counts: "412.5 million" is 412.5 where the page says "in millions".
+
+    Args:
+        text: the page.
+        quantity: what was answered.
+
+    Raises:
+        ValueError: one sentence, where the page counts in several magnitudes, so that two readings are possible.
+    """
+    if quantity.magnitude == 1:
+        return quantity.number
+    stated, worded = _sizes(_STATED.findall(text)), _sizes(_WORDED.findall(text))
+    size = quantity.magnitude
+    if size in worded and stated <= {size}:
+        return quantity.number
+    counted = stated or worded
+    if len(counted) > 1 or (size in worded and stated):
+        known = " and ".join(_NAMES[size] for size in sorted(counted | ({size} & worded)))
+        raise ValueError(f"the page counts in {known}: '{quantity.number.value:g} {_NAMES[size]}' may be two numbers")
+    return _scaled(quantity.number, size / next(iter(counted), 1.0))
+
+
+_NAMES = {1e3: "thousands", 1e6: "millions", 1e9: "billions", 1e12: "trillions"}
+
+
+def _sizes(words: Iterable[str]) -> set[float]:
+    return {MAGNITUDES[word.lower()] for word in words}
+
+
+def _scaled(number: Number, factor: float) -> Number:
+    if factor == 1:
+        return number
+    return Number(number.value * factor, number.percent, max(number.decimals - round(log10(factor)), 0))
