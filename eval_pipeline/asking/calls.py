@@ -298,5 +298,6 @@ class Caller:
             batch=response.batch,
             call_error=response.call_error,
             usd=response.usd,
+            reasoning=response.reasoning,
             metadata=response.metadata,
         )

@@ -175,6 +175,7 @@ class Response:
         call_error: `refused` or `max_tokens` where the model stopped before it had answered: paid for and kept, but
             there is nothing to parse.
         usd: what the call cost where the provider says so itself; None: its tokens say it.
+        reasoning: what the provider says that the model thought, apart from its answer; empty: nothing.
         metadata: provider facts worth keeping (request id, SDK version, drawn failure mode), JSON values.
     """
 
@@ -188,6 +189,7 @@ class Response:
     batch: bool = False
     call_error: CallErrorKind | None = None
     usd: float | None = None
+    reasoning: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 

@@ -54,7 +54,7 @@ WITH asked AS (
     UNION ALL
     SELECT
         3, t.sample, t.number, 1, 'response', coalesce(t.call_error, t.stop_reason), t.response, NULL,
-        json_object('call_error', t.call_error, 'stop_reason', t.stop_reason, 'input_tokens', t.input_tokens,
+        json_object('reasoning', t.reasoning, 'call_error', t.call_error, 'stop_reason', t.stop_reason, 'input_tokens', t.input_tokens,
             'output_tokens', t.output_tokens, 'cache_read_tokens', t.cache_read_tokens,
             'cache_write_tokens', t.cache_write_tokens, 'usd', t.usd, 'latency_ms', t.latency_ms,
             'first_byte_ms', t.first_byte_ms, 'retries', t.retries, 'batch', t.batch, 'simulated', t.simulated,

@@ -65,6 +65,31 @@ def test_a_stream_whose_end_tells_no_tokens_is_an_answer_all_the_same(told: dict
     assert response_of(streamed.message).usage == usage
 
 
+def test_thinking_blocks_are_kept_apart_streamed_or_whole() -> None:
+    streamed = StreamedMessage()
+    for event in (
+        {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 30, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "3 and "}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "4"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "x"}},
+        {"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "7"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ):
+        streamed.add(event)
+    whole = {
+        "content": [{"type": "thinking", "thinking": "3 and 4", "signature": "x"}, {"type": "text", "text": "7"}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 30, "output_tokens": 1},
+    }
+    for message in (streamed.message, whole):
+        response = response_of(message)
+        assert (response.text, response.reasoning) == ("7", "3 and 4")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer(stream: bool) -> None:
     with AnthropicServer({"How much?": "8181 thousand dollars"}) as server:

@@ -12,7 +12,20 @@ from eval_pipeline.tracks.sql import prompt as sql
 
 NAMES = st.sampled_from(
     (
-        *("id", "model", "choices", "delta", "message", "content", "text", "refusal", "finish_reason", "usage"),
+        *(
+            "id",
+            "model",
+            "choices",
+            "delta",
+            "message",
+            "content",
+            "reasoning",
+            "thinking",
+            "text",
+            "refusal",
+            "finish_reason",
+            "usage",
+        ),
         *("prompt_tokens", "completion_tokens", "prompt_tokens_details", "cached_tokens", "cache_write_tokens"),
     )
 )
@@ -139,7 +152,25 @@ def test_an_answer_in_chunks() -> None:
     ]
     answer = ChatAnswer()
     assert [answer.add(chunk) for chunk in chunks] == [False, True, True, False, False]
-    assert answer == ChatAnswer("forty", "length", "", True, "c1", "m", Usage(9, 2))
+    assert answer == ChatAnswer("forty", "length", begun=True, request_id="c1", model="m", usage=Usage(9, 2))
+
+
+@pytest.mark.parametrize(
+    ("deltas", "thought"),
+    [
+        ([{"reasoning_content": "3 and "}, {"reasoning_content": "4"}, {"content": "7"}], "3 and 4"),
+        ([{"reasoning": "3 and 4"}, {"content": "7"}], "3 and 4"),
+        ([{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "3 and 4"}]}]}, {"content": "7"}],
+         "3 and 4"),
+        ([{"content": "7"}], ""),
+        ([{"reasoning_content": None, "content": "7"}], ""),
+    ],
+)  # fmt: skip
+def test_what_the_endpoint_tells_of_the_thinking_is_kept_apart(deltas: list[Json], thought: str) -> None:
+    answer = ChatAnswer()
+    for delta in deltas:
+        answer.add({"choices": [{"delta": delta}]})
+    assert (answer.text, answer.reasoning) == ("7", thought)
 
 
 def test_a_stream_that_breaks_off_has_no_stop_reason() -> None:

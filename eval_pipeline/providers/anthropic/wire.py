@@ -111,6 +111,7 @@ def response_of(message: Any, **known: Any) -> Response:
     """
     try:
         text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
+        thought = "\n\n".join(block["thinking"] for block in message["content"] if block["type"] == "thinking")
         stop_reason = str(message["stop_reason"] or "")
         usage = usage_of(message["usage"])
         metadata = {
@@ -132,6 +133,7 @@ def response_of(message: Any, **known: Any) -> Response:
         stop_reason=stop_reason,
         usage=usage,
         call_error=_STOPS.get(stop_reason),
+        reasoning=thought,
         metadata={name: value for name, value in metadata.items() if value is not None},
         **known,
     )
@@ -156,7 +158,7 @@ class StreamedMessage:
 
     message: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
-    _texts: dict[int, str] = field(default_factory=dict)
+    _blocks: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Takes in an event; whether it brought text. Kinds that are not known are passed over.
@@ -174,18 +176,21 @@ class StreamedMessage:
         match event["type"]:
             case "message_start":
                 self.message = {**event["message"]}
-            case "content_block_start" if event["content_block"]["type"] == "text":
-                self._texts[event["index"]] = event["content_block"].get("text") or ""
-            case "content_block_delta" if event["delta"]["type"] == "text_delta":
-                self._texts[event["index"]] += event["delta"]["text"]
-                return bool(event["delta"]["text"])
+            case "content_block_start" if (kind := event["content_block"]["type"]) in ("text", "thinking"):
+                self._blocks[event["index"]] = {"type": kind, kind: event["content_block"].get(kind) or ""}
+            case "content_block_delta" if (kind := event["delta"]["type"].removesuffix("_delta")) in (
+                "text",
+                "thinking",
+            ):
+                self._blocks[event["index"]][kind] += event["delta"][kind]
+                return kind == "text" and bool(event["delta"]["text"])
             case "message_delta":
                 self.message |= event["delta"]
                 told = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
                 # Counts are of the whole message so far; what the beginning says of the output is a placeholder.
                 self.message["usage"] = {**self.message["usage"], "output_tokens": None, **told}
             case "message_stop":
-                self.message["content"] = [{"type": "text", "text": self._texts[i]} for i in sorted(self._texts)]
+                self.message["content"] = [self._blocks[index] for index in sorted(self._blocks)]
                 self.complete = True
         return False
 

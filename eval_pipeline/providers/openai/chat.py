@@ -120,6 +120,7 @@ class ChatEndpoint:
             latency_ms=_milliseconds(asked),
             first_byte_ms=first_byte_ms,
             call_error=answer.call_error,
+            reasoning=self._secrets.redact(answer.reasoning),
             metadata={name: self._secrets.redact(value) for name, value in told.items() if value},
         )
 

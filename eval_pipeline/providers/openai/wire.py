@@ -104,6 +104,8 @@ class ChatAnswer:
 
     Attributes:
         stop_reason: None while it has not been told: a stream that ends so was cut off.
+        reasoning: what the model thought, where the endpoint tells it apart: `reasoning_content` (DeepSeek, SGLang,
+            llama.cpp), `reasoning` (OpenRouter, Ollama, vLLM), or parts of the content (Mistral).
         refusal: what the model said in place of an answer, where the endpoint tells them apart.
         begun: there was a choice at all.
         model: which model answered, by the endpoint's own name.
@@ -112,6 +114,7 @@ class ChatAnswer:
     text: str = ""
     stop_reason: str | None = None
     refusal: str = ""
+    reasoning: str = ""
     begun: bool = False
     request_id: str | None = None
     model: str | None = None
@@ -132,6 +135,7 @@ class ChatAnswer:
         self.begun = True
         message = _at(choice, "delta") or _at(choice, "message")
         self.refusal += _text_at(message, "refusal")
+        self.reasoning += _thought(message)
         text = _content(_at(message, "content"))
         self.text += text
         self.stop_reason = _text_at(choice, "finish_reason") or self.stop_reason
@@ -161,6 +165,13 @@ def _content(content: Json) -> str:
         return content
     parts = content if isinstance(content, list) else ()
     return "".join(_text_at(part, "text") for part in parts)
+
+
+def _thought(message: Json) -> str:
+    told = _text_at(message, "reasoning_content") or _text_at(message, "reasoning")
+    content = _at(message, "content")
+    parts = content if isinstance(content, list) else ()
+    return told + "".join(_content(_at(part, "thinking")) for part in parts)
 
 
 def _at(value: Json, name: str) -> Json:

@@ -34,6 +34,12 @@ ATTEMPTS = Table(
         Column("identity_hash", "VARCHAR", "Identity of the model version that was asked; never NULL."),
         Column("prompt_hash", "VARCHAR", "Which row of `prompts` was sent; never NULL."),
         Column("response", "VARCHAR", "The model's answer, as it came; NULL: the call failed.", long=True),
+        Column(
+            "reasoning",
+            "VARCHAR",
+            "What it thought aloud, apart from its answer; NULL: nothing that we know.",
+            long=True,
+        ),
         Column("artefact", "JSON", "What the response was parsed into; NULL: it could not be, or the call failed."),
         Column("outcome", "VARCHAR", "`ran`, `failed` (not parsed or not executed) or `call_error`; never NULL."),
         Column("result", "JSON", "What executing the artefact gave; NULL: it did not run."),
