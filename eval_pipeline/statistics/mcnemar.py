@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+_EXACT: Final = 50
+"""Up to so many coins the number of ways is a whole number that a float holds exactly."""
 
 
 def mcnemar_exact(net: NDArray[np.int64]) -> float:
@@ -18,9 +22,9 @@ def mcnemar_exact(net: NDArray[np.int64]) -> float:
     1947), a binomial test of the discordant turns; elsewhere it is its form for clusters, in which turns of one
     conversation change together.
 
-    Gains are small whole numbers, so no assignment is drawn or enumerated: the sum over the k conversations that changed
-    by s turns is s (2 B - k), B binomial, and the distributions for each s are convolved. It is exact for any number of
-    conversations.
+    Gains are small whole numbers, so no assignment is drawn or enumerated: the sum over the k conversations that
+    changed by s turns is s (2 B - k), B binomial, and the distributions for each s are convolved. So it is exact for
+    any number of conversations.
 
     Args:
         net: Shape (C,), turns that only the second model got right minus those that only the first one did.
@@ -42,7 +46,9 @@ def mcnemar_exact(net: NDArray[np.int64]) -> float:
 
 
 def _coins(count: int) -> NDArray[np.float64]:
-    """Chances of 0 to ``count`` heads among so many fair coins, by logarithms since 2**count may be no float."""
+    """Chances of 0 to ``count`` heads among so many fair coins; by logarithms where 2**count may be no float."""
+    if count <= _EXACT:
+        return np.array([math.comb(count, heads) for heads in range(count + 1)]) / 2.0**count
     heads = np.arange(1, count + 1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(count - heads + 1) - np.log(heads))])
     chances: NDArray[np.float64] = np.exp(logs - count * math.log(2.0))
