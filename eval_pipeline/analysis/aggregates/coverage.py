@@ -23,7 +23,7 @@ def coverage_rows(turns: Turns) -> list[Row]:
 
 
 def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:
-    """The attempts of an evaluation, as `read` gives the columns of its tables, in the order in which they were made."""
+    """The attempts of an evaluation in the order in which they were made; `read` gives columns of its tables."""
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         found = read(table, _READ)
         columns = (*(found[name] for name in _READ[:3]), *(pc.is_valid(found[name]) for name in _READ[3:]))

@@ -1,9 +1,9 @@
 """Tables of comparisons and trends for pages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from eval_pipeline.reports.comparison.suite import Row, Standing
-from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
+from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.reports.shown import (
     UNKNOWN,
@@ -20,14 +20,14 @@ from eval_pipeline.reports.shown import (
 def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
     """The newest evaluation of each model version."""
     headers = (
-        "model version", "date", "turns", "accuracy", "95% interval", "tokens a turn", "US dollars a turn",
-        "Pareto front", "not told apart from",
+        "model version", "date", "planned", "asked", "answered", "readable", "scored", "accuracy", "95% interval",
+        "tokens a turn", "US dollars a turn", "Pareto front", "not told apart from",
     )  # fmt: skip
     rows = [
         [
             f"{found.model_version}{' (simulated)' if found.row['simulated'] else ''}",
             found.row["eval_date"].isoformat(),
-            shown_count(found.row["n"]),
+            *_reached(found.row),
             shown_rate(found.row["accuracy"]),
             shown_interval(found.row, "rate"),
             shown_count(_a_turn(found.row, "tokens_total")),
@@ -37,30 +37,60 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
         ]
         for found in standings
     ]
-    return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({8}), sql)
+    return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({12}), sql)
 
 
 def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Paired differences."""
     headers = (
-        "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected", "common turns",
-        "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn", "latency a turn",
+        "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected",
+        "turns both answered", "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn",
+        "latency a turn",
     )  # fmt: skip
     return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
+
+
+def figures_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """Both figures of each pair by both tests: on what both answered, and with what is missing as wrong."""
+    headers = (
+        "pair", "counted", "turns", "unanswered by them", "difference, points", "95% interval", "p by t or McNemar",
+        "p by sign flips",
+    )  # fmt: skip
+    rows = [cells for row in pairs for cells in _both_figures(row)]
+    return Sheet("Both figures by both tests, each as if alone", headers, rows, frozenset({1}), sql)
+
+
+def _both_figures(row: Row) -> Iterator[list[str]]:
+    name = f"{row['model_b']} minus {row['model_a']}"
+    missing = f"{shown_count(row['unanswered_b'])} and {shown_count(row['unanswered_a'])}"
+    for which, counted, unanswered in (
+        ("", "what both answered", UNKNOWN),
+        ("conservative_", "unanswered as wrong", missing),
+    ):
+        yield [
+            name,
+            counted,
+            shown_count(row[f"{which}n"]),
+            unanswered,
+            shown_points(row[f"{which}difference"]),
+            _points(row[f"{which}low"], row[f"{which}high"]),
+            shown_p(row[f"{which}p_value"]),
+            shown_p(row[f"{which}p_exact"]),
+        ]
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Each date of each model version."""
     headers = (
-        "model version", "date", "verdict", "turns", "accuracy", "95% interval", "since the date before, points",
-        "since the first date, points",
+        "model version", "date", "verdict", "planned", "asked", "answered", "readable", "scored", "accuracy",
+        "95% interval", "since the date before, points", "since the first date, points",
     )  # fmt: skip
     rows = [
         [
             row["model_version"],
             row["eval_date"].isoformat(),
             trend_verdict(row),
-            shown_count(row["n"]),
+            *_reached(row),
             shown_rate(row["accuracy"]),
             shown_interval(row, "rate"),
             _against(row, "previous"),
@@ -87,6 +117,11 @@ def _pair(row: Row) -> list[str]:
         _signed(row["usd_difference"], shown_dollars(row["usd_difference"])),
         _signed(row["latency_ms_difference"], shown_time(row["latency_ms_difference"])),
     ]
+
+
+def _reached(row: Row) -> list[str]:
+    """Turns planned, asked, answered, readable and scored, of a row of `trends`."""
+    return [shown_count(row[name]) for name in REACHED]
 
 
 def _against(row: Row, which: str) -> str:
