@@ -105,7 +105,7 @@ def _test_lines(row: Row) -> Iterator[str]:
 def _tests(row: Row, which: str) -> str:
     """The p-values of a figure: that of the exact test stands beside that of t."""
     p, exact = row[f"{which}p_value"], row[f"{which}p_exact"]
-    if row["method"] == "mcnemar_exact" and p == exact:
+    if row[f"{which}method"] == "mcnemar_exact":
         return f"p {p:.2g} ({_METHODS['mcnemar_exact']})"
     return f"p {p:.2g} ({_METHODS['t_clustered']}), {exact:.2g} (exact sign flips by conversation)"
 
@@ -114,7 +114,8 @@ def _conservative_lines(row: Row) -> Iterator[str]:
     """The same with unanswered turns as wrong, where there are any."""
     if not (row["unanswered_a"] or row["unanswered_b"]):
         return
-    yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong"
+    changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"
+    yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong: {changed}"
     yield f"    accuracy    {row['conservative_accuracy_a']:.4f} → {row['conservative_accuracy_b']:.4f}"
     if row["conservative_verdict"] is None:
         return

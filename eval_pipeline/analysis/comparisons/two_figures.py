@@ -138,6 +138,7 @@ def conservative_columns(found: TwoFigures, corrected: Corrected | None) -> dict
         "conservative_high": high,
         "conservative_p_value": one.p_value if corrected else None,
         "conservative_p_exact": one.p_exact if corrected else None,
+        "conservative_method": one.method if corrected else "none",
         "conservative_broken": one.broken,
         "conservative_fixed": one.fixed,
         "conservative_verdict": verdict_of(one, corrected, A_BETTER, B_BETTER) if corrected else None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.suite import Row, Standing
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.render import Sheet
@@ -20,14 +21,14 @@ from eval_pipeline.reports.shown import (
 def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
     """The newest evaluation of each model version."""
     headers = (
-        "model version", "date", "planned", "asked", "answered", "readable", "scored", "accuracy", "95% interval",
-        "tokens a turn", "US dollars a turn", "Pareto front", "not told apart from",
+        "model version", "date", "turns", "accuracy", "95% interval", "tokens a turn", "US dollars a turn",
+        "Pareto front", "not told apart from",
     )  # fmt: skip
     rows = [
         [
             f"{found.model_version}{' (simulated)' if found.row['simulated'] else ''}",
             found.row["eval_date"].isoformat(),
-            *_reached(found.row),
+            shown_count(found.row["n"]),
             shown_rate(found.row["accuracy"]),
             shown_interval(found.row, "rate"),
             shown_count(_a_turn(found.row, "tokens_total")),
@@ -37,7 +38,13 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
         ]
         for found in standings
     ]
-    return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({12}), sql)
+    return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({8}), sql)
+
+
+def coverage_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
+    """How far the turns of the newest evaluation of each model version got."""
+    rows = [[found.model_version, *(shown_count(found.row[name]) for name in REACHED)] for found in standings]
+    return Sheet("Coverage: how far the turns of each got", ("model version", *WORDS), rows, frozenset(), sql)
 
 
 def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
@@ -53,27 +60,29 @@ def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
 def figures_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Both figures of each pair by both tests: on what both answered, and with what is missing as wrong."""
     headers = (
-        "pair", "counted", "turns", "unanswered by them", "difference, points", "95% interval", "p by t or McNemar",
-        "p by sign flips",
+        "pair", "counted", "turns", "unanswered, second and first", "difference, points", "95% interval", "broken",
+        "fixed", "p by t or McNemar", "p by sign flips",
     )  # fmt: skip
     rows = [cells for row in pairs for cells in _both_figures(row)]
     return Sheet("Both figures by both tests, each as if alone", headers, rows, frozenset({1}), sql)
 
 
 def _both_figures(row: Row) -> Iterator[list[str]]:
-    name = f"{row['model_b']} minus {row['model_a']}"
-    missing = f"{shown_count(row['unanswered_b'])} and {shown_count(row['unanswered_a'])}"
-    for which, counted, unanswered in (
-        ("", "what both answered", UNKNOWN),
-        ("conservative_", "unanswered as wrong", missing),
+    """One row where both models answered everything, since the figures are the same there."""
+    missing = bool(row["unanswered_a"] or row["unanswered_b"])
+    for which, counted in (
+        ("", "what both answered"),
+        *([("conservative_", "unanswered as wrong")] if missing else []),
     ):
         yield [
-            name,
+            f"{row['model_b']} minus {row['model_a']}",
             counted,
             shown_count(row[f"{which}n"]),
-            unanswered,
+            f"{shown_count(row['unanswered_b'])}, {shown_count(row['unanswered_a'])}" if which else UNKNOWN,
             shown_points(row[f"{which}difference"]),
             _points(row[f"{which}low"], row[f"{which}high"]),
+            shown_count(row[f"{which}broken"]),
+            shown_count(row[f"{which}fixed"]),
             shown_p(row[f"{which}p_value"]),
             shown_p(row[f"{which}p_exact"]),
         ]
@@ -82,15 +91,16 @@ def _both_figures(row: Row) -> Iterator[list[str]]:
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Each date of each model version."""
     headers = (
-        "model version", "date", "verdict", "planned", "asked", "answered", "readable", "scored", "accuracy",
-        "95% interval", "since the date before, points", "since the first date, points",
+        "model version", "date", "verdict", "answered", "scored", "accuracy", "95% interval",
+        "since the date before, points", "since the first date, points",
     )  # fmt: skip
     rows = [
         [
             row["model_version"],
             row["eval_date"].isoformat(),
             trend_verdict(row),
-            *_reached(row),
+            shown_count(row["answered"]),
+            shown_count(row["n"]),
             shown_rate(row["accuracy"]),
             shown_interval(row, "rate"),
             _against(row, "previous"),
@@ -117,11 +127,6 @@ def _pair(row: Row) -> list[str]:
         _signed(row["usd_difference"], shown_dollars(row["usd_difference"])),
         _signed(row["latency_ms_difference"], shown_time(row["latency_ms_difference"])),
     ]
-
-
-def _reached(row: Row) -> list[str]:
-    """Turns planned, asked, answered, readable and scored, of a row of `trends`."""
-    return [shown_count(row[name]) for name in REACHED]
 
 
 def _against(row: Row, which: str) -> str:

@@ -50,6 +50,7 @@ _CONSERVATIVE = (
     Column("conservative_high", "DOUBLE", f"Upper end of its 95% interval, as if alone; {_NO_CONSERVATIVE}."),
     Column("conservative_p_value", "DOUBLE", f"As `p_value`, of this difference; {_NO_CONSERVATIVE}."),
     Column("conservative_p_exact", "DOUBLE", f"As `p_exact`, of this difference; {_NO_CONSERVATIVE}."),
+    Column("conservative_method", "VARCHAR", "As `method`, of conservative_p_value; never NULL."),
     Column("conservative_broken", "BIGINT", "Turns that only model_a got right, unanswered ones too; never NULL."),
     Column("conservative_fixed", "BIGINT", "Turns that only model_b got right, unanswered ones too; never NULL."),
     Column(
