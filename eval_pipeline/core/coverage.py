@@ -11,6 +11,8 @@ from eval_pipeline.core.model import CallErrorKind
 
 NOT_ASKED = frozenset({CallErrorKind.BUDGET.value, CallErrorKind.NO_PREDICTION.value})
 """Calls that reached no model: the budget refused them, or the file of recorded answers lacks the turn."""
+ITS_OWN_DOING = frozenset({CallErrorKind.REFUSED.value, CallErrorKind.MAX_TOKENS.value})
+"""Calls that gave nothing to read because of what the model did: it was asked and had its say."""
 Place = tuple[str, int]
 """Turn and sample."""
 
@@ -36,7 +38,8 @@ class Reached(NamedTuple):
 
     Attributes:
         asked: the question was put to the model.
-        answered: a response came back to any attempt, whatever is in it: a refusal is the model's doing, a timeout not.
+        answered: a response came back to any attempt, whatever is in it. A refusal and an answer cut off at the limit
+            are the model's doing, so they are answers too; a timeout is not.
         readable: an answer could be read from the attempt that counts, which is the last one.
     """
 
@@ -51,7 +54,8 @@ def turns_reached(tries: Iterable[Try]) -> dict[Place, Reached]:
     for turn_id, sample, call_error, responded, read in tries:
         before = found.get((turn_id, sample), _NOTHING)
         asked = before.asked or call_error not in NOT_ASKED
-        found[turn_id, sample] = Reached(asked, before.answered or responded, responded and read)
+        answered = before.answered or responded or call_error in ITS_OWN_DOING
+        found[turn_id, sample] = Reached(asked, answered, answered and read)
     return found
 
 
@@ -132,7 +136,7 @@ class Coverage:
         if not missing:
             return ""
         wrong = scored - readable
-        counted = f"; {wrong:,} count as wrong" if wrong > 0 else ""
+        counted = f"; {wrong:,} {'counts' if wrong == 1 else 'count'} as wrong" if wrong > 0 else ""
         return f"of {planned:,} planned turns {missing}{counted}"
 
 

@@ -181,7 +181,9 @@ WITH a AS (
 ), b AS (
     SELECT r.* FROM latest_turn_results AS r WHERE r.model_version = model_b AND r.suite = suite
 ), answered AS (
-    SELECT t.model_version, t.turn_id, t.sample, bool_or(t.stop_reason IS NOT NULL) AS answered
+    SELECT
+        t.model_version, t.turn_id, t.sample,
+        bool_or(t.stop_reason IS NOT NULL OR coalesce(t.call_error IN ('refused', 'max_tokens'), false)) AS answered
     FROM latest_attempts AS t WHERE t.model_version IN (model_a, model_b) AND t.suite = suite
     GROUP BY t.model_version, t.turn_id, t.sample
 )
