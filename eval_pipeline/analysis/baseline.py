@@ -28,14 +28,20 @@ def _is_full(workspace: Workspace, partition: Partition) -> bool:
 
 
 def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) -> str | None:
-    """A sentence where the partition is significantly worse than the baseline's latest evaluation, else None."""
+    """A sentence where the partition is significantly worse than the baseline's latest evaluation, else None.
+
+    It goes by the conservative figure: a model that does not answer must not pass for want of answers.
+    """
     place = f"{partition.suite}, {partition.model_version}"
     row = compare_with(workspace, partition, baseline)
     if row is None:
         return f"{place}: the baseline {baseline} has no evaluation of this suite"
-    if row["verdict"] is None:
+    if row["conservative_verdict"] is None:
         return f"{place}: no comparison with {baseline}: {row['reason']}"
-    if row["verdict"] != "a_better":
+    if row["conservative_verdict"] != "a_better":
         return None
-    ends = f"[{row['low']:.4f}, {row['high']:.4f}]"
-    return f"{place}: {-row['difference']:.4f} worse than {baseline} on {row['n']} turns {ends}"
+    ends = f"[{row['conservative_low']:.4f}, {row['conservative_high']:.4f}]"
+    sentence = (
+        f"{place}: {-row['conservative_difference']:.4f} worse than {baseline} on {row['conservative_n']} turns {ends}"
+    )
+    return f"{sentence}; {row['note']}" if row["note"] else sentence

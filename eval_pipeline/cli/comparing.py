@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, suite_names
+from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 
 FORMATS = ("text", "table", "csv", "json")
@@ -64,17 +65,23 @@ def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     if is_refused(row["reason"]):
         yield f"  {row['reason']}"
         return
-    yield f"  common turns  {row['n']:,} in {row['clusters']:,} independent conversations or documents"
+    for side, name, label in (("a", a, "coverage"), ("b", b, "")):
+        yield f"  {label:<13} {name}: {Coverage.from_row(row, f'_{side}').text()}"
+    where = f"{row['clusters']:,} independent conversations or documents"
+    yield f"  common turns  {row['n']:,} that both answered, in {where}"
     if row["difference"] is not None:
         yield f"  accuracy      {row['accuracy_a']:.4f} → {row['accuracy_b']:.4f}"
     yield from _test_lines(row) if row["verdict"] else [f"  no test       {row['reason']}"]
+    yield from _conservative_lines(row)
+    if row["note"]:
+        yield f"  note          {row['note']}"
     yield from _cost_lines(row)
     for side, name in (("a", a), ("b", b)):
         if row[f"on_front_{side}"] is not None:
             stands = "on" if row[f"on_front_{side}"] else "not on"
             cost = "dollars" if row[f"pareto_cost_{side}"] == "usd" else "tokens"
             yield f"  Pareto front  {name} is {stands} the front of accuracy and {cost} a turn of those compared"
-    for column, what in (("broken", f"only {a} right"), ("fixed", f"only {b} right")):
+    for column, what in (("broken", f"both answered, only {a} right"), ("fixed", f"both answered, only {b} right")):
         yield f"  {column:<13} {row[column]:,} turns, {what}"
         yield from (f"    {turn}" for turn in json.loads(row[f"{column}_turns"]))
 
@@ -86,13 +93,36 @@ def _test_lines(row: Row) -> Iterator[str]:
         corrected = f"; corrected for {row['pairs']} pairs: {ends}, p {row['p_corrected']:.2g}"
     ends = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
     yield f"  difference    {row['difference']:+.4f}, 95% interval {ends}{corrected}"
-    yield f"  test          p {row['p_value']:.2g} ({_METHODS[row['method']]})"
+    yield f"  test          {_tests(row, '')}"
     yield "  verdict       " + _VERDICTS[row["verdict"]].format(a=row["model_a"], b=row["model_b"])
     least = row["minimum_detectable_difference"]
     shown = "none: no difference would have been found" if least is None else f"{least:.4f}"
     yield f"  detectable    {shown} (smallest true difference that would be found with a chance of 80%)"
     if row["correlation"] is not None:
         yield f"  correlation   {row['correlation']:.3f} of right and wrong over the turns"
+
+
+def _tests(row: Row, which: str) -> str:
+    """The p-values of a figure: that of the exact test stands beside that of t."""
+    p, exact = row[f"{which}p_value"], row[f"{which}p_exact"]
+    if row[f"{which}method"] == "mcnemar_exact":
+        return f"p {p:.2g} ({_METHODS['mcnemar_exact']})"
+    return f"p {p:.2g} ({_METHODS['t_clustered']}), {exact:.2g} (exact sign flips by conversation)"
+
+
+def _conservative_lines(row: Row) -> Iterator[str]:
+    """The same with unanswered turns as wrong, where there are any."""
+    if not (row["unanswered_a"] or row["unanswered_b"]):
+        return
+    changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"
+    yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong: {changed}"
+    yield f"    accuracy    {row['conservative_accuracy_a']:.4f} → {row['conservative_accuracy_b']:.4f}"
+    if row["conservative_verdict"] is None:
+        return
+    ends = f"[{row['conservative_low']:+.4f}, {row['conservative_high']:+.4f}]"
+    yield f"    difference  {row['conservative_difference']:+.4f}, 95% interval {ends}"
+    yield f"    test        {_tests(row, 'conservative_')}"
+    yield f"    alone       {_VERDICTS[row['conservative_verdict']].format(a=row['model_a'], b=row['model_b'])}"
 
 
 def _cost_lines(row: Row) -> Iterator[str]:

@@ -182,12 +182,15 @@ def evaluate(
 
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline, where the results lie, and what went wrong."""
-    from eval_pipeline.cli.terminal import console, fail, headline_table, note
+    from eval_pipeline.cli.terminal import console, coverage_lines, fail, headline_table, note
     from eval_pipeline.reports.paths import WORKBOOK
     from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):
-        console.print(headline_table(name, [found for found in headlines if found.partition.suite == name]))
+        of_suite = [found for found in headlines if found.partition.suite == name]
+        console.print(headline_table(name, of_suite))
+        for line in coverage_lines(of_suite):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
     if headlines:
         typer.echo(f"store:    {workspace.home.store}")
     pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]

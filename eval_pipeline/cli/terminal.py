@@ -120,6 +120,14 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
     return table
 
 
+def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
+    """How far the turns of each evaluation got, a line a model version, and what is missing below it."""
+    for found in headlines:
+        yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
+        if gaps := found.coverage.gaps():
+            yield f"          {gaps}"
+
+
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
     """Prints the rows of a query as `table`, `csv` or `json`; tables round, and have a line a value if too wide."""
     if form == "csv":

@@ -8,18 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
+from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 
 Row = dict[str, Any]
 
 ALL = "all"
+_LATER = frozenset({tables.COVERAGE.name})
+"""Tables that evaluations of 0.1.0 lack until they are scored again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,10 @@ class Evaluation:
         Of `runs` only what they show of it, since every run adds a row there.
 
         Raises:
-            UsageError: the record lacks one of the tables.
+            UsageError: the record lacks one of the tables, but for those that earlier versions did not make.
         """
-        hashes = {table.name: self._header(table).content_hash for table in tables}
+        found = (table for table in tables if table.name not in _LATER or self._has(table))
+        hashes = {table.name: self._header(table).content_hash for table in found}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
@@ -88,6 +93,11 @@ class Evaluation:
     def results(self) -> pa.Table:
         """`turn_results`."""
         return self.read(tables.TURN_RESULTS)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How far the turns got; nothing is known of evaluations that were made before there was such a table."""
+        return recorded_coverage(self._record, self.partition)
 
     @cached_property
     def suite(self) -> Row:
@@ -161,6 +171,9 @@ class Evaluation:
     def several_samples(self) -> bool:
         """Turns were asked more than once."""
         return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
+
+    def _has(self, table: Table) -> bool:
+        return self._record.header(table, self._key(table)) is not None
 
     def _header(self, table: Table) -> Header:
         header = self._record.header(table, self._key(table))

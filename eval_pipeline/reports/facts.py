@@ -22,6 +22,8 @@ def warnings(evaluation: Evaluation) -> list[str]:
     found = [SIMULATED] if evaluation.simulated else []
     if not evaluation.planned.is_full:
         found.append(f"PART OF THE SUITE ONLY: {scope_text(evaluation.planned.scope)}")
+    if gaps := evaluation.coverage.gaps():
+        found.append(f"COVERAGE: {gaps}")
     return found
 
 

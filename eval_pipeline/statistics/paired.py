@@ -50,6 +50,7 @@ class PairedDifference:
             ``se`` is, or where not even a difference of 1 would have been.
         centre: Middle of the intervals; None where ``se`` is.
         spread: Standard error that the intervals are made with; None where ``se`` is.
+        gains: Net gain in right turns of each conversation that has one, not 0 each; empty where there is no test.
         reason: Why numbers are missing; None where all are there but ``correlation`` and ``detectable``.
     """
 
@@ -69,6 +70,18 @@ class PairedDifference:
     centre: float | None
     spread: float | None
     reason: str | None
+    gains: tuple[int, ...] = ()
+
+    @property
+    def p_exact(self) -> float | None:
+        """Of there being no difference by the exact sign-flip test (`mcnemar_exact`); None where ``p_value`` is.
+
+        It needs no distribution of the errors, only that the conversations are independent. The same as ``p_value``
+        where that is of `mcnemar_exact`.
+        """
+        if self.p_value is None or self.method == "mcnemar_exact":
+            return self.p_value
+        return mcnemar_exact(np.array(self.gains, dtype=np.int64))
 
     def interval(self, alpha: float = _ALPHA) -> tuple[float | None, float | None]:
         """Both ends of the interval of the difference that errs with the chance ``alpha``, within -1..1.
@@ -130,7 +143,8 @@ def paired_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) 
         p_value, centre, spread = t_p_value(difference / se, count - 1), difference, se
     tested: dict[str, Any] = {"se": se, "p_value": p_value, "centre": centre, "spread": spread}
     detectable = minimum_detectable(spread, count - 1)
-    return PairedDifference(**known, **tested, detectable=detectable, method=method, reason=None)
+    gains = tuple(net[net != 0].tolist())
+    return PairedDifference(**known, **tested, detectable=detectable, method=method, reason=None, gains=gains)
 
 
 def minimum_detectable(se: float, df: int) -> float | None:

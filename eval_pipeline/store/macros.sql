@@ -109,7 +109,7 @@ WITH chosen AS (
     SELECT p.suite, p.model_version, p.eval_date, p.scope FROM latest_partitions AS p WHERE p.suite = suite
 ), results AS (
     SELECT
-        r.model_version, count(*) AS turns, avg(r.correct::BIGINT) AS accuracy, bool_or(r.simulated) AS simulated,
+        r.model_version, count(*) AS turns, count(r.correct) AS scored, avg(r.correct::BIGINT) AS accuracy, bool_or(r.simulated) AS simulated,
         -- What one turn does not tell nobody knows of all.
         CASE WHEN bool_and(r.tokens IS NOT NULL) THEN sum(r.tokens)::BIGINT END AS tokens,
         CASE WHEN bool_and(r.usd IS NOT NULL) THEN sum(r.usd) END AS usd
@@ -147,6 +147,10 @@ WITH chosen AS (
                 AND (o.cost < m.cost OR o.accuracy > m.accuracy)
         ) END AS on_front
     FROM a_turn AS m
+), reached AS (
+    SELECT g.model_version, g.planned, g.asked, g.answered, g.readable, g.scored
+    FROM coverage AS g SEMI JOIN chosen AS c
+        ON g.suite = c.suite AND g.model_version = c.model_version AND g.eval_date = c.eval_date
 ), cost AS (
     SELECT k.model_version, k.tokens_total, k.usd_total, k.tokens_per_success, k.usd_per_success
     FROM cost_per_correct_answer AS k SEMI JOIN chosen AS c
@@ -155,10 +159,12 @@ WITH chosen AS (
 SELECT
     c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns, coalesce(h.mean, r.accuracy) AS accuracy,
     h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens, coalesce(k.usd_total, r.usd) AS usd,
-    k.tokens_per_success, k.usd_per_success, f.on_front, coalesce(r.simulated, v.simulated) AS simulated
+    k.tokens_per_success, k.usd_per_success, f.on_front, coalesce(r.simulated, v.simulated) AS simulated,
+    g.planned, g.asked, g.answered, g.readable, coalesce(g.scored, r.scored) AS scored
 FROM chosen AS c
 LEFT JOIN results AS r ON r.model_version = c.model_version
 LEFT JOIN headline AS h ON h.model_version = c.model_version
+LEFT JOIN reached AS g ON g.model_version = c.model_version
 LEFT JOIN cost AS k ON k.model_version = c.model_version
 LEFT JOIN front AS f ON f.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version
@@ -166,26 +172,37 @@ ORDER BY accuracy DESC NULLS LAST, k.tokens_per_success NULLS LAST, c.model_vers
 
 COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite): every model version on its latest date, the most accurate '
     'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation, and whether '
-    'it is on the front of cost and accuracy (stand-ins and models apart).';
+    'it is on the front of cost and accuracy (stand-ins and models apart), and how many turns were planned, asked, '
+    'answered, readable and scored (NULL: not on record).';
 
 CREATE MACRO compare(model_a, model_b, suite) AS TABLE
 WITH a AS (
     SELECT r.* FROM latest_turn_results AS r WHERE r.model_version = model_a AND r.suite = suite
 ), b AS (
     SELECT r.* FROM latest_turn_results AS r WHERE r.model_version = model_b AND r.suite = suite
+), answered AS (
+    SELECT
+        t.model_version, t.turn_id, t.sample,
+        bool_or(t.stop_reason IS NOT NULL OR coalesce(t.call_error IN ('refused', 'max_tokens'), false)) AS answered
+    FROM latest_attempts AS t WHERE t.model_version IN (model_a, model_b) AND t.suite = suite
+    GROUP BY t.model_version, t.turn_id, t.sample
 )
 SELECT
     a.turn_id, a.sample, a.question, a.expected, a.correct AS correct_a, b.correct AS correct_b,
     CASE
+        WHEN NOT (x.answered AND y.answered) THEN 'unanswered'
         WHEN a.correct = b.correct THEN 'same'
         WHEN a.correct AND NOT b.correct THEN 'broken'
         WHEN b.correct AND NOT a.correct THEN 'fixed'
     END AS change,
-    a.answer AS answer_a, b.answer AS answer_b, a.tokens AS tokens_a, b.tokens AS tokens_b
+    a.answer AS answer_a, b.answer AS answer_b, a.tokens AS tokens_a, b.tokens AS tokens_b,
+    x.answered AS answered_a, y.answered AS answered_b
 FROM a JOIN b ON a.turn_id = b.turn_id AND a.sample = b.sample
     AND a.question = b.question AND a.expected IS NOT DISTINCT FROM b.expected
+LEFT JOIN answered AS x ON x.model_version = model_a AND x.turn_id = a.turn_id AND x.sample = a.sample
+LEFT JOIN answered AS y ON y.model_version = model_b AND y.turn_id = b.turn_id AND y.sample = b.sample
 ORDER BY a.case_id, a.turn_index, a.sample;
 
-COMMENT ON MACRO TABLE compare IS 'compare(model_a, model_b, suite): the turns that both answered on their latest '
-    'dates (not those whose question or gold has changed between); change is broken (a right, b wrong), fixed (a wrong, '
-    'b right) or same, NULL where one was not scored. Intervals and p-values: model_comparisons.';
+COMMENT ON MACRO TABLE compare IS 'compare(model_a, model_b, suite): the turns scored for both on their latest '
+    'dates (not those whose question or gold has changed between); change is unanswered where one gave no response, else '
+    'broken (a right, b wrong), fixed (a wrong, b right) or same, NULL where one was not scored. Intervals and p-values: model_comparisons.';

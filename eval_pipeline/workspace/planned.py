@@ -20,6 +20,17 @@ def planned_scope(workspace: Workspace, partition: Partition) -> str:
     return header.made_from["scope"]
 
 
+def planned_turns(workspace: Workspace, partition: Partition) -> int | None:
+    """Turns in the scope of the partition's generations, every sample counted; None where no run of it is on record."""
+    scope = planned_scope(workspace, partition)
+    rows = [
+        row
+        for row in run_rows(workspace, partition, ["scope", "turns_planned", "started_at"])
+        if row["scope"] == scope and row["turns_planned"] is not None
+    ]
+    return max(rows, key=lambda row: row["started_at"])["turns_planned"] if rows else None
+
+
 def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> None:
     """Refuses to replace a full evaluation by a part of it. Raises UsageError."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))

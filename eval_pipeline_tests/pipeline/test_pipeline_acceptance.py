@@ -26,7 +26,7 @@ def build(folder: Path) -> None:
         versions = [f"--model-version={name}" for name in (A, B, "oracle", "null")]
         commands.append(["run", "--suite", "sample", *versions, "--eval-date", DAY, "--no-report"])
         said = [lab.cli(*arguments) for arguments in commands]
-    assert [found.code for found in said] == [0] * 4, "".join(found.text for found in said)
+    assert [found.code for found in said] == [0] * len(commands), "".join(found.text for found in said)
     (folder / "said.txt").write_text("\n".join(found.out for found in said))
 
 

@@ -260,8 +260,8 @@ def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
     [("a_better", "m is better"), ("b_better", "n is better"), ("not_significant", "not significant")],
 )
 def test_verdicts_of_pairs_in_words(verdict: str, text: str) -> None:
-    assert pair_verdict({"verdict": verdict, "model_a": "m", "model_b": "n", "reason": None}) == text
-    assert pair_verdict({"verdict": None, "reason": "no common turns"}) == "not tested: no common turns"
+    assert pair_verdict({"verdict": verdict, "model_a": "m", "model_b": "n", "reason": None, "note": None}) == text
+    assert pair_verdict({"verdict": None, "reason": "no common turns", "note": None}) == "not tested: no common turns"
 
 
 def test_a_break_says_what_changed() -> None:

@@ -40,6 +40,45 @@ def test_the_exact_test_counts_assignments_of_signs(net: list[int]) -> None:
     assert mcnemar_exact(np.array(net, dtype=np.int64)) == pytest.approx(expected, abs=1e-12)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=12))
+def test_the_exact_test_is_scipys_permutation_of_signs(net: list[int]) -> None:
+    from scipy.stats import permutation_test
+
+    found = permutation_test(
+        (np.array(net, dtype=float),), lambda x, axis: np.abs(x.mean(axis=axis)), vectorized=True,
+        permutation_type="samples", alternative="greater", n_resamples=2**12,
+    )  # fmt: skip
+    assert mcnemar_exact(np.array(net, dtype=np.int64)) == pytest.approx(found.pvalue, abs=1e-12)
+
+
+def test_with_many_conversations_it_is_still_exact_where_signs_drawn_at_random_only_come_near() -> None:
+    rng = np.random.default_rng(15)
+    net = rng.choice([-3, -2, -1, 1, 2, 3], 400, p=[0.05, 0.1, 0.3, 0.4, 0.1, 0.05])
+    drawn = np.abs((rng.choice([-1, 1], (40_000, net.size)) * net).sum(axis=1)) >= abs(net.sum())
+    error = math.sqrt(drawn.mean() * (1 - drawn.mean()) / drawn.size)
+    assert mcnemar_exact(net) == pytest.approx(drawn.mean(), abs=4 * error)
+    # As the sum over assignments by whole numbers, which no rounding touches.
+    ways = {0: 1}
+    for step in np.abs(net).tolist():
+        ways = {total: ways.get(total - step, 0) + ways.get(total + step, 0) for total in
+                {found + sign * step for found in ways for sign in (-1, 1)}}  # fmt: skip
+    expected = sum(count for total, count in ways.items() if abs(total) >= abs(net.sum())) / 2 ** len(net)
+    assert mcnemar_exact(net) == pytest.approx(expected, rel=1e-10)
+
+
+@settings(deadline=None)
+@given(turns)
+def test_the_exact_p_stands_beside_that_of_t(rows: list[tuple[float, float, int]]) -> None:
+    found = compared(rows)
+    common = [(b - a, c) for a, b, c in rows if not (math.isnan(a) or math.isnan(b))]
+    sums = [sum(d for d, c in common if c == cluster) for cluster in {c for _, c in common}]
+    if found.p_value is None:
+        assert found.p_exact is None
+    else:
+        assert found.p_exact == pytest.approx(mcnemar_exact(np.array(sums, dtype=np.int64)), abs=1e-12)
+
+
 @pytest.mark.parametrize(("broken", "fixed"), [(0, 3), (4, 9), (12, 13), (30, 5), (400, 380)])
 def test_single_turns_give_the_binomial_test_of_scipy(broken: int, fixed: int) -> None:
     from scipy.stats import binomtest

@@ -13,6 +13,7 @@ from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import (
     CASES,
     COST_PER_CORRECT_ANSWER,
+    COVERAGE,
     EVIDENCE,
     GENERATION_PROMPTS,
     GENERATIONS,
@@ -239,6 +240,7 @@ def test_leaderboard(record: Record, out: Path) -> None:
         mean = sum(correct) / 3
         columns = {"metric": ["correct", "correct", "score"], "split": ["all", "tag", "all"]}
         put(record, STATISTICS, key_of(model), 3, **columns, mean=[mean, 0.9, 0.9], low=[0.1] * 3, high=[0.8] * 3)
+    put(record, COVERAGE, key_of("high"), planned=[5], asked=[4], answered=[3], readable=[2], scored=[3])
     results(record, key_of("bare"), [True, None, None], simulated=[False] * 3)
     put(record, RUNS, key_of("empty"))
     put_partition(record, key_of("high", suite="other"))
@@ -259,7 +261,13 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "usd_per_success": 0.125,
         "on_front": True,
         "simulated": True,
+        "planned": 5,
+        "asked": 4,
+        "answered": 3,
+        "readable": 2,
+        "scored": 3,
     }
+    assert (found[0]["planned"], found[0]["answered"], found[0]["scored"]) == (None, None, 1), "of before"
     assert {row["model_version"]: row["on_front"] for row in found} == {
         "bare": True,  # the only one that is no stand-in
         "high": True,
@@ -292,4 +300,6 @@ def test_compare_pairs_the_latest_turns(record: Record, out: Path) -> None:
         "answer_b": "b",
         "tokens_a": 1,
         "tokens_b": 2,
+        "answered_a": None,  # no attempt is on record
+        "answered_b": None,
     }

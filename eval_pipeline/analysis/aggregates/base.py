@@ -17,6 +17,7 @@ from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
 from eval_pipeline.tracks.capabilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.planned import planned_turns
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
 
@@ -79,6 +80,11 @@ class Turns:
     def further(self) -> dict[str, pa.Table]:
         """The track's further tables by name."""
         return {table.name: self.read(table) for table in turn_tables_of(self.track)}
+
+    @cached_property
+    def planned(self) -> int | None:
+        """Turns that the run was to ask, every sample counted; None where no run is on record."""
+        return planned_turns(self._inputs.workspace, self.partition)
 
     @cached_property
     def clusters(self) -> Codes:

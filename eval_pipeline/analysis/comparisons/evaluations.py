@@ -9,16 +9,21 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
+from eval_pipeline.analysis.aggregates.coverage import tries_of
+from eval_pipeline.core.coverage import Coverage, turns_reached
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import CALL_ERROR, Partition
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.fingerprints import UNKNOWN_CODE
+from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     COST_PER_CORRECT_ANSWER,
+    COVERAGE,
     EVIDENCE,
     GENERATIONS,
     JUDGEMENTS,
@@ -97,19 +102,19 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
 
 _Told = tuple[str, str, str, Mapping[str, str]]
 """Of an evaluation its scope, the hashes of turns and figures, and what it was made with."""
-_READ = (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER)
+_READ = (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER, COVERAGE)
 
 
 def _told(record: Record, key: RecordKey) -> _Told | None:
     """What the footers of its files say; None where it is half made."""
     headers = {table.name: record.header(table, key) for table in _READ}
-    generated, scored, ended, cost = (
-        headers[table.name] for table in (GENERATIONS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER)
+    generated, scored, ended, *further = (
+        headers[table.name] for table in (GENERATIONS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER, COVERAGE)
     )
     # The statistics are made last, and only of what has passed the blocking checks.
     if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
         return None
-    figures = json_hash([ended.content_hash, cost.content_hash if cost else ""])
+    figures = json_hash([ended.content_hash, *(header.content_hash if header else "" for header in further)])
     return generated.made_from.get("scope", FULL), scored.content_hash, figures, _made_with(headers)
 
 
@@ -171,7 +176,7 @@ class ScoredEvaluation:
     Attributes:
         places: code of each one, rising; equal codes, the same question with the same gold in the same sample.
         clusters: code of its conversation (or group of them).
-        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known.
+        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known; `answered`, 1 or 0.
     """
 
     places: Codes
@@ -187,25 +192,52 @@ class Paired(NamedTuple):
     first: Mapping[str, Floats]
     second: Mapping[str, Floats]
 
+    def where(self, chosen: NDArray[np.bool_]) -> "Paired":
+        """Those of the turns."""
+        if chosen.all():
+            return self
+        first, second = ({name: v[chosen] for name, v in side.items()} for side in (self.first, self.second))
+        return Paired(self.places[chosen], self.clusters[chosen], first, second)
+
 
 class TurnReader:
     """Reads scored turns, with codes that mean the same in every evaluation that it has read."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._record = workspace.record
+        self._coverages: dict[Partition, Coverage] = {}
         self._places: dict[tuple[object, ...], int] = {}
         self._clusters: dict[str, int] = {}
 
     def read(self, evaluated: Evaluated) -> ScoredEvaluation:
         """The turns of an evaluation that have a verdict."""
-        columns = [*_KEY, "cluster", *_VALUES]
+        columns = [*_KEY, "cluster", "outcome", *_VALUES]
         table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
         table = table.filter(pa.compute.is_valid(table["correct"]))
         keys = zip(*(table[name].to_pylist() for name in _KEY), strict=True)
         places = _codes(keys, self._places)
         order = np.argsort(places)
         clusters = _codes(table["cluster"].to_pylist(), self._clusters)
-        return ScoredEvaluation(places[order], clusters[order], {name: floats(table[name])[order] for name in _VALUES})
+        values = {name: floats(table[name])[order] for name in _VALUES}
+        return ScoredEvaluation(
+            places[order], clusters[order], values | {"answered": self._answered(evaluated, table)[order]}
+        )
+
+    def coverage(self, evaluated: Evaluated) -> Coverage:
+        """How far its turns got; nothing is known of evaluations of earlier versions."""
+        place = evaluated.partition
+        if place not in self._coverages:
+            self._coverages[place] = recorded_coverage(self._record, place)
+        return self._coverages[place]
+
+    def _answered(self, evaluated: Evaluated, table: pa.Table) -> Floats:
+        """1 for each turn that the model answered; only where a call failed do its attempts have to be asked."""
+        if not pa.compute.any(pa.compute.equal(table["outcome"], CALL_ERROR)).as_py():
+            return np.ones(table.num_rows)
+        key = RecordKey.of(evaluated.partition)
+        reached = turns_reached(tries_of(lambda source, columns: self._record.read(source, key, columns)))
+        places = zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
+        return np.array([reached[place].answered for place in places], dtype=np.float64)
 
     def names(self, places: Codes) -> list[str]:
         """Ids of turns, `~<sample>` added from the second sample on; sorted."""

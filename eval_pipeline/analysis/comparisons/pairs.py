@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Paired, ScoredEvaluation, TurnReader, paired
+from eval_pipeline.analysis.comparisons.two_figures import (
+    TwoFigures,
+    conservative_columns,
+    largest_p,
+    note_of,
+    verdict_of_both,
+)
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.statistics import Corrected, PairedDifference, estimate_mean, holm, paired_difference, pareto_front
+from eval_pipeline.statistics import Corrected, estimate_mean, holm, paired_difference, pareto_front
 
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
-SIGNIFICANT = 0.05
 CODE = ("harness", "scorer", "judge")
 """Of what an evaluation was made with, what has to be alike for two of them to be compared."""
 REFUSED = "not compared: they were not scored by the same code"
@@ -24,15 +30,15 @@ class Comparison:
     """Two evaluations of a suite on their common turns; differences are the second's minus the first's.
 
     Attributes:
-        tested: the paired difference of accuracies.
-        broken, fixed: ids of the turns that only the first, and that only the second got right.
-        costs: means and paired differences, as columns of the table.
+        figures: the paired differences of accuracies.
+        broken, fixed: ids of the turns that both answered and only the first, and only the second got right.
+        costs: means and paired differences over the turns that both answered, as columns of the table.
         reason: why there is no test.
     """
 
     first: Evaluated
     second: Evaluated
-    tested: PairedDifference
+    figures: TwoFigures
     broken: Sequence[str]
     fixed: Sequence[str]
     costs: Mapping[str, float | None]
@@ -40,8 +46,13 @@ class Comparison:
 
     @property
     def p_value(self) -> float | None:
-        """Of there being no difference; None where that cannot be told."""
-        return None if self.reason else self.tested.p_value
+        """Of there being no difference, by which the verdict goes; None where that cannot be told."""
+        return None if self.reason else self.figures.p_decisive
+
+    @property
+    def p_conservative(self) -> float | None:
+        """The same of the conservative figure alone."""
+        return None if is_refused(self.reason) else largest_p(self.figures.conservative)
 
 
 def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader) -> list[Row]:
@@ -49,12 +60,18 @@ def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnRe
     scores = {id(found): reader.read(found) for pair in pairs for found in pair}
     compared = [_compare(a, b, scores[id(a)], scores[id(b)], reader) for a, b in pairs]
     corrected = holm([found.p_value for found in compared])
+    conservative = holm([found.p_conservative for found in compared])
     tests = sum(found is not None for found in corrected)
     # One front over all evaluations that appear, each once.
     fronts = _fronts({id(found): (found, scores[id(found)]) for pair in pairs for found in pair})
     return [
-        _row(found, correction, tests) | _front_columns("a", fronts[id(a)]) | _front_columns("b", fronts[id(b)])
-        for (a, b), found, correction in zip(pairs, compared, corrected, strict=True)
+        _row(found, correction, tests)
+        | conservative_columns(found.figures, alone)
+        | reader.coverage(a).columns("_a")
+        | reader.coverage(b).columns("_b")
+        | _front_columns("a", fronts[id(a)])
+        | _front_columns("b", fronts[id(b)])
+        for (a, b), found, correction, alone in zip(pairs, compared, corrected, conservative, strict=True)
     ]
 
 
@@ -63,23 +80,28 @@ def every_pair(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluated, Evalua
     return list(combinations(evaluations, 2))
 
 
-def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: str) -> str:
-    """Which way the two differ, if they do: the p-value and the interval, both corrected, have to say so."""
-    low, high = tested.interval(corrected.alpha)
-    assert low is not None and high is not None
-    if corrected.p_value >= SIGNIFICANT or low <= 0.0 <= high:
-        return "not_significant"
-    return lost if high < 0.0 else won
-
-
 def _compare(
     first: Evaluated, second: Evaluated, a: ScoredEvaluation, b: ScoredEvaluation, reader: TurnReader
 ) -> Comparison:
     both = paired(a, b)
-    tested = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
-    broken, fixed = changed_turns(both, reader)
-    reason = why_refused(first, second, a.places.size + b.places.size) or tested.reason
-    return Comparison(first, second, tested, broken, fixed, _cost_columns(both), reason)
+    answered = both.where((both.first["answered"] * both.second["answered"]) == 1.0)
+    figures = two_figures(both, answered)
+    broken, fixed = changed_turns(answered, reader)
+    reason = why_refused(first, second, a.places.size + b.places.size) or figures.reason
+    return Comparison(first, second, figures, broken, fixed, _cost_columns(answered), reason)
+
+
+def two_figures(both: Paired, answered: Paired) -> TwoFigures:
+    """The paired differences on all common turns, and on those of them that both answered."""
+    conservative = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
+    if answered.places.size == both.places.size:  # mostly
+        return TwoFigures(conservative, conservative, 0, 0)
+    return TwoFigures(
+        paired_difference(answered.first["correct"], answered.second["correct"], answered.clusters),
+        conservative,
+        int((both.first["answered"] == 0.0).sum()),
+        int((both.second["answered"] == 0.0).sum()),
+    )
 
 
 def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
@@ -131,7 +153,7 @@ def _cost_columns(both: Paired) -> dict[str, float | None]:
 
 
 def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
-    a, b, tested = found.first.partition, found.second.partition, found.tested
+    a, b, tested = found.first.partition, found.second.partition, found.figures.answered
     row: Row = {
         "model_a": a.model_version,
         "model_b": b.model_version,
@@ -152,14 +174,19 @@ def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
         "fixed_turns": json_text(list(found.fixed)),
         "correlation": tested.correlation,
     }
-    return row | _test_columns(tested, corrected) | dict(found.costs) | {"reason": found.reason}
+    note = None if is_refused(found.reason) else note_of(found.figures, corrected, a.model_version, b.model_version)
+    tests = _test_columns(found.figures, corrected)
+    return row | tests | dict(found.costs) | {"note": note, "reason": found.reason}
 
 
-def _test_columns(tested: PairedDifference, corrected: Corrected | None) -> Row:
-    """What the test says; nothing where there is none."""
+def _test_columns(figures: TwoFigures, corrected: Corrected | None) -> Row:
+    """What the tests say; nothing where there are none."""
+    tested = figures.answered
     if corrected is None:
-        names = ("se", "low", "high", "p_value", "p_corrected", "low_corrected", "high_corrected", "verdict")
-        return dict.fromkeys((*names, "minimum_detectable_difference")) | {"method": "none"}
+        names = ("se", "low", "high", "p_value", "p_exact", "p_decisive", "p_corrected", "low_corrected")
+        return dict.fromkeys((*names, "high_corrected", "verdict", "minimum_detectable_difference")) | {
+            "method": "none"
+        }
     low, high = tested.interval()
     low_corrected, high_corrected = tested.interval(corrected.alpha)
     return {
@@ -167,11 +194,13 @@ def _test_columns(tested: PairedDifference, corrected: Corrected | None) -> Row:
         "low": low,
         "high": high,
         "p_value": tested.p_value,
+        "p_exact": tested.p_exact,
+        "p_decisive": figures.p_decisive,
         "method": tested.method,
         "p_corrected": corrected.p_value,
         "low_corrected": low_corrected,
         "high_corrected": high_corrected,
-        "verdict": verdict_of(tested, corrected, "a_better", "b_better"),
+        "verdict": verdict_of_both(figures, corrected),
         "minimum_detectable_difference": tested.detectable,
     }
 

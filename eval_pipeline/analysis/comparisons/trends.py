@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, ScoredEvaluation, TurnReader, latest, paired
-from eval_pipeline.analysis.comparisons.pairs import verdict_of
+from eval_pipeline.analysis.comparisons.two_figures import verdict_of
+from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.statistics import Corrected, PairedDifference, holm, paired_difference
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
@@ -69,7 +70,11 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
             earlier, lost = {}, None
         scored = reader.read(found)
         tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
-        row = _series_columns(workspace, found) | {"break_reason": ", ".join(changed) or None}
+        row = (
+            _series_columns(workspace, found)
+            | _coverage_columns(reader.coverage(found))
+            | {"break_reason": ", ".join(changed) or None}
+        )
         for name in ("previous", "first"):
             row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
         reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
@@ -122,6 +127,11 @@ def _against(name: str, earlier: Evaluated | None, found: Tested | None) -> Row:
         f"{name}_fixed": test.fixed if test else None,
         f"{name}_verdict": found.verdict if found else None,
     }
+
+
+def _coverage_columns(coverage: Coverage) -> Row:
+    """How far the turns of the date got; how many are scored `n` says."""
+    return {name: count for name, count in coverage.columns().items() if name != "scored"}
 
 
 def _series_columns(workspace: Workspace, found: Evaluated) -> Row:

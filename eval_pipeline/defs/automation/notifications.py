@@ -11,9 +11,11 @@ import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
+from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
+from eval_pipeline.store.tables import COVERAGE
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
 """Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
@@ -92,7 +94,7 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
         sentences = [otherwise] if otherwise else []
     if not sentences:
         return
-    text = message(known, sentences, os.environ.get(UI_URL, ""))
+    text = message(known, sentences, os.environ.get(UI_URL, ""), coverages_of(instance, run.run_id))
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)
@@ -108,6 +110,18 @@ def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
     return [Notice(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
 
 
+def coverages_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
+    """How far the turns got that a run evaluated, a line a suite; none where the run did not get there."""
+    found = []
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
+        event = entry.dagster_event
+        if event is None or asset_of(event) != COVERAGE.name:
+            continue
+        told = {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
+        found.append(f"{suite_of(event)}: {Coverage.from_row(told).text()}")
+    return found
+
+
 def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
     """Other runs of the same backfill, else of the same evaluation date, that were told of."""
     together = next((name for name in (BACKFILL_ID_TAG, EVAL_DATE) if name in run.tags), None)
@@ -117,13 +131,14 @@ def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
     return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
 
 
-def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "") -> str:
-    """The text of a notification."""
+def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "", coverages: Sequence[str] = ()) -> str:
+    """The text of a notification; `coverages` say how far the turns got."""
     subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
     ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
     lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
     lines += [f"• {_shortened(error)}" for error in errors[:MOST_SENTENCES]]
     lines += [f"… and {len(errors) - MOST_SENTENCES} more"] * (len(errors) > MOST_SENTENCES)
+    lines += coverages[:MOST_SENTENCES]
     lines.append(f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}")
     return "\n".join(lines)
 

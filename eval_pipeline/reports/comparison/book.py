@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
+    REACHED,
     SIMULATED_AMONG,
     discordant_query,
     equals_text,
@@ -22,9 +24,10 @@ from eval_pipeline.reports.excel.sheets.comparison import POINTS, comparison_pag
 from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.paths import WORKBOOK
 
-_WIDTHS = (34, 12, 10, 11, 10, 10, 13, 13, 11, 60)
+_WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
 _TRENDS = (
-    Field("model version", 30), Field("date", 12), Field("turns", 9, INTEGER), Field("clusters", 9, INTEGER),
+    Field("model version", 30), Field("date", 12), *(Field(name, 9, INTEGER) for name in WORDS),
+    Field("clusters", 9, INTEGER),
     Field("accuracy", 10, PERCENT, rate=True), Field("95% low", 10, PERCENT), Field("95% high", 10, PERCENT),
     Field("since the date before", 12, POINTS), Field("p, corrected", 11, "0.0000"),
     Field("since the first date", 12, POINTS), Field("p, corrected again", 11, "0.0000"), Field("tokens", 12, INTEGER),
@@ -59,11 +62,11 @@ def _overview(book: Book, compared: SuiteComparison, simulated: bool) -> None:
         page.band(SIMULATED_AMONG, WARNING)
     page.blank()
     headers = (
-        "model version", "date", "turns", "accuracy", "95% low", "95% high", "tokens a turn", "US dollars a turn",
+        "model version", "date", *WORDS, "accuracy", "95% low", "95% high", "tokens a turn", "US dollars a turn",
         "Pareto front", "note",
     )  # fmt: skip
     table = page.table(headers, [_standing(found) for found in compared.standings], header_height=30)
-    colour_rates(page.sheet, f"D{table.first}:D{table.last}")
+    colour_rates(page.sheet, f"H{table.first}:H{table.last}")
     page.query("Model versions", trends_query(compared.suite))
     page.query("Pareto front and who is told apart", pairs_query(compared.suite))
 
@@ -76,7 +79,7 @@ def _standing(found: Standing) -> list[Styled]:
     front = "" if found.on_front is None else ("yes" if found.on_front else "no")
     note = f"not told apart from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
     return [
-        (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), (row["n"], COUNT),
+        (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), *((row[name], COUNT) for name in REACHED),
         (row["accuracy"], Look(PERCENT, bold=True)), (row["low"], rate), (row["high"], rate), (tokens, COUNT),
         (usd, Look(DOLLARS)), (front, Look(align="right")), (note, NOTE),
     ]  # fmt: skip
@@ -93,8 +96,9 @@ def _discordant(pairs: list[Row]) -> Iterator[Row]:
 
 def _night(row: Row) -> Row:
     return {
-        "model version": row["model_version"], "date": row["eval_date"].isoformat(), "turns": row["n"],
-        "clusters": row["clusters"], "accuracy": row["accuracy"], "95% low": row["low"], "95% high": row["high"],
+        "model version": row["model_version"], "date": row["eval_date"].isoformat(),
+        **{word: row[name] for word, name in zip(WORDS, REACHED, strict=True)}, "clusters": row["clusters"],
+        "accuracy": row["accuracy"], "95% low": row["low"], "95% high": row["high"],
         "since the date before": row["previous_difference"], "p, corrected": row["previous_p_corrected"],
         "since the first date": row["first_difference"], "p, corrected again": row["first_p_corrected"],
         "tokens": row["tokens_total"], "US dollars": row["usd_total"], "verdict": trend_verdict(row),

@@ -14,7 +14,13 @@ from eval_pipeline.reports.comparison.words import (
     pairs_query,
     trends_query,
 )
-from eval_pipeline.reports.html.comparisons import pairs_sheet, standings_sheet, trends_sheet
+from eval_pipeline.reports.html.comparisons import (
+    coverage_sheet,
+    figures_sheet,
+    pairs_sheet,
+    standings_sheet,
+    trends_sheet,
+)
 from eval_pipeline.reports.html.render import render
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
@@ -38,7 +44,9 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         subheading=f"Newest evaluation: {day} · {len(compared.standings)} model versions",
         warnings=[SIMULATED_AMONG] if any(found.row["simulated"] for found in compared.standings) else [],
         standings=standings_sheet(compared.standings, [*sql["trends"], *sql["pairs"]]),
+        coverage=coverage_sheet(compared.standings, sql["trends"]),
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
+        figures=figures_sheet(compared.pairs, sql["pairs"]),
         discordant=list(_discordant(compared.pairs)),
         trends=trends_sheet(compared.nights, sql["trends"]),
         reading=READING,

@@ -5,12 +5,16 @@ from eval_pipeline.reports.queries import literal
 
 SIMULATED_AMONG = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
 READING = (
-    "A difference is that of the second model version minus the first, on the turns that both were scored on, "
-    "turn by turn; its error is clustered by conversation.",
-    "Intervals and p of several pairs are corrected by Holm, so that all of them hold together with 95%. Two model "
-    "versions are called different only where the corrected interval excludes 0.",
+    "A difference is that of the second model version minus the first, on the turns that both answered, turn by turn; "
+    "its error is clustered by conversation. Beside it stands the conservative one, on all turns scored for both, "
+    "where a turn without an answer is wrong.",
+    "Both are tested by t and by exact sign flips of whole conversations. p is the largest of these, corrected by Holm "
+    "over the pairs; two model versions are called different only where it is below 5% and the corrected intervals of "
+    "both differences exclude 0 on one side.",
     "The smallest difference to be found is the true difference that this suite would have shown with a chance of 80%.",
 )
+REACHED = ("planned", "asked", "answered", "readable", "n")
+"""Columns of `trends` on how far the turns got; `n` are scored."""
 _TRENDS = {
     "start": "first evaluation",
     "break": "break: not comparable with the date before",
@@ -23,7 +27,11 @@ _TRENDS = {
 
 
 def pair_verdict(row: Row) -> str:
-    """Which of two is better, if that can be said."""
+    """Which of two is better, if that can be said, and what is to be known beside that."""
+    return f"{_verdict(row)} ({row['note']})" if row["note"] else _verdict(row)
+
+
+def _verdict(row: Row) -> str:
     if row["verdict"] is None:
         return f"not tested: {row['reason']}"
     if row["verdict"] == NOT_SIGNIFICANT:

@@ -59,6 +59,7 @@ def _evaluated(evaluation: Evaluation) -> dict[str, Any]:
         "software": dict(planned.software),
         "turns_planned": planned.turns,
         "turns": evaluation.turns,
+        "coverage": evaluation.coverage.columns(),
         "conversations": evaluation.cost["conversations"],
     }
 

@@ -1,9 +1,10 @@
 """Tables of comparisons and trends for pages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.suite import Row, Standing
-from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
+from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.reports.shown import (
     UNKNOWN,
@@ -40,26 +41,65 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
     return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({8}), sql)
 
 
+def coverage_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
+    """How far the turns of the newest evaluation of each model version got."""
+    rows = [[found.model_version, *(shown_count(found.row[name]) for name in REACHED)] for found in standings]
+    return Sheet("Coverage: how far the turns of each got", ("model version", *WORDS), rows, frozenset(), sql)
+
+
 def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Paired differences."""
     headers = (
-        "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected", "common turns",
-        "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn", "latency a turn",
+        "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected",
+        "turns both answered", "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn",
+        "latency a turn",
     )  # fmt: skip
     return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
+
+
+def figures_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """Both figures of each pair by both tests: on what both answered, and with what is missing as wrong."""
+    headers = (
+        "pair", "counted", "turns", "unanswered, second and first", "difference, points", "95% interval", "broken",
+        "fixed", "p by t or McNemar", "p by sign flips",
+    )  # fmt: skip
+    rows = [cells for row in pairs for cells in _both_figures(row)]
+    return Sheet("Both figures by both tests, each as if alone", headers, rows, frozenset({1}), sql)
+
+
+def _both_figures(row: Row) -> Iterator[list[str]]:
+    """One row where both models answered everything, since the figures are the same there."""
+    missing = bool(row["unanswered_a"] or row["unanswered_b"])
+    for which, counted in (
+        ("", "what both answered"),
+        *([("conservative_", "unanswered as wrong")] if missing else []),
+    ):
+        yield [
+            f"{row['model_b']} minus {row['model_a']}",
+            counted,
+            shown_count(row[f"{which}n"]),
+            f"{shown_count(row['unanswered_b'])}, {shown_count(row['unanswered_a'])}" if which else UNKNOWN,
+            shown_points(row[f"{which}difference"]),
+            _points(row[f"{which}low"], row[f"{which}high"]),
+            shown_count(row[f"{which}broken"]),
+            shown_count(row[f"{which}fixed"]),
+            shown_p(row[f"{which}p_value"]),
+            shown_p(row[f"{which}p_exact"]),
+        ]
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Each date of each model version."""
     headers = (
-        "model version", "date", "verdict", "turns", "accuracy", "95% interval", "since the date before, points",
-        "since the first date, points",
+        "model version", "date", "verdict", "answered", "scored", "accuracy", "95% interval",
+        "since the date before, points", "since the first date, points",
     )  # fmt: skip
     rows = [
         [
             row["model_version"],
             row["eval_date"].isoformat(),
             trend_verdict(row),
+            shown_count(row["answered"]),
             shown_count(row["n"]),
             shown_rate(row["accuracy"]),
             shown_interval(row, "rate"),

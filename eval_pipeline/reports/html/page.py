@@ -11,7 +11,7 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
-from eval_pipeline.reports.html.comparisons import pairs_sheet
+from eval_pipeline.reports.html.comparisons import figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.failed import failed_turns, kind_of
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.paths import CHARTS, PAGE
@@ -102,12 +102,21 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     queries = [statistics_query(partition, "split = 'all'")]
     further = [table_query(partition, table) for table in ("cost_per_correct_answer", "complexity_ceiling")]
     notes = frozenset({5})
+    yield _coverage(evaluation)
     yield Sheet(
         "Accuracy, cost and ceilings", headers, [_row(f, f.note or "") for f in first], notes, queries + further
     )
     meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
     if meanings:
         yield Sheet("Every metric of the track", headers, meanings, notes, queries)
+
+
+def _coverage(evaluation: Evaluation) -> Sheet:
+    """How far the turns got."""
+    counts = evaluation.coverage.columns()
+    cells = ["turns", *(shown_count(count) for count in counts.values())]
+    query = table_query(evaluation.partition, "coverage", ", ".join(counts))
+    return Sheet("Coverage: how far the turns got", ("", *counts), [cells], frozenset(), [query])
 
 
 def _row(figure: Figure, note: str) -> list[str]:
@@ -157,6 +166,7 @@ def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
         name = literal(evaluation.partition.model_version)
         query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
         yield pairs_sheet(evaluation.comparisons, [query])
+        yield figures_sheet(evaluation.comparisons, [query])
 
 
 def _further(evaluation: Evaluation) -> Iterator[Sheet]:

@@ -53,6 +53,28 @@ SUPERSEDED_STATISTICS = Table(
     ),
 )
 
+COVERAGE = Table(
+    "coverage",
+    "One row a partition: how many turns got how far, every sample counted. Each count is among the one before, but "
+    "for `scored`: turns without a readable answer are scored as wrong. Evaluations of 0.1.0 have no row.",
+    (
+        Column("planned", "BIGINT", "Turns in the scope of the run, from 0; NULL: no run is on record."),
+        Column(
+            "asked",
+            "BIGINT",
+            "Of these, put to the model: not those that the budget left out, or that a file of "
+            "recorded answers lacks; never NULL.",
+        ),
+        Column("answered", "BIGINT", "Of these, with a response, a refusal or a cut off one too; never NULL."),
+        Column(
+            "readable",
+            "BIGINT",
+            "Of these, with an answer that could be read from the attempt that counts; never NULL.",
+        ),
+        Column("scored", "BIGINT", "Turns with a verdict, which the accuracy counts; never NULL."),
+    ),
+)
+
 ACCURACY_BY_COMPLEXITY = Table(
     "accuracy_by_complexity",
     "One row a level of complexity: the share of correct turns.",

@@ -18,6 +18,49 @@ def _paired_mean(name: str, unit: str) -> tuple[Column, ...]:
     )
 
 
+_REACHED = {
+    "planned": "Turns and samples that the run of {} planned",
+    "asked": "Of these, put to the model",
+    "answered": "Of these, with a response",
+    "readable": "Of these, with an answer that could be read",
+    "scored": "Turns and samples with a verdict, which {}'s accuracy counts",
+}
+
+
+def _coverage(side: str) -> tuple[Column, ...]:
+    """How far the turns of an evaluation got, as the table `coverage` has it."""
+    of = f"model_{side}"
+    return tuple(
+        Column(f"{name}_{side}", "BIGINT", f"{text.format(of)}, from 0; NULL: not on record (made by 0.1.0).")
+        for name, text in _REACHED.items()
+    )
+
+
+_NO_CONSERVATIVE = "NULL: it has no test, or not comparable"
+_CONSERVATIVE = (
+    Column("unanswered_a", "BIGINT", "Turns of `conservative_n` that model_a did not answer, from 0; never NULL."),
+    Column("unanswered_b", "BIGINT", "Turns of `conservative_n` that model_b did not answer, from 0; never NULL."),
+    Column("conservative_n", "BIGINT", "Turns and samples scored for both, answered or not, from 0; never NULL."),
+    Column("conservative_accuracy_a", "DOUBLE", "Share that model_a got right, unanswered ones wrong; NULL: no turns."),
+    Column("conservative_accuracy_b", "DOUBLE", "Share that model_b got right, unanswered ones wrong; NULL: no turns."),
+    Column(
+        "conservative_difference", "DOUBLE", f"conservative_accuracy_b - conservative_accuracy_a; {_NO_CONSERVATIVE}."
+    ),
+    Column("conservative_low", "DOUBLE", f"Lower end of its 95% interval, as if alone; {_NO_CONSERVATIVE}."),
+    Column("conservative_high", "DOUBLE", f"Upper end of its 95% interval, as if alone; {_NO_CONSERVATIVE}."),
+    Column("conservative_p_value", "DOUBLE", f"As `p_value`, of this difference; {_NO_CONSERVATIVE}."),
+    Column("conservative_p_exact", "DOUBLE", f"As `p_exact`, of this difference; {_NO_CONSERVATIVE}."),
+    Column("conservative_method", "VARCHAR", "As `method`, of conservative_p_value; never NULL."),
+    Column("conservative_broken", "BIGINT", "Turns that only model_a got right, unanswered ones too; never NULL."),
+    Column("conservative_fixed", "BIGINT", "Turns that only model_b got right, unanswered ones too; never NULL."),
+    Column(
+        "conservative_verdict",
+        "VARCHAR",
+        "What this figure says alone, corrected by Holm; the gate `--baseline` goes by it; " + _NO_CONSERVATIVE + ".",
+    ),
+)
+
+
 def _front(side: str) -> tuple[Column, Column]:
     """Where a model version stands between cost and accuracy."""
     return (
@@ -39,7 +82,8 @@ def _front(side: str) -> tuple[Column, Column]:
 MODEL_COMPARISONS = Table(
     "model_comparisons",
     "One row a pair of model versions of a suite, each with its latest evaluation (as `latest_partitions` chooses), on "
-    "the turns and samples that both were scored on. model_a is the one that comes first by name.",
+    "the turns and samples that both answered and were scored on; `conservative_…` on all scored for both, those "
+    "without an answer wrong. model_a is the one that comes first by name.",
     (
         Column("model_a", "VARCHAR", "A model version; never NULL."),
         Column("model_b", "VARCHAR", "The model version that it is compared with; never NULL."),
@@ -47,7 +91,7 @@ MODEL_COMPARISONS = Table(
         Column("eval_date_a", "DATE", "Evaluation of model_a that was compared; never NULL."),
         Column("eval_date_b", "DATE", "Evaluation of model_b that was compared; never NULL."),
         Column("simulated", "BOOLEAN", "true: at least one of the two is a stand-in, no real model; never NULL."),
-        Column("n", "BIGINT", "Turns and samples scored for both, from 0; never NULL."),
+        Column("n", "BIGINT", "Turns and samples that both answered, scored for both, from 0; never NULL."),
         Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL."),
         Column("accuracy_a", "DOUBLE", "Share of them that model_a got right, 0..1; NULL: no common turns."),
         Column("accuracy_b", "DOUBLE", "Share of them that model_b got right, 0..1; NULL: no common turns."),
@@ -56,22 +100,30 @@ MODEL_COMPARISONS = Table(
         Column("low", "DOUBLE", f"Lower end of the 95% interval of the difference, as if alone; {_NO_TEST}."),
         Column("high", "DOUBLE", f"Upper end of the 95% interval of the difference, as if alone; {_NO_TEST}."),
         Column("p_value", "DOUBLE", f"Of no difference, two-sided, as if alone, 0..1; {_NO_TEST}."),
+        Column("p_exact", "DOUBLE", f"The same by exact sign flips of whole conversations, 0..1; {_NO_TEST}."),
+        Column(
+            "p_decisive",
+            "DOUBLE",
+            f"The largest of p_value, p_exact and both of the conservative figure: the verdict's, 0..1; {_NO_TEST}.",
+        ),
         Column(
             "method",
             "VARCHAR",
-            "`t_clustered`, `mcnemar_exact` (few conversations changed) or `none` (no test); never NULL.",
+            "Of p_value: `t_clustered`, `mcnemar_exact` (few conversations changed) or `none` (no test); never NULL.",
         ),
         Column("pairs", "BIGINT", "Pairs of the suite that were tested, for which Holm corrects, from 0; never NULL."),
-        Column("p_corrected", "DOUBLE", f"p_value corrected by Holm over these pairs, 0..1; {_NO_TEST}."),
+        Column("p_corrected", "DOUBLE", f"p_decisive corrected by Holm over these pairs, 0..1; {_NO_TEST}."),
         Column("low_corrected", "DOUBLE", f"Lower end of the interval at Holm's level; {_NO_TEST}."),
         Column("high_corrected", "DOUBLE", f"Upper end of the interval at Holm's level; {_NO_TEST}."),
         Column(
             "verdict",
             "VARCHAR",
-            "`b_better`, `a_better` (the corrected interval excludes 0) or `not_significant`; " + _NO_TEST + ".",
+            "`b_better`, `a_better` (p_corrected is below 5%, and the corrected intervals of both figures exclude 0 on "
+            "one side) or `not_significant`; " + _NO_TEST + ".",
         ),
-        Column("broken", "BIGINT", "Turns that only model_a got right, from 0; never NULL."),
-        Column("fixed", "BIGINT", "Turns that only model_b got right, from 0; never NULL."),
+        Column("note", "VARCHAR", "What was not answered, and where tests or figures disagree; NULL: nothing of it."),
+        Column("broken", "BIGINT", "Turns that both answered and only model_a got right, from 0; never NULL."),
+        Column("fixed", "BIGINT", "Turns that both answered and only model_b got right, from 0; never NULL."),
         Column("changed_conversations", "BIGINT", "Conversations whose number of right turns differs; never NULL."),
         Column("broken_turns", "JSON", "Ids of the broken turns, `~<sample>` added from sample 1 on; never NULL."),
         Column("fixed_turns", "JSON", "Ids of the fixed turns, likewise; never NULL."),
@@ -87,6 +139,9 @@ MODEL_COMPARISONS = Table(
         *_paired_mean("latency_ms", "Milliseconds of the calls of"),
         *_front("a"),
         *_front("b"),
+        *_CONSERVATIVE,
+        *_coverage("a"),
+        *_coverage("b"),
         Column("reason", "VARCHAR", "Why there is no test; NULL: there is one."),
     ),
     key="suite",
@@ -120,6 +175,10 @@ TRENDS = Table(
         Column("eval_date", "DATE", "Logical date of the evaluation; never NULL."),
         Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL."),
         Column("scope", "VARCHAR", "`full`, or which part of the suite is evaluated each time; never NULL."),
+        Column("planned", "BIGINT", "Turns and samples planned, from 0; NULL: not on record (made by 0.1.0)."),
+        Column("asked", "BIGINT", "Of these, put to the model, from 0; NULL: not on record."),
+        Column("answered", "BIGINT", "Of these, with a response, from 0; NULL: not on record."),
+        Column("readable", "BIGINT", "Of these, with an answer that could be read, from 0; NULL: not on record."),
         Column("n", "BIGINT", "Turns and samples scored, from 0; never NULL."),
         Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL."),
         Column("accuracy", "DOUBLE", "Share of them that is right, 0..1; NULL: no turns."),

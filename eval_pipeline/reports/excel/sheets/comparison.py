@@ -15,8 +15,11 @@ POINTS = "+0.0%;-0.0%;0.0%"
 _P = "0.0000"
 _COLUMNS = (
     ("second model version", 30), ("minus the first", 30), ("accuracy second", 10), ("accuracy first", 10),
-    ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p", 10),
-    ("common turns", 9), ("clusters", 9), ("broken", 8), ("fixed", 8), ("correlation", 10),
+    ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p by t", 10),
+    ("p by sign flips", 10), ("turns both answered", 9), ("clusters", 9), ("broken", 8), ("fixed", 8),
+    ("conservative difference", 12), ("its 95% low", 10), ("its 95% high", 10), ("its p by t", 10),
+    ("its p by sign flips", 10), ("common turns", 9), ("unanswered second", 11), ("unanswered first", 11),
+    ("correlation", 10),
     ("smallest to be found", 11), ("tokens a turn", 11),
     ("US dollars a turn", 12), ("latency a turn", 12), ("verdict", 34),
 )  # fmt: skip
@@ -51,8 +54,12 @@ def _cells(row: Row) -> list[Styled]:
         (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
         (row["accuracy_a"], Look(PERCENT)), (row["difference"], Look(POINTS, bold=True)),
         (row["low_corrected"], Look(POINTS)), (row["high_corrected"], Look(POINTS)),
-        (row["p_corrected"], Look(_P)), (row["p_value"], Look(_P)), (row["n"], COUNT), (row["clusters"], COUNT),
-        (row["broken"], COUNT), (row["fixed"], COUNT), (row["correlation"], Look(DECIMAL)),
+        (row["p_corrected"], Look(_P)), (row["p_value"], Look(_P)), (row["p_exact"], Look(_P)),
+        (row["n"], COUNT), (row["clusters"], COUNT), (row["broken"], COUNT), (row["fixed"], COUNT),
+        (row["conservative_difference"], Look(POINTS)), (row["conservative_low"], Look(POINTS)),
+        (row["conservative_high"], Look(POINTS)), (row["conservative_p_value"], Look(_P)),
+        (row["conservative_p_exact"], Look(_P)), (row["conservative_n"], COUNT), (row["unanswered_b"], COUNT),
+        (row["unanswered_a"], COUNT), (row["correlation"], Look(DECIMAL)),
         (row["minimum_detectable_difference"], Look(PERCENT)), (row["tokens_difference"], COUNT),
         (row["usd_difference"], Look(DOLLARS)), (row["latency_ms_difference"], Look(MILLISECONDS)),
         (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs(row) else NOTE),

@@ -43,6 +43,7 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
     for warning in warnings(evaluation):
         page.band(warning, WARNING)
     _headline(page, evaluation)
+    _coverage(page, evaluation)
     _failures(page, evaluation)
     page.section("What was evaluated")
     for name, value in facts(evaluation):
@@ -67,6 +68,13 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
     page.query("Headline", table_query(partition, "cost_per_correct_answer", _COSTS))
     ceilings = "axis, ceiling, ceiling_low, ceiling_high, verdict, reason"
     page.query("Headline", table_query(partition, "complexity_ceiling", ceilings))
+
+
+def _coverage(page: Page, evaluation: Evaluation) -> None:
+    page.section("Coverage: how far the turns got")
+    counts = evaluation.coverage.columns()
+    page.table(["", *counts], [[("turns", PLAIN), *((count, COUNT) for count in counts.values())]])
+    page.query("Coverage", table_query(evaluation.partition, "coverage", ", ".join(counts)))
 
 
 def _figure_row(figure: Figure) -> list[Styled]:
