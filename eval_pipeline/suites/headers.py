@@ -18,6 +18,8 @@ from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
+OVERRIDES_FILE = "gold_overrides.yaml"
+"""Beside `suite.yaml`, and no file of cases."""
 
 
 class SuiteFile(BaseModel):
@@ -25,6 +27,7 @@ class SuiteFile(BaseModel):
 
     Attributes:
         cases: glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        gold_version: the authors' own name of the gold's edition; `version` where left out.
         metrics: metrics of installed packages that its turns are scored with, beside all of the track.
     """
 
@@ -32,6 +35,7 @@ class SuiteFile(BaseModel):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)
     version: str
+    gold_version: str | None = None
     track: str
     description: str = ""
     licence: str = ""
