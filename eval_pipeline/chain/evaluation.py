@@ -9,6 +9,7 @@ from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make, options_of
 from eval_pipeline.analysis.comparisons import making
 from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
+from eval_pipeline.analysis.gold import suspects
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.fingerprints import Root
@@ -239,6 +240,21 @@ def _comparing() -> Iterator[Stage]:
         ),
         whole_suite=True,
     )
+    yield Stage(
+        "gold_suspects",
+        tables.GOLD_SUSPECTS.comment,
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, tables.STATISTICS),
+        writes=(tables.GOLD_SUSPECTS,),
+        run=suspects.audit_gold,
+        code=_auditing_code,
+        settings=suspects.audited_evaluations,
+        facts=suspects.suspect_facts,
+        whole_suite=True,
+    )
+
+
+def _auditing_code(inputs: Inputs) -> tuple[Root, ...]:
+    return suspects.suspect_rows, *code.doubting_code(inputs)
 
 
 INGESTING = tuple(stage.name for stage in ingesting(chain_of(None)))

@@ -39,7 +39,7 @@ def validate(suite: Suites = None) -> None:
 
 def _validate(source: "SuiteSource") -> int:
     """Says what is wrong with one suite; returns the exit code for it."""
-    from eval_pipeline.cli.terminal import ProgressBars, fail
+    from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.stages.checks.verdicts import check_ends, contradictions, gold_sentence
     from eval_pipeline.suites import read_suite
     from eval_pipeline.workspace.progress import busy, counted
@@ -66,7 +66,7 @@ def _validate(source: "SuiteSource") -> int:
     for turn, why in excluded:
         fail(f"{turn}: {why}; left out of the oracle's 1.0")
     for doubt in doubts:
-        fail(f"{doubt}; a doubt, it is scored as it is")
+        note(f"{doubt}; a doubt, it is scored as it is")
     for override in found.overrides:
         typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
     if not ends.passed:

@@ -100,3 +100,9 @@ def ends_code(track: Track) -> Roots:
     """What decides whether gold answers score 1.0 and no answer 0.0."""
     names = ("oracle", "check_gold", "gold_is_empty", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
     return *methods(track, "read_case", *names), *metrics_code(track.metrics)
+
+
+def doubting_code(inputs: Inputs) -> Roots:
+    """What decides what speaks against a gold, and which answers are the same."""
+    names = ("contradictions", "answer_keys", "strict_metrics", "check_gold", "answer_text", "primary_metric")
+    return *methods(inputs.track, *names, *_GOLD), *_choosing(inputs)

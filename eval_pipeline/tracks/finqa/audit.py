@@ -39,7 +39,7 @@ def printed_distance(gold: FinqaGold) -> float | None:
 
 
 def _sentence(gold: FinqaGold, distance: float) -> str:
-    by = f"{min(distance, 99.99):.1%}" if distance >= 0.001 else "less than 0.1%"
+    by = "less than 0.1%" if distance < 0.001 else f"{distance:.1%}" if distance <= 10 else "more than 1,000%"
     also = " even at x100" if distance > FAR else ""
     return (
         f"the program '{gold.program_text}' gives {gold.expected_text()}, the printed answer is {gold.printed}: "
