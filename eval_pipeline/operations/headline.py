@@ -7,7 +7,13 @@ from typing import Any
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS
+from eval_pipeline.store.tables import (
+    COMPLEXITY_CEILING,
+    COST_PER_CORRECT_ANSWER,
+    GOLD_EDITIONS,
+    MODEL_VERSIONS,
+    STATISTICS,
+)
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -22,6 +28,7 @@ class Headline:
         ceiling: the row of `complexity_ceiling` on the gold's own axis.
         simulated: the responses were not a real model's.
         scope: `full`, or what part of the suite was run.
+        editions: rows of `gold_editions`; none of an evaluation older than them.
     """
 
     partition: Partition
@@ -30,6 +37,7 @@ class Headline:
     ceiling: Mapping[str, Any]
     simulated: bool
     scope: str
+    editions: Sequence[Mapping[str, Any]] = ()
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -45,6 +53,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         ceilings[0],
         version["simulated"],
         planned_scope(workspace, partition),
+        record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
     )
 
 
