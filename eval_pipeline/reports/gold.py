@@ -11,8 +11,8 @@ Row = dict[str, Any]
 SCORED, PUBLISHED = "scored", "published"
 CORRECT = "correct"
 READING = (
-    "A suspect is a reason to look, not a verdict: what is decided goes into gold_overrides.yaml of the suite, with who "
-    "and why. See docs/gold.md."
+    "A suspect is a reason to look, not a verdict: what is decided goes into gold_overrides.yaml of the suite, with "
+    "who and why. See docs/gold.md."
 )
 
 
@@ -57,8 +57,8 @@ def undecided(suspects: Sequence[Row]) -> list[Row]:
 def suspects_query(suite: str) -> str:
     """The suspects that nobody has decided on."""
     return (
-        "SELECT turn_id, reason, turn_score, score, expected, agreed_answer, model_versions, evidence FROM gold_suspects "
-        f"WHERE suite = {literal(suite)} AND override IS NULL ORDER BY turn_score DESC, turn_id, score DESC"
+        "SELECT turn_id, reason, turn_score, score, expected, agreed_answer, model_versions, evidence "
+        f"FROM gold_suspects WHERE suite = {literal(suite)} AND override IS NULL ORDER BY turn_score DESC, turn_id, score DESC"
     )
 
 

@@ -69,7 +69,7 @@ def scoring_code(inputs: Inputs) -> Roots:
 
 
 def _choosing(inputs: Inputs) -> Roots:
-    """What decides by which of two right answers a turn is scored, where a suite has such turns, and what gold it has."""
+    """What decides which gold overridden turns have, and by which of two right answers they are scored."""
     gold = inputs.gold
     if not gold.actions:
         return ()

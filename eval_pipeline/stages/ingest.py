@@ -45,7 +45,9 @@ def ingest_files(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
-    """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables; overrides too.
+    """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables.
+
+    With them what people have overridden of the gold, and which editions data set and gold are of.
 
     Raises:
         InputError: with every problem in any file; where the track keeps the good cases, see `case_problems`.

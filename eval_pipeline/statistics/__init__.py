@@ -43,6 +43,7 @@ __all__ = [
     "RatioEstimate",
     "Verdict",
     "accuracy_by_level",
+    "agreed_against_gold",
     "antitonic",
     "calibrate",
     "clustered_logistic",

@@ -97,8 +97,8 @@ def _states(own: Codes, conversations: Codes) -> Codes:
 def agreed_against_gold(answers: Codes, conversations: Codes) -> list[AgreedAnswer]:
     """The turns on which at least two models agree with each other and outweigh those that agree with the gold.
 
-    Whether they outweigh them is decided by overall accuracies, so that what follows from an earlier turn is listed too;
-    the score takes the turn before into account.
+    Whether they outweigh them is decided by overall accuracies, so that what follows from an earlier turn is listed
+    too; the score takes the turn before into account.
 
     Args:
         answers: codes, of shape (models, turns); equal codes of a turn, the same answer.
@@ -135,8 +135,8 @@ def _accuracy(own: Codes) -> float:
 def _weight(column: Codes, code: int, right: Floats, same: float) -> float:
     """The log of how much likelier these answers are where `code` is right than where the gold is.
 
-    Where the gold is right, those with `code` are wrong, the first of them by chance and the others by the same mistake;
-    where `code` is right, so are those with the gold's answer.
+    Where the gold is right, those with `code` are wrong, the first of them by chance and the others by the same
+    mistake; where `code` is right, so are those with the gold's answer.
     """
     mine, gold = column == code, column == GOLD
     log_odds = np.log(right) - np.log1p(-right)

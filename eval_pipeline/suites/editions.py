@@ -60,5 +60,7 @@ def gold_hash(track: Track, cases: Sequence[Case]) -> str:
 
 def data_hash(track: Track, cases: Sequence[Case]) -> str:
     """Of the contexts and questions of every case, in the order of their ids: what models are shown, and no gold."""
-    shown = {case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases}
+    shown = {
+        case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases
+    }
     return json_hash([[name, *shown[name]] for name in sorted(shown)])

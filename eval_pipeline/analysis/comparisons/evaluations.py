@@ -34,9 +34,11 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "prompt": ((GENERATIONS, ("prompt",)),),
     "harness": ((GENERATIONS, ("code", "libraries")),),
     "scorer": ((EVIDENCE, ("code", "libraries")), (TURN_RESULTS, ("code", "libraries"))),
+    "gold": ((TURN_RESULTS, ("gold",)),),
     "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
 """What an evaluation was made with, and where the footers of its record files say so."""
+GOLD = "gold"
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
 _VALUES = ("correct", "tokens", "usd", "latency_ms")
@@ -50,7 +52,7 @@ class Evaluated:
         scope: `full`, or which part of the suite it covers.
         content_hash: of its scored turns.
         figures: one hash of the aggregates that comparisons show.
-        made_with: what it was made with, by `suite`, `prompt`, `harness`, `scorer` and `judge`; equal texts, the same.
+        made_with: what it was made with: `suite`, `prompt`, `harness`, `scorer`, `gold`, `judge`; equal texts, the same.
     """
 
     partition: Partition
@@ -61,9 +63,16 @@ class Evaluated:
     made_with: Mapping[str, str]
 
     def changes(self, other: "Evaluated") -> list[str]:
-        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs."""
+        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs.
+
+        Of an evaluation older than editions nobody noted the gold: there `suite` says whether it may be another.
+        """
         made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
-        return [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
+        return [
+            name
+            for name, mine, theirs in made
+            if (mine != theirs or UNKNOWN_CODE in mine) and not (name == GOLD and "" in (mine, theirs))
+        ]
 
     def fingerprint(self) -> list[object]:
         """Everything that a comparison takes from it."""

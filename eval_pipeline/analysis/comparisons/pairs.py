@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Paired, ScoredEvaluation, TurnReader, paired
+from eval_pipeline.analysis.comparisons.evaluations import GOLD, Evaluated, Paired, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import Corrected, PairedDifference, estimate_mean, holm, paired_difference, pareto_front
 
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
 SIGNIFICANT = 0.05
-CODE = ("harness", "scorer", "judge")
+CODE = ("harness", "scorer", "gold", "judge")
 """Of what an evaluation was made with, what has to be alike for two of them to be compared."""
-REFUSED = "not compared: they were not scored by the same code"
+REFUSED = "not compared: they were not scored by the same "
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,21 @@ def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
     if not differing:
         return None
     places = dict.fromkeys((first.partition, second.partition))
+    what = "edition of the gold" if differing == [GOLD] else "code"
+    if GOLD in differing and len(differing) > 1:
+        what = "code and edition of the gold"
     names = "".join(f" --model-version {name}" for name in dict.fromkeys(place.model_version for place in places))
     days = "".join(f" --eval-date {day}" for day in dict.fromkeys(place.eval_date for place in places))
     command = f"eval-pipeline rescore --suite {first.partition.suite}{names}{days}"
     if first.made_with["suite"] != second.made_with["suite"]:
         return (
-            f"{REFUSED} (they differ in {', '.join(differing)}), and one was asked about another state of the suite, "
-            "so that it cannot be scored again; `eval-pipeline run` evaluates both anew"
+            f"{REFUSED}{what} (they differ in {', '.join(differing)}), and one was asked about another state of the "
+            f"suite; `{command}` scores it again where only its gold is another one and asks no model, "
+            "`eval-pipeline run` evaluates both anew"
         )
     asked = "; the judge's answers are kept" if "judge" in differing else ""
     return (
-        f"{REFUSED} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
+        f"{REFUSED}{what} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
         f"{turns:,} turns, and asks no model{asked}"
     )
 

@@ -49,9 +49,7 @@ class SuiteComparison:
         suspects: rows of `gold_suspects`.
     """
 
-    def __init__(
-        self, suite: str, comparisons: pa.Table, trends: pa.Table, suspects: Sequence[Row] = ()
-    ) -> None:
+    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table, suspects: Sequence[Row] = ()) -> None:
         self.suite, self.comparisons, self.trends, self.suspects = suite, comparisons, trends, suspects
 
     @cached_property
@@ -95,7 +93,10 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
 
 def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """Content hashes of what a report of the suite's comparisons shows; empty where there is nothing."""
-    headers = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)}
+    headers = {
+        table.name: record.header(table, RecordKey.of_suite(suite))
+        for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
+    }
     return {name: header.content_hash for name, header in headers.items() if header is not None}
 
 

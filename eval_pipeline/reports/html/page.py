@@ -11,8 +11,8 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
-from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.gold import READING as GOLD_READING
+from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.html.failed import failed_turns, kind_of
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.render import Sheet, render

@@ -162,7 +162,7 @@ def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
 
 
 def agreeing(track: Track, accepted: Sequence[tuple[Case, Turn]], made: Made) -> tuple[Case, Turn]:
-    """Of the golds of a turn the first that its attempts are right by; the first of all where they are right by none."""
+    """Of the golds of a turn the first that its attempts are right by; the first one where they are right by none."""
     return next((found for found in accepted if len(accepted) > 1 and _is_right(track, *found, made)), accepted[0])
 
 

@@ -61,7 +61,9 @@ def check_gold(inputs: Inputs) -> Verdict:
     doubts = contradictions(inputs.track, [inputs.gold.case(case) for case in inputs.cases], decided)
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
     facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
-    return Verdict(not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), len(doubts), len(decided)), facts)
+    return Verdict(
+        not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), len(doubts), len(decided)), facts
+    )
 
 
 def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]) -> list[str]:
@@ -95,8 +97,8 @@ def check_ends(
 ) -> Verdict:
     """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
 
-    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`, whole cases are drawn at
-    random, the same ones each time. `progress` is told of cases, under the label.
+    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`, whole
+    cases are drawn at random, the same ones each time. `progress` is told of cases, under the label.
     """
     turns = sum(len(case.turns) for case in cases)
     drawn = list(cases)

@@ -15,7 +15,9 @@ GOLD_OVERRIDES = Table(
         Column("action", "VARCHAR", f"{_ACTION}; never NULL."),
         Column("who", "VARCHAR", "Who decided it; never NULL."),
         Column("why", "VARCHAR", "The reason given; never NULL."),
-        Column("published", "VARCHAR", "The right answer as the suite published it, as text; NULL: the track has none."),
+        Column(
+            "published", "VARCHAR", "The right answer as the suite published it, as text; NULL: the track has none."
+        ),
         Column("overridden", "VARCHAR", "The right answer of the override, as text; NULL: the turn is excluded."),
         Column("gold", "JSON", "The fields of the turn in the case file that the override replaces; NULL: excluded."),
         Column("source_line", "BIGINT", "Line in `gold_overrides.yaml`, from 1; never NULL."),
@@ -50,8 +52,8 @@ GOLD_SUSPECTS = Table(
         Column(
             "reason",
             "VARCHAR",
-            "`contradiction` (the gold contradicts itself), `agreement` (model versions agree with each other against it) "
-            "or `oracle` (the gold answer fails a strict metric); never NULL.",
+            "`contradiction` (the gold contradicts itself), `agreement` (model versions agree with each other against "
+            "it) or `oracle` (the gold answer fails a strict metric); never NULL.",
         ),
         Column("evidence", "VARCHAR", "What speaks against the gold, in a sentence; never NULL."),
         Column("score", "DOUBLE", "How much this reason speaks against the gold, 0..1, for sorting; never NULL."),

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
-from eval_pipeline.tracks.capabilities import Audits, Damageable, Executes, Gathers, Recovers, Reports, Shares, Validates
+from eval_pipeline.tracks.capabilities import (
+    Audits,
+    Damageable,
+    Executes,
+    Gathers,
+    Recovers,
+    Reports,
+    Shares,
+    Validates,
+)
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES

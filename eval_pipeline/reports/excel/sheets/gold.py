@@ -41,7 +41,9 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
         page.note("No turn of this evaluation is overridden.")
     if evaluation.overrides:
         page.section("Overridden gold")
-        page.table(["turn", "action", "who", "published", "overridden", "", "why"], list(map(_override, evaluation.overrides)))
+        page.table(
+            ["turn", "action", "who", "published", "overridden", "", "why"], list(map(_override, evaluation.overrides))
+        )
         page.query("Overridden gold", overrides_query(part.suite))
     write_suspects(page, part.suite, evaluation.suspects)
 
