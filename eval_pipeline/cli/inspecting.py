@@ -55,7 +55,8 @@ def _validate(source: "SuiteSource") -> int:
             looked_at = counted(progress, f"{name} · gold", [*cases, *gold.alternatives.values()], 0)
             broken = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
             excluded = [(turn, why) for turn, why in dict.fromkeys(broken) if turn not in left_out]
-            doubts = contradictions(track, cases, gold.actions)
+            known = {*gold.actions, *(turn for turn, _ in excluded)}
+            doubts = contradictions(track, cases, known)
             ends = check_ends(track, cases, None, progress, f"{name} · oracle and null", left_out)
     except InputError as error:
         for problem in error.problems:

@@ -58,7 +58,8 @@ def suspects_query(suite: str) -> str:
     """The suspects that nobody has decided on."""
     return (
         "SELECT turn_id, reason, turn_score, score, expected, agreed_answer, model_versions, evidence "
-        f"FROM gold_suspects WHERE suite = {literal(suite)} AND override IS NULL ORDER BY turn_score DESC, turn_id, score DESC"
+        f"FROM gold_suspects WHERE suite = {literal(suite)} AND override IS NULL "
+        "ORDER BY turn_score DESC, turn_id, score DESC"
     )
 
 

@@ -52,7 +52,7 @@ class Evaluated:
         scope: `full`, or which part of the suite it covers.
         content_hash: of its scored turns.
         figures: one hash of the aggregates that comparisons show.
-        made_with: what it was made with: `suite`, `prompt`, `harness`, `scorer`, `gold`, `judge`; equal texts, the same.
+        made_with: by `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge`; equal texts, the same.
     """
 
     partition: Partition

@@ -1,7 +1,7 @@
 """`gold_suspects`: turns whose gold is to be doubted, for people to go through (docs/gold.md)."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -21,7 +21,7 @@ from eval_pipeline.workspace.track_tables import turns_table
 CONTRADICTION, AGREEMENT, ORACLE = "contradiction", "agreement", "oracle"
 _ORACLE_SCORE = 0.2
 """Judgement, not measurement: strict metrics are strict about form too."""
-_NO_VOTES: Mapping[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
+_NO_VOTES: dict[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
 
 Row = dict[str, Any]
 

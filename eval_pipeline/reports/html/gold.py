@@ -26,9 +26,9 @@ def gold_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
         rows = [_pair(*pair) for pair in pairs]
         yield Sheet("Figures with and without overrides", headers, rows, frozenset(), [editions_query(part)])
     if evaluation.overrides:
-        headers = ("turn", "action", "published", "overridden", "who", "why")
+        columns = ("turn", "action", "published", "overridden", "who", "why")
         rows = [_override(row) for row in evaluation.overrides]
-        yield Sheet("Overridden gold", headers, rows, frozenset({1, 2, 3, 4, 5}), [overrides_query(part.suite)])
+        yield Sheet("Overridden gold", columns, rows, frozenset({1, 2, 3, 4, 5}), [overrides_query(part.suite)])
     if evaluation.suspects:
         yield suspects_sheet(part.suite, evaluation.suspects)
 

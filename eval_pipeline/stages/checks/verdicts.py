@@ -58,7 +58,8 @@ def check_gold(inputs: Inputs) -> Verdict:
     decided = inputs.gold.actions
     broken = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
     wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
-    doubts = contradictions(inputs.track, [inputs.gold.case(case) for case in inputs.cases], decided)
+    known = {*decided, *(row["turn_id"] for row in broken)}
+    doubts = contradictions(inputs.track, [inputs.gold.case(case) for case in inputs.cases], known)
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
     facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
     return Verdict(
@@ -67,12 +68,11 @@ def check_gold(inputs: Inputs) -> Verdict:
 
 
 def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]) -> list[str]:
-    """A sentence for each turn whose gold holds and contradicts itself, but for those that people have decided on."""
+    """A sentence for each turn whose gold contradicts itself, but for those that people have decided on."""
     if not isinstance(track, Audits):
         return []
-    broken = {turn.id for case in cases for turn, _ in track.check_gold(case)}
     found = (doubt for case in cases for doubt in track.contradictions(case))
-    return [f"{doubt.turn_id}: {doubt.evidence}" for doubt in found if doubt.turn_id not in {*decided, *broken}]
+    return [f"{doubt.turn_id}: {doubt.evidence}" for doubt in found if doubt.turn_id not in decided]
 
 
 def gold_sentence(turns: int, wrong: int, doubts: int, overridden: int) -> str:
@@ -97,8 +97,8 @@ def check_ends(
 ) -> Verdict:
     """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
 
-    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`, whole
-    cases are drawn at random, the same ones each time. `progress` is told of cases, under the label.
+    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`,
+    whole cases are drawn at random, the same ones each time. `progress` is told of cases, under the label.
     """
     turns = sum(len(case.turns) for case in cases)
     drawn = list(cases)
