@@ -9,8 +9,10 @@ from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make, options_of
 from eval_pipeline.analysis.comparisons import making
 from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
+from eval_pipeline.analysis.gold import suspects
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
+from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.kept import ends_of_suite
@@ -18,8 +20,9 @@ from eval_pipeline.stages.scoring.superseded import keep_superseded
 from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
+from eval_pipeline.workspace.inputs import Inputs
 
-_SUITE_PARTS = (tables.CASES, tables.TURNS, tables.CASE_PROBLEMS)
+_SUITE_PARTS = (tables.CASES, tables.TURNS, tables.CASE_PROBLEMS, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS)
 _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
 
 
@@ -126,7 +129,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
     yield Stage(
         "evidence",
         "What comparing the last attempt with the gold shows.",
-        reads=(tables.CASES, *_ASKED),
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED),
         writes=(tables.EVIDENCE,),
         run=evidence.gather_evidence,
         code=code.evidence_code,
@@ -137,7 +140,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         yield Stage(
             "judgements",
             "What an LLM judge says of the last attempt, compared with the gold.",
-            reads=(tables.CASES, *_ASKED, tables.EVIDENCE),
+            reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE),
             writes=judged,
             run=judging.judge_answers,
             code=code.judging_code,
@@ -151,10 +154,11 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
     yield Stage(
         "turn_metrics",
         "Every metric on every turn, and the records of what failed.",
-        reads=(tables.CASES, *_ASKED, tables.EVIDENCE, *judged),
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE, *judged),
         writes=(*own, tables.METRICS),
         run=score.score,
         code=code.scoring_code,
+        settings=score.gold_settings,
         facts=score.score_facts,
         replacing=keep_superseded,
         checks=_scoring_checks(track),
@@ -186,13 +190,18 @@ def _aggregate(found: Aggregate, track: Track | None) -> Stage:
         reads=(*scored, *found.reads),
         writes=(found.table,),
         run=partial(make, found),
-        code=partial(code.aggregate_code, found.rows, found.version),
+        code=partial(_aggregate_code, found),
         settings=options_of,
         replacing=keep_superseded if found.table is tables.STATISTICS else nothing_to_keep,
         facts=partial(headline_of, found),
         # Each may read the options in suite.yaml, which are part of the raw data set.
         after=("raw_dataset",),
     )
+
+
+def _aggregate_code(found: Aggregate, inputs: Inputs) -> tuple[Root, ...]:
+    own = code.aggregate_code(found.rows, found.version, inputs)
+    return (*own, *code.scoring_code(inputs), *code.evidence_code(inputs)) if found.scores else own
 
 
 def _comparing() -> Iterator[Stage]:
@@ -231,6 +240,21 @@ def _comparing() -> Iterator[Stage]:
         ),
         whole_suite=True,
     )
+    yield Stage(
+        "gold_suspects",
+        tables.GOLD_SUSPECTS.comment,
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, tables.STATISTICS),
+        writes=(tables.GOLD_SUSPECTS,),
+        run=suspects.audit_gold,
+        code=_auditing_code,
+        settings=suspects.audited_evaluations,
+        facts=suspects.suspect_facts,
+        whole_suite=True,
+    )
+
+
+def _auditing_code(inputs: Inputs) -> tuple[Root, ...]:
+    return suspects.suspect_rows, *code.doubting_code(inputs)
 
 
 INGESTING = tuple(stage.name for stage in ingesting(chain_of(None)))

@@ -39,8 +39,8 @@ def validate(suite: Suites = None) -> None:
 
 def _validate(source: "SuiteSource") -> int:
     """Says what is wrong with one suite; returns the exit code for it."""
-    from eval_pipeline.cli.terminal import ProgressBars, fail
-    from eval_pipeline.stages.checks.verdicts import check_ends
+    from eval_pipeline.cli.terminal import ProgressBars, fail, note
+    from eval_pipeline.stages.checks.verdicts import check_ends, contradictions, gold_sentence
     from eval_pipeline.suites import read_suite
     from eval_pipeline.workspace.progress import busy, counted
 
@@ -49,10 +49,15 @@ def _validate(source: "SuiteSource") -> int:
         with ProgressBars() as progress:
             with busy(progress, f"{name} · reading"):
                 found, track = read_suite(source), source.track()
-            cases = found.cases
-            looked_at = counted(progress, f"{name} · gold", cases, len(cases))
-            excluded = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
-            ends = check_ends(track, cases, None, progress, f"{name} · oracle and null")
+            gold = found.scored
+            cases = [gold.case(case) for case in found.cases]
+            left_out = [turn for turn in gold.actions if gold.is_excluded(turn)]
+            looked_at = counted(progress, f"{name} · gold", [*cases, *gold.alternatives.values()], 0)
+            broken = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
+            excluded = [(turn, why) for turn, why in dict.fromkeys(broken) if turn not in left_out]
+            known = {*gold.actions, *(turn for turn, _ in excluded)}
+            doubts = contradictions(track, cases, known)
+            ends = check_ends(track, cases, None, progress, f"{name} · oracle and null", left_out)
     except InputError as error:
         for problem in error.problems:
             fail(str(problem))
@@ -61,10 +66,15 @@ def _validate(source: "SuiteSource") -> int:
         fail(f"{problem}; the case is left out")
     for turn, why in excluded:
         fail(f"{turn}: {why}; left out of the oracle's 1.0")
+    for doubt in doubts:
+        note(f"{doubt}; a doubt, it is scored as it is")
+    for override in found.overrides:
+        typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
     if not ends.passed:
         fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
     turns = sum(len(case.turns) for case in cases)
-    typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {ends.text}")
+    said = gold_sentence(turns, len(excluded), len(doubts), len(gold.actions))
+    typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {said}; {ends.text}")
     if found.problems:
         return BAD_USAGE
     return FAILED if excluded or not ends.passed else OK

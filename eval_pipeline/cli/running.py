@@ -183,6 +183,7 @@ def evaluate(
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline, where the results lie, and what went wrong."""
     from eval_pipeline.cli.terminal import console, coverage_lines, fail, headline_table, note
+    from eval_pipeline.reports.gold import overridden_text
     from eval_pipeline.reports.paths import WORKBOOK
     from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
@@ -198,6 +199,9 @@ def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Seq
     for page in pages if report else ():
         if page is not None:
             typer.echo(f"report:   {page} (workbook: {WORKBOOK})")
+    for found in headlines:
+        if overridden := overridden_text(found.editions):
+            note(f"{found.partition.suite}, {found.partition.model_version}: {overridden}.")
     if any(found.simulated for found in headlines):
         note("simulated: a stand-in, not a model; its figures say nothing about any real one.")
     for problem in problems:

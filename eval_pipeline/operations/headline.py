@@ -9,7 +9,13 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS
+from eval_pipeline.store.tables import (
+    COMPLEXITY_CEILING,
+    COST_PER_CORRECT_ANSWER,
+    GOLD_EDITIONS,
+    MODEL_VERSIONS,
+    STATISTICS,
+)
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -25,6 +31,7 @@ class Headline:
         simulated: the responses were not a real model's.
         scope: `full`, or what part of the suite was run.
         coverage: how far its turns got.
+        editions: rows of `gold_editions`; none of an evaluation older than them.
     """
 
     partition: Partition
@@ -34,6 +41,7 @@ class Headline:
     simulated: bool
     scope: str
     coverage: Coverage
+    editions: Sequence[Mapping[str, Any]] = ()
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -50,6 +58,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         version["simulated"],
         planned_scope(workspace, partition),
         recorded_coverage(record, partition),
+        record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
     )
 
 

@@ -31,7 +31,7 @@ from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.providers.model_versions import save_imported
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED
-from eval_pipeline.suites import SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
+from eval_pipeline.suites import OVERRIDES_FILE, SUITE_FILE, SuiteFile, read_cases, read_header, read_suite
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
@@ -108,6 +108,8 @@ def import_suite(
         header = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
         header["description"] = f"imported from {source.name} ({form})"
         (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False))
+        if (folder / OVERRIDES_FILE).exists():  # somebody's work, and no part of what is imported
+            shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)
         suite = read_header(made)
         read = read_suite(suite)
         if read.problems:

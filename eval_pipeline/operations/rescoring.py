@@ -183,6 +183,11 @@ def _why_not(inputs: Inputs) -> str:
         run_stage(stage, inputs)
     cases, generated = inputs.header(CASES), inputs.header(GENERATIONS)
     assert cases is not None
-    if generated is None or generated.made_from.get(CASES.name) != cases.content_hash:
+    if generated is None:
+        return "it has no answers on record; `eval-pipeline run` asks for them"
+    # Of a model version that there is, the stage itself finds the old answers by their prompts, or says that it cannot:
+    # where only the gold is another one, all of them are there.
+    known = inputs.place.model_version in inputs.workspace.model_versions
+    if not known and generated.made_from.get(CASES.name) != cases.content_hash:
         return "its questions or their gold have changed since; `eval-pipeline run` evaluates them anew"
     return ""

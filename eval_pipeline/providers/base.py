@@ -109,6 +109,7 @@ class Traits:
 
     Attributes:
         simulated: responses are not a real model's; every table and report says so.
+        knows_gold: answers are the gold itself, so that agreeing with it says nothing.
         recorded: responses are in a file; the track reads them leniently and they are not recovered.
         pool: of the steps that ask, whose number is limited; empty: `provider/<name>`. None: nobody is asked.
         charged: somebody charges for calls, by the price table; else only a price that the model version states counts.
@@ -120,6 +121,7 @@ class Traits:
     """
 
     simulated: ClassVar[bool] = False
+    knows_gold: ClassVar[bool] = False
     recorded: ClassVar[bool] = False
     pool: ClassVar[str | None] = ""
     charged: ClassVar[bool] = True

@@ -22,8 +22,7 @@ from eval_pipeline.store.schemas import Table
 Row = dict[str, Any]
 
 ALL = "all"
-_LATER = frozenset({tables.COVERAGE.name})
-"""Tables that evaluations of 0.1.0 lack until they are scored again."""
+_LATER = (tables.COVERAGE, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS, tables.GOLD_EDITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,12 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables, but for those that earlier versions did not make.
         """
-        found = (table for table in tables if table.name not in _LATER or self._has(table))
-        hashes = {table.name: self._header(table).content_hash for table in found}
+        hashes = {table.name: self._header(table).content_hash for table in tables if not self._came_later(table)}
         planned = self.planned
         hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
+        hashes["suspects"] = json_hash([[str(value) for value in row.values()] for row in self.suspects])
         hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
         return hashes
 
@@ -145,6 +144,23 @@ class Evaluation:
         return pairs_of(self._record, self.partition)
 
     @cached_property
+    def editions(self) -> list[Row]:
+        """Rows of `gold_editions`; none of an evaluation older than them."""
+        return self._rows_if_there(tables.GOLD_EDITIONS)
+
+    @cached_property
+    def overrides(self) -> list[Row]:
+        """Rows of `gold_overrides` of turns that this evaluation has asked; none where nothing of it is overridden."""
+        if not any(row["overridden_turns"] for row in self.editions):
+            return []
+        return sorted(self._rows_if_there(tables.GOLD_OVERRIDES), key=lambda row: row["source_line"])
+
+    @cached_property
+    def suspects(self) -> list[Row]:
+        """Rows of `gold_suspects` of the suite."""
+        return self._rows_if_there(tables.GOLD_SUSPECTS)
+
+    @cached_property
     def planned(self) -> Planned:
         """From the last run that had the scope of what was generated."""
         scope = self._header(tables.GENERATIONS).made_from.get("scope", "full")
@@ -172,8 +188,12 @@ class Evaluation:
         """Turns were asked more than once."""
         return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
 
-    def _has(self, table: Table) -> bool:
-        return self._record.header(table, self._key(table)) is not None
+    def _rows_if_there(self, table: Table) -> list[Row]:
+        return [] if self._record.header(table, self._key(table)) is None else self.rows(table)
+
+    def _came_later(self, table: Table) -> bool:
+        """Whether the table is one that older evaluations lack and their reports do without."""
+        return table in _LATER and self._record.header(table, self._key(table)) is None
 
     def _header(self, table: Table) -> Header:
         header = self._record.header(table, self._key(table))

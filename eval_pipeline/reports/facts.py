@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.gold import data_text, edition_text, overridden_text
 
 SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
 READING = (
@@ -24,6 +25,8 @@ def warnings(evaluation: Evaluation) -> list[str]:
         found.append(f"PART OF THE SUITE ONLY: {scope_text(evaluation.planned.scope)}")
     if gaps := evaluation.coverage.gaps():
         found.append(f"COVERAGE: {gaps}")
+    if overridden := overridden_text(evaluation.editions):
+        found.append(f"OVERRIDDEN GOLD: {overridden}")
     return found
 
 
@@ -35,6 +38,8 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         ("What it asks", suite["description"]),
         ("Licence", suite["licence"] or "not stated"),
         ("Suite contents (hash)", suite["content_hash"]),
+        ("Data set edition", data_text(evaluation.editions)),
+        ("Gold edition", edition_text(evaluation.editions)),
         ("Model version", evaluation.partition.model_version),
         ("Description", model["description"]),
         ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),

@@ -8,6 +8,7 @@ from eval_pipeline.stages import ingest, judging, score
 from eval_pipeline.stages.attempts import ask, rows, sink
 from eval_pipeline.stages.evidence import gather_evidence
 from eval_pipeline.stages.scoring import metric_runner, turn_rows
+from eval_pipeline.suites import overrides
 from eval_pipeline.tracks import capabilities
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.code import methods
@@ -50,19 +51,30 @@ def attempts_code(inputs: Inputs) -> Roots:
 
 def evidence_code(inputs: Inputs) -> Roots:
     """Of `evidence`."""
-    return gather_evidence, rows.attempted_turns, *methods(inputs.track, "gather", "gather_all", "artefact_from_json")
+    own = methods(inputs.track, "gather", "gather_all", "artefact_from_json")
+    return gather_evidence, rows.attempted_turns, *own, *_choosing(inputs)
 
 
 def judging_code(inputs: Inputs) -> Roots:
     """Of `judgements`: which pairs are compared. Another question to the judge is no reason to ask him again."""
-    return judging._pairs, judging._row, judging._settled, *methods(inputs.track, "to_judge", "artefact_from_json")
+    own = methods(inputs.track, "to_judge", "artefact_from_json")
+    return judging._pairs, judging._row, judging._settled, *own, *_choosing(inputs)
 
 
 def scoring_code(inputs: Inputs) -> Roots:
     """Of `turn_metrics`."""
     made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
     own = methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric")
-    return *made, *own, *_kinds(inputs), *metrics_code(inputs.track.metrics)
+    return *made, *own, *_kinds(inputs), *metrics_code(inputs.track.metrics), *_choosing(inputs)
+
+
+def _choosing(inputs: Inputs) -> Roots:
+    """What decides which gold overridden turns have, and by which of two right answers they are scored."""
+    of_gold: Roots = (overrides.scored_gold, overrides.ScoredGold, *methods(inputs.track, "gold_place"))
+    if not inputs.gold.alternatives:
+        return of_gold
+    primary = metric_runner.metrics_behind_primary(inputs.track)
+    return *of_gold, *methods(inputs.track, "values", "gather", "gather_all"), *metrics_code(tuple(primary))
 
 
 def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
@@ -85,3 +97,9 @@ def ends_code(track: Track) -> Roots:
     """What decides whether gold answers score 1.0 and no answer 0.0."""
     names = ("oracle", "check_gold", "gold_is_empty", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
     return *methods(track, "read_case", *names), *metrics_code(track.metrics)
+
+
+def doubting_code(inputs: Inputs) -> Roots:
+    """What decides what speaks against a gold, and which answers are the same."""
+    names = ("contradictions", "answer_keys", "strict_metrics", "check_gold", "answer_text", "primary_metric")
+    return *methods(inputs.track, *names, *_GOLD), *_choosing(inputs)

@@ -1,14 +1,16 @@
 """First stages: the suite's files as they came, and the cases in them."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, SUITES, TURNS
+from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, GOLD_OVERRIDES, SUITE_EDITIONS, SUITES, TURNS
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
+from eval_pipeline.suites.editions import editions_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.workspace.inputs import Inputs
@@ -45,6 +47,8 @@ def ingest_files(inputs: Inputs, outputs: Outputs) -> None:
 def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
     """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables.
 
+    With them what people have overridden of the gold, and which editions data set and gold are of.
+
     Raises:
         InputError: with every problem in any file; where the track keeps the good cases, see `case_problems`.
     """
@@ -57,6 +61,9 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         names = ("file", "line", "field", "message")
         problems = {name: [getattr(problem, name) for problem in found.problems] for name in names}
         outputs.writer(CASE_PROBLEMS).write(problems)
+        outputs.rows(GOLD_OVERRIDES).extend(override_rows(track, found))
+        editions = editions_of(source.require(), track, cases, found.overrides, found.scored)
+        outputs.writer(SUITE_EDITIONS).write({name: [value] for name, value in asdict(editions).items()})
         shared_hash = _write_shared(outputs, track, found)
         for start in range(0, len(cases), _CASES_AT_ONCE):
             some = slice(start, start + _CASES_AT_ONCE)
@@ -134,6 +141,23 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
         "complexity": [track.gold_complexity(turn) for _, turn in pairs],
         "gold_problem": [problems.get(turn.id) for _, turn in pairs],
     }
+
+
+def override_rows(track: Track, found: SuiteCases) -> list[dict[str, object]]:
+    """Rows of the `gold_overrides` table."""
+    cases = {case.id: case for case in found.cases}
+    rows: list[dict[str, object]] = []
+    for override in found.overrides:
+        case = cases[override.case_id]
+        other = found.scored.alternatives.get(override.turn_id) or found.scored.case(case)
+        turn, index = case.turns[override.turn_index], override.turn_index
+        row: dict[str, object] = {"turn_id": turn.id, "case_id": case.id, "turn_index": index}
+        row |= {"action": override.action, "who": override.who, "why": override.why}
+        row |= {"published": track.expected_text(turn), "source_line": override.line}
+        gold = override.gold
+        row |= {"overridden": None if gold is None else track.expected_text(other.turns[index])}
+        rows.append(row | {"gold": None if gold is None else json_text(dict(gold))})
+    return rows
 
 
 def _file_facts(name: str, path: Path) -> dict[str, object]:

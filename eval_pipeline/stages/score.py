@@ -22,7 +22,7 @@ from eval_pipeline.stages.scoring.turn_rows import (
     wide_columns,
 )
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, TURN_RESULTS
+from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, SUITE_EDITIONS, TURN_RESULTS
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.capabilities import Tabulates, turn_tables_of
 from eval_pipeline.workspace.columns import Columns
@@ -51,6 +51,12 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
         failed_turns.extend(error_rows(block, inputs.place.model_version))
         failed_metrics.extend(metric_error_rows(block, now()))
         _add_further_rows(further, block, evidence)
+
+
+def gold_settings(inputs: Inputs) -> dict[str, str]:
+    """Which edition of the gold turns are scored by: two evaluations of different ones are not compared unawares."""
+    row = inputs.read(SUITE_EDITIONS, ["gold_hash", "overrides_hash"]).to_pylist()[0]
+    return {"gold": row["gold_hash"], "overrides": row["overrides_hash"] or ""}
 
 
 def scored_tables(track: Track) -> tuple[Table, ...]:

@@ -23,8 +23,10 @@ from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable
 from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
+from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
 
 __all__ = [
+    "AgreedAnswer",
     "Agreement",
     "BrierParts",
     "Calibration",
@@ -41,6 +43,7 @@ __all__ = [
     "RatioEstimate",
     "Verdict",
     "accuracy_by_level",
+    "agreed_against_gold",
     "antitonic",
     "calibrate",
     "clustered_logistic",

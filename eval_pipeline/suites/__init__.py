@@ -2,6 +2,7 @@
 
 from eval_pipeline.suites.cases import SuiteCases, read_cases, read_suite
 from eval_pipeline.suites.headers import (
+    OVERRIDES_FILE,
     SUITE_FILE,
     SuiteFile,
     SuiteSource,
@@ -10,9 +11,13 @@ from eval_pipeline.suites.headers import (
     read_header,
     suite_files,
 )
+from eval_pipeline.suites.overrides import Override, ScoredGold
 
 __all__ = [
+    "OVERRIDES_FILE",
     "SUITE_FILE",
+    "Override",
+    "ScoredGold",
     "SuiteCases",
     "SuiteFile",
     "SuiteSource",

@@ -9,7 +9,8 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites.entries import Entry, problem_at, read_entries
-from eval_pipeline.suites.headers import SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.suites.headers import OVERRIDES_FILE, SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.suites.overrides import Override, ScoredGold, read_overrides
 from eval_pipeline.suites.rehearsal import rehearse
 from eval_pipeline.tracks.base import CaseError, Track
 from eval_pipeline.tracks.capabilities import Shares
@@ -24,12 +25,16 @@ class SuiteCases:
         contents: each of them in the suite's file format, as JSON: what the record keeps.
         problems: why other cases could not be read; only of tracks that keep the good ones.
         shared: what the cases have in common; the track's own type.
+        overrides: of the gold, by people (docs/gold.md).
+        scored: the gold that turns are scored by, overrides applied.
     """
 
     cases: tuple[Case, ...]
     contents: tuple[str, ...]
     problems: tuple[Problem, ...]
     shared: Any
+    overrides: tuple[Override, ...]
+    scored: ScoredGold
 
 
 def read_cases(source: SuiteSource) -> list[Case]:
@@ -71,7 +76,9 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             contents.append(json_text(entry.raw))
     if problems and not (cases and isinstance(track, Shares) and track.keeps_good_cases):
         raise InputError(problems)
-    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared)
+    raws = {case.id: content for case, content in zip(cases, contents, strict=True)}
+    overrides, scored = read_overrides(source, track, cases, raws, shared)
+    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared, overrides, scored)
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
@@ -95,7 +102,7 @@ def _matched(folder: Path, pattern: str) -> list[Path]:
         found = [path for path in folder.glob(pattern) if path.is_file()]
     except (ValueError, NotImplementedError):  # an empty or an absolute pattern
         return []
-    return sorted(path for path in found if path != folder / SUITE_FILE)
+    return sorted(path for path in found if path not in (folder / SUITE_FILE, folder / OVERRIDES_FILE))
 
 
 def _read_case(track: Track, suite: str, entry: Entry, shared: Any) -> tuple[Case | None, list[Problem]]:

@@ -18,6 +18,8 @@ from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
+OVERRIDES_FILE = "gold_overrides.yaml"
+"""Beside `suite.yaml`, and no file of cases."""
 
 
 class SuiteFile(BaseModel):
@@ -25,6 +27,7 @@ class SuiteFile(BaseModel):
 
     Attributes:
         cases: glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        gold_version: the authors' own name of the gold's edition; `version` where left out.
         metrics: metrics of installed packages that its turns are scored with, beside all of the track.
     """
 
@@ -38,6 +41,7 @@ class SuiteFile(BaseModel):
     cases: str | list[str]
     metrics: list[str] = Field(default_factory=list)
     options: dict[str, Json] = Field(default_factory=dict)
+    gold_version: str | None = None
 
     def patterns(self) -> list[str]:
         """The case patterns as a list."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     ArtefactT,
     Attempt,
@@ -139,6 +140,44 @@ class Damageable(ABC, Generic[ContextT, GoldT]):
         """A response that goes wrong in the given way, or None where this gold cannot."""
 
 
+@value
+class Contradiction:
+    """A turn whose gold says two things that cannot both be right.
+
+    Attributes:
+        evidence: a sentence.
+        score: how likely it is that the gold is wrong, 0..1, for sorting.
+    """
+
+    turn_id: str
+    evidence: str
+    score: float
+
+
+class Audits(ABC, Generic[ContextT, GoldT]):
+    """Its gold can be looked at with doubt, and overridden (docs/gold.md). Without it only `check_gold` doubts it.
+
+    Attributes:
+        gold_fields: fields of a turn in a case file that say what is right, and nothing that a model is shown.
+        strict_metrics: metrics beside the primary one that a right answer should pass.
+    """
+
+    gold_fields: tuple[str, ...]
+    strict_metrics: tuple[str, ...] = ()
+
+    def gold_place(self, index: int) -> tuple[str | int, ...]:
+        """Where in a case, as its file has it, the turn with that index is: keys and indices from its top."""
+        return "turns", index
+
+    def contradictions(self, case: Case[ContextT, GoldT]) -> Sequence[Contradiction]:
+        """Turns whose gold contradicts itself though it holds."""
+        return ()
+
+    @abstractmethod
+    def answer_keys(self, turn: Turn[GoldT], results: Sequence[Json]) -> Sequence[str]:
+        """For each result of an attempt at the turn a text that is the same for the same answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaseShares:
     """A share that each of some conversations has, for a row of `statistics`.
@@ -230,3 +269,16 @@ class _AsItIs:
 @asynccontextmanager
 async def _as_they_are(track: Track) -> AsyncIterator[Executor]:
     yield _AsItIs(track)
+
+
+def doubts_of(track: Track, case: Case) -> list[Contradiction]:
+    """Turns of a case whose gold contradicts itself, those whose gold does not hold first."""
+    broken = [Contradiction(turn.id, why, 1.0) for turn, why in track.check_gold(case)]
+    known = {found.turn_id for found in broken}
+    further = track.contradictions(case) if isinstance(track, Audits) else ()
+    return [*broken, *(found for found in further if found.turn_id not in known)]
+
+
+def answer_keys_of(track: Track, turn: Turn, results: Sequence[Json]) -> Sequence[str]:
+    """For each result a text that is the same for the same answer; equal JSON where the track does not say."""
+    return track.answer_keys(turn, results) if isinstance(track, Audits) else [canonical_json(r) for r in results]

@@ -14,6 +14,7 @@ from eval_pipeline.core.model import Case, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.suites import ScoredGold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
@@ -86,6 +87,11 @@ class Inputs:
     def cases(self) -> tuple[Case, ...]:
         """The cases of the suite as the record has them. Raises UsageError where there are none yet."""
         return self.workspace.cases(self.suite)
+
+    @property
+    def gold(self) -> ScoredGold:
+        """The gold by which turns are scored: that of the cases, with what people have overridden."""
+        return self.workspace.gold(self.suite)
 
     def key(self, table: Table) -> RecordKey:
         """Which file of a table belongs to this suite, evaluation or model version."""

@@ -19,8 +19,9 @@ from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import CASES
-from eval_pipeline.suites import SuiteSource, find_suites
+from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
+from eval_pipeline.suites import Override, ScoredGold, SuiteSource, find_suites
+from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
@@ -160,6 +161,40 @@ class Workspace:
             track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"], shared)
             for row in rows
         )
+
+    def gold(self, suite: str) -> ScoredGold:
+        """The gold by which turns of a suite are scored, as the record has it.
+
+        Raises:
+            UsageError: its cases are not in the record yet.
+        """
+        key = RecordKey.of_suite(suite)
+        header, cases = self.record.header(GOLD_OVERRIDES, key), self.record.header(CASES, key)
+        if header is None or cases is None or not header.rows:
+            return NOTHING_OVERRIDDEN
+        held = {"of": str(key), CASES.name: cases.content_hash, GOLD_OVERRIDES.name: header.content_hash}
+        return self.remembered(GOLD_OVERRIDES.name, held, lambda: self._read_gold(suite, key))
+
+    def _read_gold(self, suite: str, key: RecordKey) -> ScoredGold:
+        rows = self.record.read(GOLD_OVERRIDES, key).to_pylist()
+        names = ("turn_id", "case_id", "turn_index", "action", "who", "why")
+        overrides = [
+            Override(
+                **{name: row[name] for name in names},
+                gold=None if row["gold"] is None else parse_json(row["gold"]),
+                line=row["source_line"],
+            )
+            for row in rows
+        ]
+        wanted = {override.case_id for override in overrides}
+        found = self.record.read(CASES, key, ["case_id", "content"])
+        contents = {
+            name: content
+            for name, content in zip(found["case_id"].to_pylist(), found["content"].to_pylist(), strict=True)
+            if name in wanted
+        }
+        cases = {case.id: case for case in self.cases(suite) if case.id in wanted}
+        return scored_gold(self.track(suite), suite, overrides, cases, contents, self._load_shared(suite, key))
 
     def _load_shared(self, suite: str, key: RecordKey) -> Any:
         """What the cases of a suite share, as the record has it."""

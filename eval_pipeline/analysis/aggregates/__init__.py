@@ -8,6 +8,7 @@ from eval_pipeline.analysis.aggregates.calibration import CALIBRATION
 from eval_pipeline.analysis.aggregates.complexity import ACCURACY, CEILING
 from eval_pipeline.analysis.aggregates.cost import COST
 from eval_pipeline.analysis.aggregates.coverage import COVERAGE
+from eval_pipeline.analysis.aggregates.editions import EDITIONS
 from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
 from eval_pipeline.analysis.aggregates.statistics import STATISTICS
 from eval_pipeline.tracks.base import Track
@@ -15,7 +16,17 @@ from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES, turns_tab
 
 AGGREGATES: Mapping[str, Aggregate] = {
     aggregate.table.name: aggregate
-    for aggregate in (STATISTICS, COVERAGE, ACCURACY, COST, CEILING, ERROR_ANALYSIS, CALIBRATION, JUDGE_AGREEMENT)
+    for aggregate in (
+        STATISTICS,
+        COVERAGE,
+        ACCURACY,
+        COST,
+        CEILING,
+        ERROR_ANALYSIS,
+        CALIBRATION,
+        JUDGE_AGREEMENT,
+        EDITIONS,
+    )
 }
 """Those shipped, by the names of their tables; adding one takes a file here and a place in this tuple."""
 

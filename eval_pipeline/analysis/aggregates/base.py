@@ -35,6 +35,7 @@ class Aggregate:
         headline: the numbers that people see first, from those rows.
         reads: tables of the record that it reads beyond those of scored turns.
         version: stands for the code where it is given: "the meaning is the same" however the code changes.
+        scores: it runs metrics itself, so that their code counts.
         needs: columns of `<track>_turns` without which a track has no such aggregate.
     """
 
@@ -44,6 +45,7 @@ class Aggregate:
     version: str = ""
     reads: tuple[Table, ...] = ()
     needs: tuple[str, ...] = ()
+    scores: bool = False
 
     def fits(self, tables: Sequence[Table]) -> bool:
         """Whether there is such an aggregate of turns with these tables."""
@@ -54,7 +56,7 @@ class Turns:
     """The turns of a partition as columns and arrays, each read when first asked for. Nobody may write to them."""
 
     def __init__(self, inputs: Inputs) -> None:
-        self._inputs = inputs.anew()  # of the stage that is the first to ask it keeps nothing
+        self.inputs = inputs.anew()  # of the stage that is the first to ask it keeps nothing
         self.partition, self.track, self.options = inputs.place, inputs.track, inputs.options
         self.wide_name = turns_table(self.track).name
         self._floats: dict[str, Floats] = {}
@@ -64,7 +66,7 @@ class Turns:
 
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of one of the partition's tables."""
-        return self._inputs.read(table, columns)
+        return self.inputs.read(table, columns)
 
     @cached_property
     def results(self) -> pa.Table:
@@ -84,7 +86,7 @@ class Turns:
     @cached_property
     def planned(self) -> int | None:
         """Turns that the run was to ask, every sample counted; None where no run is on record."""
-        return planned_turns(self._inputs.workspace, self.partition)
+        return planned_turns(self.inputs.workspace, self.partition)
 
     @cached_property
     def clusters(self) -> Codes:
@@ -101,7 +103,7 @@ class Turns:
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
         """Whether each turn's conversation was asked to its end: not where the budget of the run cut it short."""
-        cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self._inputs)}
+        cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self.inputs)}
         if not cut:
             return np.ones(len(self), dtype=bool)
         places = zip(self.results["turn_id"].to_pylist(), self.results["sample"].to_pylist(), strict=True)

@@ -39,9 +39,11 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "prompt": ((GENERATIONS, ("prompt",)),),
     "harness": ((GENERATIONS, ("code", "libraries")),),
     "scorer": ((EVIDENCE, ("code", "libraries")), (TURN_RESULTS, ("code", "libraries"))),
+    "gold": ((TURN_RESULTS, ("overrides",)),),
     "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
 """What an evaluation was made with, and where the footers of its record files say so."""
+GOLD = "gold"
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
 _VALUES = ("correct", "tokens", "usd", "latency_ms")
@@ -55,7 +57,7 @@ class Evaluated:
         scope: `full`, or which part of the suite it covers.
         content_hash: of its scored turns.
         figures: one hash of the aggregates that comparisons show.
-        made_with: what it was made with, by `suite`, `prompt`, `harness`, `scorer` and `judge`; equal texts, the same.
+        made_with: by `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge`; equal texts, the same.
     """
 
     partition: Partition
@@ -66,7 +68,10 @@ class Evaluated:
     made_with: Mapping[str, str]
 
     def changes(self, other: "Evaluated") -> list[str]:
-        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs."""
+        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs.
+
+        Of the gold only its overrides: a suite that has grown has the same gold for the turns that it had.
+        """
         made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
         return [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
 
@@ -175,6 +180,7 @@ class ScoredEvaluation:
 
     Attributes:
         places: code of each one, rising; equal codes, the same question with the same gold in the same sample.
+        asked: code of each one's turn, question and sample, whatever the gold, in the order of `places`.
         clusters: code of its conversation (or group of them).
         values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known; `answered`, 1 or 0.
     """
@@ -182,6 +188,7 @@ class ScoredEvaluation:
     places: Codes
     clusters: Codes
     values: Mapping[str, Floats]
+    asked: Codes
 
 
 class Paired(NamedTuple):
@@ -208,6 +215,7 @@ class TurnReader:
         self._coverages: dict[Partition, Coverage] = {}
         self._places: dict[tuple[object, ...], int] = {}
         self._clusters: dict[str, int] = {}
+        self._asked: dict[tuple[object, ...], int] = {}
 
     def read(self, evaluated: Evaluated) -> ScoredEvaluation:
         """The turns of an evaluation that have a verdict."""
@@ -218,10 +226,10 @@ class TurnReader:
         places = _codes(keys, self._places)
         order = np.argsort(places)
         clusters = _codes(table["cluster"].to_pylist(), self._clusters)
+        asked = _codes(zip(*(table[name].to_pylist() for name in _KEY[:-1]), strict=True), self._asked)
         values = {name: floats(table[name])[order] for name in _VALUES}
-        return ScoredEvaluation(
-            places[order], clusters[order], values | {"answered": self._answered(evaluated, table)[order]}
-        )
+        values["answered"] = self._answered(evaluated, table)[order]
+        return ScoredEvaluation(places[order], clusters[order], values, asked[order])
 
     def coverage(self, evaluated: Evaluated) -> Coverage:
         """How far its turns got; nothing is known of evaluations of earlier versions."""
@@ -244,6 +252,12 @@ class TurnReader:
         keys = list(self._places)  # codes count up in the order of the keys
         found = [keys[place] for place in places.tolist()]
         return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
+
+
+def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:
+    """How many turns and samples both have that were scored by different golds."""
+    asked = np.intersect1d(first.asked, second.asked, assume_unique=True).size
+    return int(asked - np.intersect1d(first.places, second.places, assume_unique=True).size)
 
 
 def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:

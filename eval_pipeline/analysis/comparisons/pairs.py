@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Paired, ScoredEvaluation, TurnReader, paired
+from eval_pipeline.analysis.comparisons.evaluations import (
+    GOLD,
+    Evaluated,
+    Paired,
+    ScoredEvaluation,
+    TurnReader,
+    paired,
+    with_other_gold,
+)
 from eval_pipeline.analysis.comparisons.two_figures import (
     TwoFigures,
     conservative_columns,
@@ -20,9 +28,9 @@ from eval_pipeline.statistics import Corrected, estimate_mean, holm, paired_diff
 
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
-CODE = ("harness", "scorer", "judge")
+CODE = ("harness", "scorer", "gold", "judge")
 """Of what an evaluation was made with, what has to be alike for two of them to be compared."""
-REFUSED = "not compared: they were not scored by the same code"
+REFUSED = "not compared: they were not scored by the same "
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,7 @@ def _compare(
     answered = both.where((both.first["answered"] * both.second["answered"]) == 1.0)
     figures = two_figures(both, answered)
     broken, fixed = changed_turns(answered, reader)
-    reason = why_refused(first, second, a.places.size + b.places.size) or figures.reason
+    reason = why_refused(first, second, a.places.size + b.places.size, with_other_gold(a, b)) or figures.reason
     return Comparison(first, second, figures, broken, fixed, _cost_columns(answered), reason)
 
 
@@ -104,26 +112,32 @@ def two_figures(both: Paired, answered: Paired) -> TwoFigures:
     )
 
 
-def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
+def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int = 0) -> str | None:
     """Why two evaluations must not be compared, with the command that makes them comparable; None where they may.
 
-    `turns` is what that command would score, of both together.
+    `turns` is what that command would score, of both together, `other_gold` on how many the gold is another one.
     """
     differing = [name for name in first.changes(second) if name in CODE]
+    if other_gold and GOLD not in differing:
+        differing.append(GOLD)
     if not differing:
         return None
     places = dict.fromkeys((first.partition, second.partition))
+    what = "edition of the gold" if differing == [GOLD] else "code"
+    if GOLD in differing and len(differing) > 1:
+        what = "code and edition of the gold"
     names = "".join(f" --model-version {name}" for name in dict.fromkeys(place.model_version for place in places))
     days = "".join(f" --eval-date {day}" for day in dict.fromkeys(place.eval_date for place in places))
     command = f"eval-pipeline rescore --suite {first.partition.suite}{names}{days}"
     if first.made_with["suite"] != second.made_with["suite"]:
         return (
-            f"{REFUSED} (they differ in {', '.join(differing)}), and one was asked about another state of the suite, "
-            "so that it cannot be scored again; `eval-pipeline run` evaluates both anew"
+            f"{REFUSED}{what} (they differ in {', '.join(differing)}), and one was asked about another state of the "
+            f"suite; `{command}` scores it again where only its gold is another one and asks no model, "
+            "`eval-pipeline run` evaluates both anew"
         )
     asked = "; the judge's answers are kept" if "judge" in differing else ""
     return (
-        f"{REFUSED} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
+        f"{REFUSED}{what} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
         f"{turns:,} turns, and asks no model{asked}"
     )
 

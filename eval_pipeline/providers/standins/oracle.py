@@ -1,5 +1,7 @@
 """The gold answer as a model: whatever is scored below 1.0 with it is a fault of the pipeline."""
 
+from typing import ClassVar
+
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
@@ -9,6 +11,8 @@ from eval_pipeline.providers.validation import refuse_settings
 
 class OracleProvider(StandIn):
     """Answers with the gold artefact."""
+
+    knows_gold: ClassVar[bool] = True
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "options", "sampling", "predictions")

@@ -21,7 +21,11 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, INTEGER, NOTE, PERCENT, PLAIN, TEXT, WARNING, Look, Styled
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.excel.sheets.comparison import POINTS, comparison_page, write_pairs
+from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
+from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
+from eval_pipeline.reports.excel.sheets.gold import write_suspects
 from eval_pipeline.reports.excel.sheets.queries import write_queries
+from eval_pipeline.reports.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.paths import WORKBOOK
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
@@ -50,6 +54,9 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
         page.note("There is only one model version: nothing to compare it with.")
     book.add_query("Evaluation dates", "all rows", trends_query(compared.suite))
     write_long_sheet(book, "Evaluation dates", _TRENDS, (_night(row) for row in compared.nights), frozen=2)
+    page = Page(book, GOLD, GOLD_WIDTHS)
+    page.title("The gold: what is doubted", SUSPECTS_READING)
+    write_suspects(page, compared.suite, compared.suspects)
     write_queries(book)
     title = f"{compared.suite} · comparison · {compared.eval_date.isoformat()}"
     book.save(folder / WORKBOOK, title, compared.eval_date, "simulated" if simulated else "")

@@ -14,6 +14,7 @@ from eval_pipeline.reports.comparison.words import (
     pairs_query,
     trends_query,
 )
+from eval_pipeline.reports.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
     coverage_sheet,
     figures_sheet,
@@ -21,6 +22,7 @@ from eval_pipeline.reports.html.comparisons import (
     standings_sheet,
     trends_sheet,
 )
+from eval_pipeline.reports.html.gold import suspects_sheet
 from eval_pipeline.reports.html.render import render
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
@@ -49,6 +51,8 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         figures=figures_sheet(compared.pairs, sql["pairs"]),
         discordant=list(_discordant(compared.pairs)),
         trends=trends_sheet(compared.nights, sql["trends"]),
+        suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],
+        suspects_reading=SUSPECTS_READING,
         reading=READING,
     )
     (folder / PAGE).write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 """What the record holds of a suite's model versions side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
 
 Row = dict[str, Any]
 SIDES = ("a", "b")
@@ -46,10 +46,11 @@ class SuiteComparison:
 
     Attributes:
         comparisons, trends: the tables as they are on record.
+        suspects: rows of `gold_suspects`.
     """
 
-    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table) -> None:
-        self.suite, self.comparisons, self.trends = suite, comparisons, trends
+    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table, suspects: Sequence[Row] = ()) -> None:
+        self.suite, self.comparisons, self.trends, self.suspects = suite, comparisons, trends, suspects
 
     @cached_property
     def pairs(self) -> list[Row]:
@@ -83,12 +84,19 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
     if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
         return None
     trends = record.read(TRENDS, key)
-    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends) if trends.num_rows else None
+    if not trends.num_rows:
+        return None
+    audited = record.header(GOLD_SUSPECTS, key) is not None
+    suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
+    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends, suspects)
 
 
 def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """Content hashes of what a report of the suite's comparisons shows; empty where there is nothing."""
-    headers = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in (MODEL_COMPARISONS, TRENDS)}
+    headers = {
+        table.name: record.header(table, RecordKey.of_suite(suite))
+        for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
+    }
     return {name: header.content_hash for name, header in headers.items() if header is not None}
 
 

@@ -22,7 +22,24 @@ from eval_pipeline.reports.excel.looks import (
 )
 
 TEXT_HEADERS = frozenset(
-    {"note", "question", "example", "message, without its numbers", "verdict", "minus the first", ""}
+    {
+        "note",
+        "question",
+        "example",
+        "message, without its numbers",
+        "verdict",
+        "minus the first",
+        "",
+        "reason",
+        "action",
+        "who",
+        "why",
+        "published",
+        "overridden",
+        "expected",
+        "agreed answer",
+        "evidence",
+    }
 )
 """Headers, beside the first, of columns that hold text."""
 _LINE = 120

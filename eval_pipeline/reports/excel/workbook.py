@@ -10,6 +10,7 @@ from eval_pipeline.reports.excel.sheets.comparison import write_comparison_sheet
 from eval_pipeline.reports.excel.sheets.complexity import write_complexity
 from eval_pipeline.reports.excel.sheets.cost import write_cost
 from eval_pipeline.reports.excel.sheets.further import write_further
+from eval_pipeline.reports.excel.sheets.gold import write_gold
 from eval_pipeline.reports.excel.sheets.overview import write_overview
 from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
@@ -24,6 +25,7 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_complexity,
     write_cost,
     write_comparison_sheet,
+    write_gold,
     write_calibration,
     write_further,
 )

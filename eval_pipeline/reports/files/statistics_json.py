@@ -30,6 +30,7 @@ def statistics(evaluation: Evaluation) -> dict[str, Any]:
         "complexity_ceiling": {row["axis"]: _without_key(row) for row in evaluation.ceilings},
         "accuracy_by_complexity": _levels(evaluation),
         "error_analysis": [_without_key(row) for row in evaluation.error_groups],
+        "gold_editions": [_without_key(row) for row in evaluation.editions],
         **_further(evaluation),
     }
 

@@ -11,8 +11,10 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.failed import failed_turns, kind_of
+from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.paths import CHARTS, PAGE
 from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
@@ -54,6 +56,8 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         headline=list(_headline(evaluation, figures)),
         groups=list(_groups(evaluation)),
         comparisons=list(_comparisons(evaluation)),
+        gold=list(gold_sheets(evaluation)),
+        gold_reading=GOLD_READING,
         further=list(_further(evaluation)),
         extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
         failed=failed_turns(evaluation),

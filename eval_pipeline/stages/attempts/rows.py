@@ -21,9 +21,11 @@ from eval_pipeline.core.model import (
     Usage,
 )
 from eval_pipeline.core.values import value
+from eval_pipeline.stages.scoring.metric_runner import is_right
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import gather_all
 from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -126,11 +128,28 @@ def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in SPENT}
 
 
-def attempted_turns(inputs: Inputs) -> Iterator[tuple[Case, Turn, int, Made]]:
+AttemptedTurn = tuple[Case, Turn, int, Made]
+"""Case, turn, sample, and what was made of it."""
+
+
+def attempted_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
     """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
 
-    Turns that the budget did not allow to be asked were not.
+    With the gold that it is scored by: corrected ones as they are right, those with two right answers with the one
+    that the last attempt agrees with, excluded ones not at all. Turns that the budget did not allow to be asked were
+    not.
     """
+    gold = inputs.gold
+    for case, turn, sample, made in published_turns(inputs):
+        if gold.is_excluded(turn.id):
+            continue
+        scored = gold.case(case)
+        accepted = gold.accepted(scored, scored.turns[turn.index])
+        yield *agreeing(inputs.track, accepted, made), sample, made
+
+
+def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
+    """As `attempted_turns`, with the gold as the suite published it, and the excluded turns."""
     found: dict[tuple[str, int], Made] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         for row, attempt in load_attempts(inputs, table):
@@ -142,6 +161,17 @@ def attempted_turns(inputs: Inputs) -> Iterator[tuple[Case, Turn, int, Made]]:
                 made = found.get((turn.id, sample))
                 if made and not _not_asked(made[0][1]):
                     yield case, turn, sample, made
+
+
+def agreeing(track: Track, accepted: Sequence[tuple[Case, Turn]], made: Made) -> tuple[Case, Turn]:
+    """Of the golds of a turn the first that its attempts are right by; the first one where they are right by none."""
+    return next((found for found in accepted if len(accepted) > 1 and _is_right(track, *found, made)), accepted[0])
+
+
+def _is_right(track: Track, case: Case, turn: Turn, made: Made) -> bool:
+    attempts = [attempt for _, attempt in made]
+    evidence = gather_all(track, [(case, turn, attempts[-1])])[0]
+    return is_right(track, track.values(case, turn, attempts, evidence))
 
 
 def _not_asked(attempt: Attempt) -> bool:

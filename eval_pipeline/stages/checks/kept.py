@@ -8,7 +8,7 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.stages.checks.verdicts import ENDS_CHECKED, Verdict, check_ends
 from eval_pipeline.stages.code import ends_code
 from eval_pipeline.store.durable import write_error
-from eval_pipeline.store.tables import CASES
+from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
 from eval_pipeline.workspace.inputs import Inputs
 
 
@@ -20,10 +20,15 @@ def ends_of_suite(inputs: Inputs) -> Verdict:
     """
     track, place = inputs.track, inputs.workspace.home.checked / f"{inputs.suite}.json"
     code = inputs.workspace.fingerprints.of(check_ends, *ends_code(track)).code
-    made_from = json_hash([inputs.hashes((CASES,)), ENDS_CHECKED, code])
+    gold = inputs.gold
+    overridden = inputs.header(GOLD_OVERRIDES) if gold.actions else None
+    hashes = inputs.hashes((CASES,)) | ({} if overridden is None else {"overrides": overridden.content_hash})
+    made_from = json_hash([hashes, ENDS_CHECKED, code])
     if (known := _known(place, made_from)) is not None:
         return known
-    found = check_ends(track, inputs.cases, ENDS_CHECKED, inputs.progress, inputs.label("checking the gold"))
+    cases, label = [gold.case(case) for case in inputs.cases], inputs.label("checking the gold")
+    excluded = [turn for turn in gold.actions if gold.is_excluded(turn)]
+    found = check_ends(track, cases, ENDS_CHECKED, inputs.progress, label, excluded)
     if found.passed:
         _keep(place, made_from, found)
     return found

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
@@ -13,11 +13,11 @@ from eval_pipeline.core.model import Attempt, Case, Json, Response, Turn
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
 from eval_pipeline.stages.ingest import case_problems
-from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import GENERATIONS, METRIC_ERRORS, TURN_RESULTS, TURNS
-from eval_pipeline.tracks.base import Executor, Metric, Track
-from eval_pipeline.tracks.capabilities import executor_of, gather_all
+from eval_pipeline.store.tables import GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.base import Executor, Track
+from eval_pipeline.tracks.capabilities import Audits, executor_of, gather_all
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_cases
 from eval_pipeline.workspace.progress import SILENT, counted
@@ -50,25 +50,55 @@ class Verdict:
 
 
 def check_gold(inputs: Inputs) -> Verdict:
-    """Every turn's own gold holds (its program runs to its answer), as it was found when the cases were read."""
+    """Every turn's own gold holds (its program runs to its answer), as it was found when the cases were read.
+
+    And it does not contradict itself; what people have decided of a turn is not told again.
+    """
     found = inputs.read(TURNS, ["turn_id", "gold_problem"])
-    wrong = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
-    turns, examples = found.num_rows, [f"{row['turn_id']}: {row['gold_problem']}" for row in wrong[:SHOWN]]
-    facts: dict[str, Json] = {"turns": turns, "wrong_gold": len(wrong), "examples": examples}
-    if not wrong:
-        return Verdict(True, f"the gold of all {turns} turns holds", facts)
+    decided = inputs.gold.actions
+    broken = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
+    wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
+    known = {*decided, *(row["turn_id"] for row in broken)}
+    doubts = contradictions(inputs.track, [inputs.gold.case(case) for case in inputs.cases], known)
+    facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
+    facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
     return Verdict(
-        False, f"the gold of {len(wrong)} of {turns} turns does not hold; they are left out of the oracle's 1.0", facts
+        not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), len(doubts), len(decided)), facts
     )
 
 
+def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]) -> list[str]:
+    """A sentence for each turn whose gold contradicts itself, but for those that people have decided on."""
+    if not isinstance(track, Audits):
+        return []
+    found = (doubt for case in cases for doubt in track.contradictions(case))
+    return [f"{doubt.turn_id}: {doubt.evidence}" for doubt in found if doubt.turn_id not in decided]
+
+
+def gold_sentence(turns: int, wrong: int, doubts: int, overridden: int) -> str:
+    """What there is to say of the gold of a suite."""
+    parts = [f"the gold of {wrong} of {turns} turns does not hold; they are left out of the oracle's 1.0"] * bool(wrong)
+    if doubts:
+        parts.append(f"the gold of {doubts} of {turns} turns contradicts itself; table gold_suspects lists them")
+    if not parts:
+        parts.append(f"the gold of all {turns} turns holds")
+    if overridden:
+        parts.append(f"that of {overridden} is overridden")
+    return "; ".join(parts)
+
+
 def check_ends(
-    track: Track, cases: Sequence[Case], most: int | None = None, progress: Progress = SILENT, label: str = ""
+    track: Track,
+    cases: Sequence[Case],
+    most: int | None = None,
+    progress: Progress = SILENT,
+    label: str = "",
+    excluded: Collection[str] = (),
 ) -> Verdict:
     """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
 
-    Turns whose own gold does not hold are left out. Of a suite with more turns than `most`, whole cases are drawn at
-    random, the same ones each time. `progress` is told of cases, under the label.
+    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`,
+    whole cases are drawn at random, the same ones each time. `progress` is told of cases, under the label.
     """
     turns = sum(len(case.turns) for case in cases)
     drawn = list(cases)
@@ -76,17 +106,17 @@ def check_ends(
         Random(0).shuffle(drawn)
         ends = accumulate(len(case.turns) for case in drawn)
         drawn = [case for case, end in zip(drawn, ends, strict=True) if end <= most]
-    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), turns))
+    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), turns, set(excluded)))
 
 
-async def _check_ends(track: Track, cases: Iterable[Case], whole: int) -> Verdict:
-    runner = MetricRunner(_metrics_behind_primary(track))
+async def _check_ends(track: Track, cases: Iterable[Case], whole: int, left_out: set[str]) -> Verdict:
+    runner = MetricRunner(metrics_behind_primary(track))
     wrong: list[str] = []
     turns = seen = 0
     async with executor_of(track) as executor:
         for case in cases:
             seen += len(case.turns)
-            excluded = {turn.id for turn, _ in track.check_gold(case)}
+            excluded = left_out | {turn.id for turn, _ in track.check_gold(case)}
             for turn in case.turns:
                 if turn.id in excluded:
                     continue
@@ -110,18 +140,6 @@ async def _is_correct(
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
     values = track.values(case, turn, [attempt], gather_all(track, [(case, turn, attempt)])[0])
     return bool(runner.run([values]).plain[track.primary_metric][0])
-
-
-def _metrics_behind_primary(track: Track) -> list[Metric]:
-    """The primary metric and those it takes, in the track's order."""
-    by_name = {metric.name: metric for metric in track.metrics}
-    needed, waiting = set[str](), [track.primary_metric]
-    while waiting:
-        name = waiting.pop()
-        if name in by_name and name not in needed:
-            needed.add(name)
-            waiting += by_name[name].inputs()
-    return [metric for metric in track.metrics if metric.name in needed]
 
 
 def check_cases_read(inputs: Inputs) -> Verdict:
@@ -178,7 +196,7 @@ def check_budget_kept(inputs: Inputs) -> Verdict:
 def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
     not_asked = turns_not_asked(inputs)
     scored = Counter(_places(inputs, TURN_RESULTS))
-    missing = sorted(planned - not_asked - scored.keys())
+    missing = sorted(planned - not_asked - scored.keys() - _excluded(inputs, planned))
     extra = sorted(scored.keys() - (planned - not_asked))
     twice = sorted(place for place, count in scored.items() if count > 1)
     facts = {"planned": len(planned), "missing": len(missing), "unplanned": len(extra), "twice": len(twice)}
@@ -192,6 +210,15 @@ def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
         f"of {len(planned)} planned turns {len(missing)} are missing, {len(extra)} were not planned, {len(twice)} twice"
     )
     return Verdict(False, text, facts | {"examples": examples})
+
+
+def _excluded(inputs: Inputs, planned: set[Place]) -> set[Place]:
+    """Those of turns that are in no figure; where another edition of the gold was scored by, nobody knows which."""
+    scored, current = inputs.header(TURN_RESULTS), inputs.header(GOLD_OVERRIDES)
+    if scored is None or current is None:
+        return set()
+    by_this = scored.made_from.get(GOLD_OVERRIDES.name, current.content_hash) == current.content_hash
+    return {place for place in planned if not by_this or inputs.gold.is_excluded(place[0])}
 
 
 def _places(inputs: Inputs, table: Table) -> Iterator[Place]:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.base import Metric, Plain
+from eval_pipeline.tracks.base import Metric, Plain, Track
 
 T = TypeVar("T")
 Value = bool | int | float | str | None
@@ -82,6 +82,23 @@ class MetricRunner:
             known[metric.name] = scored.plain[metric.name] = said
         scored.failures.sort(key=lambda failure: failure.turn)
         return scored
+
+
+def metrics_behind_primary(track: Track) -> list[Metric]:
+    """The primary metric and those it takes, in the track's order."""
+    by_name = {metric.name: metric for metric in track.metrics}
+    needed, waiting = set[str](), [track.primary_metric]
+    while waiting:
+        name = waiting.pop()
+        if name in by_name and name not in needed:
+            needed.add(name)
+            waiting += by_name[name].inputs()
+    return [metric for metric in track.metrics if metric.name in needed]
+
+
+def is_right(track: Track, values: Mapping[str, Any]) -> bool:
+    """Whether the primary metric says so of a turn with these values."""
+    return bool(MetricRunner(metrics_behind_primary(track)).run([values]).plain[track.primary_metric][0])
 
 
 class _Failures:

@@ -2,12 +2,20 @@
 
 from eval_pipeline.fingerprints import UNKNOWN_CODE
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.tables import GENERATIONS, STATISTICS, SUPERSEDED_STATISTICS, TURN_RESULTS
+from eval_pipeline.store.tables import GENERATIONS, GOLD_EDITIONS, STATISTICS, SUPERSEDED_STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import lock_file, now
 
 _LAST = "last"
 _PATIENCE_S = 60.0
+
+
+def _edition(inputs: Inputs) -> str | None:
+    """Name of the edition of the gold that the figures on record are of; None where nobody noted it."""
+    if inputs.header(GOLD_EDITIONS) is None:
+        return None
+    rows = inputs.read(GOLD_EDITIONS, ["edition", "name"]).to_pylist()
+    return next((str(row["name"]) for row in rows if row["edition"] == "scored"), None)
 
 
 def keep_superseded(inputs: Inputs) -> None:
@@ -29,6 +37,8 @@ def keep_superseded(inputs: Inputs) -> None:
             "superseded_at": now(),
             "scored_by": scored.made_from.get("code", UNKNOWN_CODE),
             "responses": scored.made_from.get(GENERATIONS.name, ""),
+            "gold_edition": _edition(inputs),
+            "gold_hash": scored.made_from.get("gold"),
         }
         columns |= {name: [value] * statistics.rows for name, value in told.items()}
         made_from = {_LAST: statistics.content_hash}

@@ -18,6 +18,14 @@ from eval_pipeline.store.tables.aggregates import (
     SUPERSEDED_STATISTICS,
 )
 from eval_pipeline.store.tables.comparisons import ACKNOWLEDGEMENTS, COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables.gold import (
+    GOLD_EDITIONS,
+    GOLD_OVERRIDES,
+    GOLD_SUITE_TABLES,
+    GOLD_SUSPECTS,
+    GOLD_TURN_TABLES,
+    SUITE_EDITIONS,
+)
 from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
@@ -48,6 +56,9 @@ __all__ = [
     "EVIDENCE",
     "GENERATIONS",
     "GENERATION_PROMPTS",
+    "GOLD_EDITIONS",
+    "GOLD_OVERRIDES",
+    "GOLD_SUSPECTS",
     "JUDGEMENTS",
     "JUDGE_AGREEMENT",
     "METRICS",
@@ -60,6 +71,7 @@ __all__ = [
     "RUNS",
     "STATISTICS",
     "SUITES",
+    "SUITE_EDITIONS",
     "SUPERSEDED_STATISTICS",
     "TRENDS",
     "TURNS",
@@ -88,7 +100,8 @@ _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
 
 def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
     """Every published table, in the order in which they are made; the store itself knows no tracks."""
-    return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES)
+    further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES)
+    return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES, *further)
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -49,6 +49,8 @@ SUPERSEDED_STATISTICS = Table(
         Column("superseded_at", "TIMESTAMP", "When they were replaced, UTC; never NULL."),
         Column("scored_by", "VARCHAR", "Fingerprint of the code that scored the turns; never NULL."),
         Column("responses", "VARCHAR", "Hash of the responses that were scored: equal ones, scored again; never NULL."),
+        Column("gold_edition", "VARCHAR", "Name of the edition of the gold that was scored by; NULL: not noted."),
+        Column("gold_hash", "VARCHAR", "Hash of that gold; NULL: not noted."),
         *STATISTICS.columns,
     ),
 )

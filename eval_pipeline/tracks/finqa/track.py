@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
-from eval_pipeline.tracks.capabilities import Damageable, Executes, Gathers, Recovers, Validates
+from eval_pipeline.tracks.capabilities import Audits, Contradiction, Damageable, Executes, Gathers, Recovers, Validates
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
@@ -77,6 +77,7 @@ class FinqaTrack(
     Gathers[Document, FinqaGold, FinqaPlan],
     Recovers,
     Damageable[Document, FinqaGold],
+    Audits[Document, FinqaGold],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`."""
 
@@ -92,6 +93,8 @@ class FinqaTrack(
         "operations_per_turn",
     )
     prompt_versions: tuple[str, ...] = VERSIONS
+    gold_fields: tuple[str, ...] = ("program", "answer", "printed")
+    strict_metrics: tuple[str, ...] = ("exact_match", "program_match")
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {
         "operations": "gold_operations",
@@ -109,6 +112,18 @@ class FinqaTrack(
         """Turns whose program does not give their answer."""
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def contradictions(self, case: FinqaCase) -> list[Contradiction]:
+        """See `audit.printed_contradictions`."""
+        from eval_pipeline.tracks.finqa.audit import printed_contradictions
+
+        return printed_contradictions(case)
+
+    def answer_keys(self, turn: FinqaTurn, results: Sequence[Json]) -> list[str]:
+        """See `audit.answer_keys`."""
+        from eval_pipeline.tracks.finqa.audit import answer_keys
+
+        return answer_keys(results)
 
     def expected_text(self, turn: FinqaTurn) -> str:
         """The expected answer, as computed."""

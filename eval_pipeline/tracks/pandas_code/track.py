@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
-from eval_pipeline.tracks.capabilities import Damageable, Executes, Gathers, Recovers, Reports, Shares, Validates
+from eval_pipeline.tracks.capabilities import (
+    Audits,
+    Damageable,
+    Executes,
+    Gathers,
+    Recovers,
+    Reports,
+    Shares,
+    Validates,
+)
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
@@ -45,6 +54,7 @@ class PandasTrack(
     Recovers,
     Shares,
     Damageable["PandasContext", "PandasGold"],
+    Audits["PandasContext", "PandasGold"],
     Reports,
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
@@ -63,6 +73,8 @@ class PandasTrack(
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS
+    gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
+    strict_metrics: tuple[str, ...] = ()
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
@@ -98,6 +110,12 @@ class PandasTrack(
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def answer_keys(self, turn: "PandasTurn", results: Sequence[Json]) -> list[str]:
+        """See `results.reading.answer_key`."""
+        from eval_pipeline.tracks.pandas_code.results.reading import answer_key
+
+        return [answer_key(told) for told in results]
 
     def expected_text(self, turn: "PandasTurn") -> str:
         """See `gold.gold_text`."""

@@ -12,7 +12,9 @@ from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, R
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
+    Audits,
     CaseShares,
+    Contradiction,
     Damageable,
     Executes,
     Gathers,
@@ -56,6 +58,8 @@ _TURN_COLUMNS = (
     Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
     Column("candidates", "BIGINT", "Terms that the request was offered, over all dimensions, from 0; never NULL."),
 )
+_REJECTED_SCORE = 0.6
+"""Judgement, not measurement: one of the two is a slip of the authors."""
 
 
 class _Executor:
@@ -78,6 +82,7 @@ class SdmxTrack(
     Recovers,
     Shares,
     Damageable["SdmxContext", "SdmxGold"],
+    Audits["SdmxContext", "SdmxGold"],
     Tabulates["SdmxContext", "SdmxGold", Selection],
     Reports,
 ):
@@ -99,6 +104,8 @@ class SdmxTrack(
     )
     keeps_good_cases = True
     prompt_versions: tuple[str, ...] = VERSIONS
+    gold_fields: tuple[str, ...] = ("target",)
+    strict_metrics: tuple[str, ...] = ()
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
 
@@ -125,6 +132,21 @@ class SdmxTrack(
         from eval_pipeline.tracks.sdmx import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
+
+    def gold_place(self, index: int) -> tuple[str | int, ...]:
+        """A request of the conversation."""
+        return "conversation", index
+
+    def contradictions(self, case: "SdmxCase") -> list[Contradiction]:
+        """Turns whose target names a data set that the authors say they left out."""
+        rejected = {name.strip() for name in str(case.features["rejected_data_sets"]).split(",")} - {""}
+        both = ((turn, sorted(rejected.intersection(_target(turn).data_sets))) for turn in case.turns)
+        told = "the target names data sets that the case rejects"
+        return [Contradiction(turn.id, f"{told}: {', '.join(names)}", _REJECTED_SCORE) for turn, names in both if names]
+
+    def answer_keys(self, turn: "SdmxTurn", results: Sequence[Json]) -> list[str]:
+        """Selections of the same terms, in whatever order."""
+        return [canonical_json(_in_order(selection_from_json(told))) for told in results]
 
     def expected_text(self, turn: "SdmxTurn") -> str:
         """The target, a line a dimension."""
@@ -279,6 +301,11 @@ class SdmxTrack(
 @asynccontextmanager
 async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
+
+
+def _in_order(selection: Selection) -> Json:
+    """Its terms by data set and dimension, sorted, those without any left out."""
+    return sorted([*place, *sorted(id for id, _ in terms)] for place, terms in selection.places.items() if terms)
 
 
 def _target(turn: "SdmxTurn") -> Selection:

@@ -109,7 +109,7 @@ def compare(gold: Gold, sql: str) -> Compared:
     That is the first one that it is right by; else the one with the same result on the suite's database, or the most
     cells in common.
     """
-    compared = [_executed(gold.database, sql, accepted) for accepted in gold.accepted]
+    compared = [executed(gold.database, sql, accepted) for accepted in gold.accepted]
     candidates = [found for found in compared if found.execution in ("match", "no_data")]
     if not candidates:
         candidates = [max(compared, key=lambda found: found.soft_f1 or 0.0)]
@@ -121,7 +121,7 @@ def compare(gold: Gold, sql: str) -> Compared:
     return max(climbed, key=lambda found: (found.execution == "match", found.soft_f1 or 0.0))
 
 
-def _executed(database: Database, sql: str, accepted: str) -> Compared:
+def executed(database: Database, sql: str, accepted: str) -> Compared:
     """The results of both on the suite's database, as multisets of rows."""
     path = database.path()
     if path is None:

@@ -10,6 +10,8 @@ from eval_pipeline.core.model import Attempt, Evidence, Json, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
+    Audits,
+    Contradiction,
     Damageable,
     Executes,
     Gathers,
@@ -59,6 +61,7 @@ class SqlTrack(
     Shares,
     Judged["Context", "Gold", SqlAnswer],
     Damageable["Context", "Gold"],
+    Audits["Context", "Gold"],
     Reports,
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
@@ -75,6 +78,8 @@ class SqlTrack(
     suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     prompt_versions: tuple[str, ...] = VERSIONS
+    gold_fields: tuple[str, ...] = ("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected")
+    strict_metrics: tuple[str, ...] = ("execution_match",)
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
@@ -108,6 +113,22 @@ class SqlTrack(
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def gold_place(self, index: int) -> tuple[str | int, ...]:
+        """The case itself: it is one question."""
+        return ()
+
+    def contradictions(self, case: "SqlCase") -> "list[Contradiction]":
+        """See `audit.contradictions`."""
+        from eval_pipeline.tracks.sql import audit
+
+        return audit.contradictions(case)
+
+    def answer_keys(self, turn: "SqlTurn", results: Sequence[Json]) -> list[str]:
+        """See `audit.answer_key`."""
+        from eval_pipeline.tracks.sql.audit import answer_key
+
+        return [answer_key(told) for told in results]
 
     def expected_text(self, turn: "SqlTurn") -> str:
         """The first accepted query, or that a refusal is right."""

@@ -9,6 +9,7 @@ from eval_pipeline.core.model import Json
 KEPT_BYTES = 100_000
 """A result up to this size as JSON is kept whole in the record."""
 SHOWN_ROWS = 20
+_KEY_ROWS = 1000
 _SHOWN_CELL = 60
 _DIGITS = 10
 
@@ -20,6 +21,11 @@ def kept(result: Result) -> Json:
     if len(json_text(result)) <= KEPT_BYTES:
         return {"result": dict(result)}
     return {"shown": result_text(result), "cut": True}
+
+
+def answer_key(told: Json) -> str:
+    """What is the same for attempts with the same result, as far as the record kept it."""
+    return str(told["shown"]) if "shown" in told else result_text(told["result"], _KEY_ROWS)
 
 
 def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:

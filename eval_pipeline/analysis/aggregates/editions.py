@@ -1,0 +1,118 @@
+"""`gold_editions`: what the figures are under each edition of the gold, with overrides and without (docs/gold.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.stages.attempts.rows import published_turns
+from eval_pipeline.stages.judging import load_judgements
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.statistics import Estimate, estimate_mean, estimate_rate
+from eval_pipeline.store.tables import (
+    CASES,
+    GENERATIONS,
+    GOLD_EDITIONS,
+    GOLD_OVERRIDES,
+    RECOVERY_ATTEMPTS,
+    STATISTICS,
+    SUITE_EDITIONS,
+)
+from eval_pipeline.tracks.capabilities import gather_all
+
+SCORED, PUBLISHED = "scored", "published"
+CORRECT = "correct"
+_UNIT = (0.0, 1.0)
+
+
+def edition_rows(turns: Turns) -> list[Row]:
+    """A row an edition and metric; of a suite without overrides there is one edition, and it is the published one."""
+    inputs = turns.inputs
+    suite = turns.read(SUITE_EDITIONS).to_pylist()[0]
+    gold = inputs.gold
+    asked = {turn.id for _, turn, _, _ in published_turns(inputs)} if gold.actions else set[str]()
+    counts = {
+        "overridden_turns": len(asked & gold.actions.keys()),
+        "excluded_turns": sum(gold.is_excluded(turn) for turn in asked),
+    }
+    shared = {name: suite[name] for name in ("data_edition", "data_hash")} | counts
+    of_scored = {"edition": SCORED, "name": suite["gold_edition"], "gold_hash": suite["gold_hash"]}
+    rows = [shared | of_scored | row for row in _scored(turns)]
+    if counts["overridden_turns"]:
+        of_published = {"name": suite["published_edition"], "gold_hash": suite["published_hash"]}
+        rows += [shared | {"edition": PUBLISHED} | of_published | row for row in _published(turns)]
+    return rows
+
+
+def _rates(turns: Turns) -> Mapping[str, bool]:
+    """The metrics that have a figure here, and whether each is a yes or no."""
+    kinds = {metric.name: metric.kind for metric in turns.track.metrics if metric.kind in ("boolean", "score")}
+    return {CORRECT: True, **{name: kind == "boolean" for name, kind in kinds.items()}}
+
+
+def _scored(turns: Turns) -> Iterator[Row]:
+    """As `statistics` has them."""
+    overall = {row["metric"]: row for row in turns.read(STATISTICS).to_pylist() if row["split"] == "all"}
+    for metric in _rates(turns):
+        if (row := overall.get(metric)) is not None:
+            yield {"metric": metric, **{name: row[name] for name in ("n", "mean", "se", "low", "high")}}
+
+
+def _published(turns: Turns) -> Iterator[Row]:
+    """The overridden turns scored again by the gold as it was published, all others as they are."""
+    overridden = turns.inputs.gold.actions
+    ids = turns.results["turn_id"].to_pylist()
+    kept = np.array([turn not in overridden for turn in ids], dtype=bool)
+    clusters, found = _under_published_gold(turns)
+    known = dict.fromkeys(turns.results["cluster"].to_pylist())
+    codes = {name: code for code, name in enumerate(dict.fromkeys([*known, *clusters]))}
+    own = np.array([codes[name] for name in turns.results["cluster"].to_pylist()], dtype=np.int64)
+    groups = np.concatenate([own[kept], np.array([codes[name] for name in clusters], dtype=np.int64)])
+    for metric, is_rate in _rates(turns).items():
+        values = np.concatenate([turns.floats(metric)[kept], found[metric]])
+        estimate = estimate_rate(values, groups) if is_rate else estimate_mean(values, groups, _UNIT)
+        yield {"metric": metric, **_figures(estimate)}
+
+
+def _figures(estimate: Estimate) -> Row:
+    return {name: getattr(estimate, name) for name in ("n", "mean", "se", "low", "high")}
+
+
+def _under_published_gold(turns: Turns) -> tuple[list[str], Mapping[str, Floats]]:
+    """Clusters of the overridden turns, and what each metric says of them by the gold as it was published.
+
+    What a judge said is taken where it was asked about the same answer; nobody is asked.
+    """
+    inputs, track = turns.inputs, turns.track
+    overridden = inputs.gold.actions
+    made = [found for found in published_turns(inputs) if found[1].id in overridden]
+    judged = load_judgements(inputs)
+    evidence = gather_all(track, [(case, turn, attempts[-1][1]) for case, turn, _, attempts in made])
+    values = [
+        track.values(case, turn, [attempt for _, attempt in attempts], (*found, *judged.get((turn.id, sample), ())))
+        for (case, turn, sample, attempts), found in zip(made, evidence, strict=True)
+    ]
+    plain = MetricRunner(track.metrics).run(values).plain
+    found = {name: _numbers(plain[name]) for name in _rates(turns) if name != CORRECT}
+    found[CORRECT] = np.array([float(bool(value)) for value in plain[track.primary_metric]], dtype=np.float64)
+    return [case.cluster for case, *_ in made], found
+
+
+def _numbers(values: Sequence[Any]) -> Floats:
+    return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """The share that is right under each edition, and how many turns they differ in."""
+    told: dict[str, Any] = {f"{row['edition']}_accuracy": row["mean"] for row in rows if row["metric"] == CORRECT}
+    return told | {name: rows[0][name] for name in ("name", "overridden_turns", "excluded_turns")} if rows else told
+
+
+EDITIONS = Aggregate(
+    GOLD_EDITIONS,
+    edition_rows,
+    _headline,
+    reads=(CASES, GOLD_OVERRIDES, SUITE_EDITIONS, STATISTICS, GENERATIONS, RECOVERY_ATTEMPTS),
+    scores=True,
+)

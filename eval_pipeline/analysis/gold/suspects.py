@@ -1,0 +1,131 @@
+"""`gold_suspects`: turns whose gold is to be doubted, for people to go through (docs/gold.md)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import GOLD_SUSPECTS
+from eval_pipeline.tracks.capabilities import Audits, doubts_of
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.progress import busy
+from eval_pipeline.workspace.track_tables import turns_table
+
+CONTRADICTION, AGREEMENT, ORACLE = "contradiction", "agreement", "oracle"
+_ORACLE_SCORE = 0.2
+"""Judgement, not measurement: strict metrics are strict about form too."""
+_NO_VOTES: dict[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
+
+Row = dict[str, Any]
+
+
+def audit_gold(inputs: Inputs, outputs: Outputs) -> None:
+    """Makes `gold_suspects` of a suite."""
+    with busy(inputs.progress, inputs.label("doubts about the gold")):
+        outputs.rows(GOLD_SUSPECTS).extend(suspect_rows(inputs))
+
+
+def audited_evaluations(inputs: Inputs) -> dict[str, str]:
+    """What agreement is looked for in: the latest evaluation of every model version."""
+    return {"evaluations": json_hash([found.fingerprint() for found in _latest(inputs)])}
+
+
+def suspect_facts(inputs: Inputs) -> dict[str, Json]:
+    """How many turns are doubted, and for how many of them nobody has decided anything."""
+    rows = inputs.read(GOLD_SUSPECTS, ["turn_id", "override"]).to_pylist()
+    undecided = {row["turn_id"] for row in rows if row["override"] is None}
+    return {"suspects": len({row["turn_id"] for row in rows}), "undecided": len(undecided)}
+
+
+def suspect_rows(inputs: Inputs) -> list[Row]:
+    """A row a turn and reason, those of the most doubted turns first."""
+    gold = inputs.gold
+    cases = [gold.case(case) for case in inputs.cases]
+    rows = [*_contradicting(inputs, cases), *_outvoted(inputs, cases), *_failing_oracle(inputs, cases)]
+    by_turn: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        by_turn[row["turn_id"]].append(row["score"])
+    for row in rows:
+        row["turn_score"] = 1 - prod(1 - score for score in by_turn[row["turn_id"]])
+        row["override"] = gold.actions.get(row["turn_id"])
+    return sorted(rows, key=lambda row: (-row["turn_score"], row["turn_id"], -row["score"]))
+
+
+def _latest(inputs: Inputs) -> list[Evaluated]:
+    found = inputs.hold("evaluations", lambda: evaluations_of(inputs.workspace, inputs.suite))
+    return [latest(found[name]) for name in sorted(found)]
+
+
+def _contradicting(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
+    for case in cases:
+        turns = {turn.id: turn for turn in case.turns}
+        for doubt in doubts_of(inputs.track, case):
+            said = {"reason": CONTRADICTION, "evidence": doubt.evidence, "score": doubt.score}
+            yield _place(inputs, case, turns[doubt.turn_id]) | said | _NO_VOTES | {"simulated": None}
+
+
+def _outvoted(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
+    """The turns on which model versions agree with each other against the gold."""
+    chosen = voices(inputs, _latest(inputs))
+    turns, conversations = turns_in_order(cases)
+    answers = answers_of(inputs, chosen, turns)
+    case_of = [case for case in cases for _ in case.turns]
+    for agreed in agreed_against_gold(answers.codes, conversations):
+        place = _place(inputs, case_of[agreed.turn], turns[agreed.turn])
+        votes = {"model_versions": agreed.models, "for_gold": agreed.for_gold, "answered": agreed.answered}
+        text = answers.texts[agreed.turn, agreed.answer]
+        said = {"reason": AGREEMENT, "score": agreed.score, "agreed_answer": text, "simulated": chosen[0].simulated}
+        yield place | said | votes | {"evidence": _sentence(agreed, answers, chosen, text, place["expected"])}
+
+
+def _sentence(agreed: AgreedAnswer, answers: Answers, chosen: Sequence[Evaluated], text: str, expected: str) -> str:
+    names = [
+        found.partition.model_version
+        for found, code in zip(chosen, answers.codes[:, agreed.turn].tolist(), strict=True)
+        if code == agreed.answer
+    ]
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return (
+        f"{agreed.models} of {agreed.answered} model versions that answered say {_short(text)} ({shown}), "
+        f"{agreed.for_gold} agree with the gold's {_short(expected)}"
+    )
+
+
+def _failing_oracle(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
+    """The turns on which the gold answer, where it was evaluated, fails the primary or a strict metric."""
+    track = inputs.track
+    strict = [track.primary_metric, *(track.strict_metrics if isinstance(track, Audits) else ())]
+    places = {turn.id: (case, turn) for case in cases for turn in case.turns}
+    failed: dict[str, list[str]] = {}
+    for evaluated in (found for found in _latest(inputs) if knows_gold(inputs, found)):
+        key = RecordKey.of(evaluated.partition)
+        wide = inputs.record.read(turns_table(track), key, ["turn_id", "question", "expected", *dict.fromkeys(strict)])
+        for row in wide.to_pylist():
+            case, turn = places.get(row["turn_id"], (None, None))
+            if turn is None or (row["question"], row["expected"]) != (turn.question, track.expected_text(turn)):
+                continue
+            if names := [name for name in strict if row[name] is not None and row[name] < 1]:
+                failed[turn.id] = names
+    for name, metrics in failed.items():
+        case, turn = places[name]
+        evidence = f"the gold's own answer fails {', '.join(metrics)}"
+        score = 1.0 if track.primary_metric in metrics else _ORACLE_SCORE
+        said = {"reason": ORACLE, "evidence": evidence, "score": score, "simulated": None}
+        yield _place(inputs, case, turn) | said | _NO_VOTES
+
+
+def _place(inputs: Inputs, case: Case, turn: Turn) -> Row:
+    place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "question": turn.question}
+    return place | {"expected": inputs.track.expected_text(turn)}
+
+
+def _short(text: str, most: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

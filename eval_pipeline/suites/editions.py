@@ -1,0 +1,69 @@
+"""Which edition of a data set and of its gold there is: a name by its authors, and a hash of what it holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.core.ids import json_hash, json_text_hash
+from eval_pipeline.core.model import Case
+from eval_pipeline.suites.headers import SuiteFile
+from eval_pipeline.suites.overrides import EXCLUDED, Override, ScoredGold
+from eval_pipeline.tracks.base import Track
+
+
+@dataclass(frozen=True, slots=True)
+class Editions:
+    """The editions of a suite; names are for people, hashes decide.
+
+    Attributes:
+        data_edition, data_hash: of what models are shown.
+        published_edition, published_hash: of the gold without overrides.
+        gold_edition, gold_hash: of the gold that turns are scored by.
+        overridden_turns: how many turns the two differ in.
+        overrides_hash: of what is overridden and how, whoever did it; None where nothing is.
+    """
+
+    data_edition: str
+    data_hash: str
+    published_edition: str
+    published_hash: str
+    gold_edition: str
+    gold_hash: str
+    overridden_turns: int
+    overrides_hash: str | None
+
+
+def editions_of(
+    header: SuiteFile, track: Track, cases: Sequence[Case], overrides: Sequence[Override], scored: ScoredGold
+) -> Editions:
+    """The editions of a suite with these cases and overrides."""
+    gold = gold_hash(track, cases)
+    name = header.gold_version or header.version
+    decided = [
+        [found.turn_id, found.action, None if found.action == EXCLUDED else json_hash(found.gold)]
+        for found in sorted(overrides, key=lambda found: found.turn_id)
+    ]
+    count = len(overrides)
+    return Editions(
+        data_edition=header.version,
+        data_hash=data_hash(track, cases),
+        published_edition=name,
+        published_hash=gold,
+        gold_edition=f"{name} with {count} override{'s' * (count != 1)}" if count else name,
+        gold_hash=json_hash([gold, decided]) if count else gold,
+        overridden_turns=count,
+        overrides_hash=json_hash(decided) if count else None,
+    )
+
+
+def gold_hash(track: Track, cases: Sequence[Case]) -> str:
+    """Of the gold of every turn, in the order of their ids."""
+    found = {turn.id: track.gold_json(turn) for case in cases for turn in case.turns}
+    return json_hash([[name, found[name]] for name in sorted(found)])
+
+
+def data_hash(track: Track, cases: Sequence[Case]) -> str:
+    """Of the contexts and questions of every case, in the order of their ids: what models are shown, and no gold."""
+    shown = {
+        case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases
+    }
+    return json_hash([[name, *shown[name]] for name in sorted(shown)])

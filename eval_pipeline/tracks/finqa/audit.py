@@ -1,0 +1,63 @@
+"""Doubts about the gold: printed against executed answers, and which answers of models are the same."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.tracks.capabilities import Contradiction
+from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold
+from eval_pipeline.tracks.finqa.matching import within_either
+from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
+
+FAR = 0.02
+"""Relative difference beyond which the printed answer is another quantity, and not another rounding."""
+_FAR_SCORE, _NEAR_SCORE = 0.6, 0.2
+"""Judgement, not measurement: beyond rounding one of the two forms is wrong, though it need not be the program."""
+_UNITS = (1.0, 100.0, 0.01)
+
+
+def printed_contradictions(case: FinqaCase) -> list[Contradiction]:
+    """Turns whose executed answer, rounded as the printed one is, is not the printed one."""
+    return [
+        Contradiction(turn.id, _sentence(turn.gold, distance), _FAR_SCORE if distance > FAR else _NEAR_SCORE)
+        for turn in case.turns
+        if (distance := printed_distance(turn.gold)) is not None
+    ]
+
+
+def printed_distance(gold: FinqaGold) -> float | None:
+    """How far the executed answer is from the printed one, relative to it and in the unit where they are nearest.
+
+    None where they agree at the printed precision, or there is nothing to compare.
+    """
+    if exact_match(gold.expected, gold.expected, gold.printed, gold.printed_number) is not False:
+        return None
+    if isinstance(gold.expected, str) or gold.printed_number is None:
+        return 1.0
+    printed = gold.printed_number.value
+    return min(abs(gold.expected * unit - printed) for unit in _UNITS) / max(abs(printed), 1e-12)
+
+
+def _sentence(gold: FinqaGold, distance: float) -> str:
+    by = "less than 0.1%" if distance < 0.001 else f"{distance:.1%}" if distance <= 10 else "more than 1,000%"
+    also = " even at x100" if distance > FAR else ""
+    return (
+        f"the program '{gold.program_text}' gives {gold.expected_text()}, the printed answer is {gold.printed}: "
+        f"they differ by {by}{also}"
+    )
+
+
+def answer_keys(results: Sequence[Json]) -> list[str]:
+    """Answers within 1% or 0.001 of each other, as the primary metric has it, are the same one.
+
+    That is no equivalence, so numbers are taken in their order and each is held against the first of its group.
+    """
+    values = [told["text"] if "text" in told else float(told["value"]) for told in results]
+    keys = {value: f"text {value.casefold()}" for value in values if isinstance(value, str)}
+    numbers: dict[float, str] = {}
+    first: float | None = None
+    for value in sorted({value for value in values if isinstance(value, float)}):
+        if first is None or not within_either(value, first):
+            first = value
+        numbers[value] = number_text(first)
+    return [keys[value] if isinstance(value, str) else numbers.get(value, str(value)) for value in values]
