@@ -40,7 +40,8 @@ class Placed:
 _OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
 _OF_RESPONSE = {
     "response": attrgetter("text"),
-    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "asked_on", "batch")},
+    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "batch")},
+    "asked_on": lambda response: response.asked_on or None,
     **{field.name: attrgetter(f"usage.{field.name}") for field in fields(Usage)},
 }
 """Columns of `attempts`, and where in an attempt or its response their values are."""

@@ -6,11 +6,16 @@ from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import Number, parse_number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError, parse_calculation
+from eval_pipeline.tracks.finqa.document import FinqaGold
 from eval_pipeline.tracks.finqa.execute import StepError, evaluate
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import EXTRACT, Constant, Program, ProgramStep, StepReference
 
 RECORDED = "recorded_answer"
+NO_CALCULATION = "no calculation was recorded"
+REASONING = ("logic_recall", "logic_precision", "logic_f1", "operation_order", "operand_recall", "program_match")
+REASONING += ("partial_credit", "operations_per_turn", "plan_steps")
+"""Metrics that are NULL without a calculation that can be read."""
 _MAX_TEXT = 300
 _AGREES = 0.01
 _HUNDRED = Constant("const_100", 100.0)
@@ -40,6 +45,13 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
     return {RECORDED: {"answer": str(answer), "unit": unit, "calculation": calculation}}
 
 
+def not_comparable(gold: FinqaGold, plan: FinqaPlan) -> str | None:
+    """Why a recorded answer cannot be compared with the gold: it has no number where one is expected."""
+    if isinstance(plan.answer, str) and not isinstance(gold.expected, str):
+        return "the answer is read as no number, and the expected one is a number"
+    return None
+
+
 def read_recorded(raw: Json) -> FinqaPlan:
     """The plan of a recorded answer: the answer is the prediction, the calculation is for the reasoning columns.
 
@@ -55,7 +67,7 @@ def read_recorded(raw: Json) -> FinqaPlan:
     if number is not None and percent and not number.percent:
         answer = Number(number.value / 100, True, number.decimals)
     if not isinstance(calculation, str) or not calculation.strip():
-        return FinqaPlan("recorded", None, answer, "no calculation was recorded")
+        return FinqaPlan("recorded", None, answer, NO_CALCULATION)
     try:
         program = parse_calculation(calculation)
     except CalculationError as error:
