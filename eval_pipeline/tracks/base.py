@@ -198,6 +198,10 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         found = row.get("response", row.get("answer"))
         return "" if found is None else found if isinstance(found, str) else canonical_json(found)
 
+    def recorded_text(self, text: str) -> str:
+        """What a recorded answer says, of the text that `from_recorded` made of it."""
+        return text
+
     def unreadable(self, turn: Turn[GoldT], artefact: ArtefactT) -> str | None:
         """Why a recorded answer that parses can still not be compared with the gold of its turn; None where it can."""
         return None

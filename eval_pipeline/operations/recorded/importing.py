@@ -1,4 +1,4 @@
-"""Recorded answers as a model version: read, mapped, placed in the suite, test-read, and kept with where they come from."""
+"""Recorded answers as a model version: read, mapped, placed in the suite, test-read, kept with where they come from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,17 +51,18 @@ class ImportedPredictions:
 
 
 def import_predictions(
-    workspace: Workspace, source: Path, suite: str, name: str, wanted: Wanted = Wanted()
+    workspace: Workspace, source: Path, suite: str, name: str, wanted: Wanted | None = None
 ) -> ImportedPredictions:
     """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
 
     Importing the same answers again with more said of their origin takes that over.
 
     Raises:
-        InputError: rows that do not parse, that name turns the suite lacks, or that give a turn twice; or not one of the
-            answers can be read. Nothing is imported then.
+        InputError: rows that do not parse, that name turns the suite lacks, or that give a turn twice; or not one of
+            the answers can be read. Nothing is imported then.
         UsageError: the name stands for something else already, or an option does not fit the file.
     """
+    wanted = wanted or Wanted()
     found = workspace.suite(suite)
     track, cases = found.track(), read_cases(found)
     entries = list(read_jsonl(source)) if wanted.form == ROWS else read_log(wanted.form, source)
@@ -127,8 +128,8 @@ def _rows(
             continue
         first[place] = here
         known.append({**of_all, **row.known()})
-    if problems:
-        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
+    if problems:  # an entry with several answers has one problem
+        raise InputError(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0))
     return rows, known
 
 

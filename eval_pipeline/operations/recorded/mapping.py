@@ -101,7 +101,7 @@ def paths_of(found: Json, depth: int = 3) -> Iterable[str]:
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'case_id'?`, or nothing where no known name is like it."""
     lower = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
+    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.5)
     if not close:
         last = {one.rsplit(".", 1)[-1]: one for one in lower.values()}
         close = [last[found].lower() for found in get_close_matches(name.rsplit(".", 1)[-1].lower(), list(last), n=1)]

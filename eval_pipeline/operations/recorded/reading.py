@@ -56,7 +56,7 @@ class ReadBack:
             yield f"  {sum(one.count for one in rest):,} for {len(rest)} further reasons"
         lacking = sorted(self.missing_columns.items(), key=lambda found: -found[1][1])
         for reason, (metrics, count) in lacking[:_MOST_KINDS]:
-            of = "all answers" if count == self.readable else f"{count:,} answers"
+            of = "all answers" if count == self.readable else f"{count:,} answer{'s' if count > 1 else ''}"
             yield f"NULL for {of}, since {reason}: {', '.join(metrics)}"
 
 
@@ -77,7 +77,7 @@ def read_back(track: Track, cases: Sequence[Case], rows: Sequence[Mapping[str, J
         if reason is None:
             reason = track.unreadable(turns[row["case_id"], row["turn_index"]], artefact)
         if reason is not None:
-            count, example = unread.get(reason, (0, _shown(row)))
+            count, example = unread.get(reason, (0, _shown(track, row)))
             unread[reason] = (count + 1, example)
             continue
         readable += 1
@@ -102,7 +102,7 @@ def _read(track: Track, row: Mapping[str, Json]) -> tuple[object, str | None]:
     return artefact, None if error is None else error.message
 
 
-def _shown(row: Mapping[str, Json]) -> str:
-    text = " ".join((row.get("error") or row["text"]).split())
+def _shown(track: Track, row: Mapping[str, Json]) -> str:
+    text = " ".join((row.get("error") or track.recorded_text(row["text"])).split())
     text = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
     return f"{row['case_id']}#{row['turn_index']}" + (f" '{text}'" if text else "")

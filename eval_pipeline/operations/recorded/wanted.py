@@ -35,9 +35,9 @@ class Wanted:
     """
 
     form: str = ROWS
-    mapped: Mapped = Mapped({})
+    mapped: Mapped = field(default_factory=lambda: Mapped({}))
     only: Mapping[str, str] = field(default_factory=dict)
-    told: Provenance = Provenance()
+    told: Provenance = field(default_factory=Provenance)
     price: Price | None = None
     priced_as: str | None = None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import Number, parse_number
 from eval_pipeline.tracks.base import ArtefactError
@@ -43,6 +44,14 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
         if text is not None and not isinstance(text, str):
             raise ValueError(f"'{name}' must be text, found {type(text).__name__}")
     return {RECORDED: {"answer": str(answer), "unit": unit, "calculation": calculation}}
+
+
+def as_given(text: str) -> str:
+    """The answer itself in the text of a response that `recorded_response` made; other texts as they are."""
+    if not text.startswith(f'{{"{RECORDED}":'):
+        return text
+    told = parse_json(text)[RECORDED]
+    return " ".join(filter(None, [told["answer"], told["unit"]]))
 
 
 def not_comparable(gold: FinqaGold, plan: FinqaPlan) -> str | None:

@@ -22,7 +22,7 @@ from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
-from eval_pipeline.tracks.finqa.recorded import NO_CALCULATION, REASONING, not_comparable, recorded_response
+from eval_pipeline.tracks.finqa.recorded import NO_CALCULATION, REASONING, as_given, not_comparable, recorded_response
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
@@ -244,6 +244,10 @@ class FinqaTrack(
         """See `recorded.recorded_response`."""
         response = recorded_response(row)
         return response if isinstance(response, str) else canonical_json(response)
+
+    def recorded_text(self, text: str) -> str:
+        """See `recorded.as_given`."""
+        return as_given(text)
 
     def unreadable(self, turn: FinqaTurn, artefact: FinqaPlan) -> str | None:
         """See `recorded.not_comparable`."""

@@ -48,7 +48,7 @@ def _answers(source: Path, line: int | None, responses: Any) -> list[str]:
 
 
 def _asked(arguments: Any) -> dict[str, Json]:
-    """Prompt and sampling, of `{"gen_args_0": {"arg_0": prompt, "arg_1": settings}}` or, before 0.4.3, a list of pairs."""
+    """Prompt and sampling, of `{"gen_args_0": {"arg_0": prompt, "arg_1": settings}}` or, in older files, pairs."""
     first = next(iter(arguments.values()), None) if isinstance(arguments, dict) else None
     if isinstance(arguments, list) and arguments:
         first = arguments[0]
