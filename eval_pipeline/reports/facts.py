@@ -79,8 +79,13 @@ def _origin(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def provenance_of(evaluation: Evaluation) -> dict[str, Any]:
     """What is known of all recorded answers of an evaluation; nothing of those of an older import."""
-    settings: dict[str, Any] = json.loads(evaluation.model["settings"] or "{}")
-    found: dict[str, Any] = settings.get(PROVENANCE, {}).get(evaluation.partition.suite, {})
+    found: dict[str, Any] = settings_of(evaluation).get(PROVENANCE, {}).get(evaluation.partition.suite, {})
+    return found
+
+
+def settings_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The settings of the model version, as they were when it was first used."""
+    found: dict[str, Any] = json.loads(evaluation.model["settings"] or "{}")
     return found
 
 
