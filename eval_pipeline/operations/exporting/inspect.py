@@ -3,6 +3,7 @@
 Source: inspect_ai.log of the installed version, https://inspect.aisi.org.uk/eval-logs.html
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -33,6 +34,7 @@ _STOPPED |= {
     **dict.fromkeys(CUT_OFF, "max_tokens"),
     **dict.fromkeys(FILTERED, "content_filter"),
 }
+_ROLE = re.compile(r"(?:(?<=\n\n)|\A)\[(system|user|assistant)\]\n")
 _FIGURES = (("stderr", "se"), ("ci_low", "low"), ("ci_high", "high"))
 
 
@@ -141,12 +143,11 @@ def _asked_with(evaluation: Evaluation) -> tuple[Mapping[str, Any], dict[str, An
 
 def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
     from inspect_ai.log import EvalSample
-    from inspect_ai.log._log import EvalError
 
     attempts: list[Row] = turn["attempts"]
     usages = list(_usages(attempts))
-    message = attempts[-1]["error_message"] if attempts and attempts[-1]["call_error"] else None
-    error = None if message is None else EvalError(message=message, traceback=message, traceback_ansi=message)
+    # No error of the sample: Inspect says of those that they are not scored, and ours are, as wrong.
+    call_error = attempts[-1]["error_message"] if attempts and attempts[-1]["call_error"] else None
     place = f"{trace['conversation_id']}#{turn['turn_idx']}"
     return EvalSample(
         id=place,
@@ -164,11 +165,11 @@ def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
             "features": trace["features"],
             **{name: turn[name] for name in ("outcome", "error_class", "complexity", "expected_printed", "gold")},
             "attempts": len(attempts),
+            "call_error": call_error,
             PROVENANCE: attempts[0].get(PROVENANCE) if attempts else None,
         },
         model_usage={model: reduce(add, usages)} if usages else {},
         total_time=_seconds(turn["latency_ms"]),
-        error=error,
     )
 
 
@@ -182,9 +183,22 @@ def _messages(attempts: Sequence[Row], question: str, model: str) -> Iterator["C
             told = {"prompt": UNKNOWN, "shown_here": "the suite's question"}
             yield ChatMessageUser(content=question, metadata=told)
         else:
-            yield ChatMessageUser(content=prompt)
+            yield from _shown(prompt)
         if attempt["response"] is not None:
             yield ChatMessageAssistant(content=attempt["response"], model=model)
+
+
+def _shown(prompt: str) -> Iterator["ChatMessage"]:
+    """The messages of a prompt, whose text has `[role]` over each; a text without such is one message."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    if not _ROLE.match(prompt):
+        yield ChatMessageUser(content=prompt)
+        return
+    _, *parts = _ROLE.split(prompt)
+    for role, text in zip(parts[::2], parts[1::2], strict=True):
+        yield kinds[role](content=text.removesuffix("\n\n"))
 
 
 def _output(attempts: Sequence[Row], model: str) -> "ModelOutput":
@@ -219,12 +233,18 @@ def _usages(attempts: Iterable[Row]) -> Iterator["ModelUsage"]:
         )
 
 
+def _explanation(turn: Row) -> str | None:
+    """Why a turn is not right: its error class, and what failed."""
+    message = turn["attempts"][-1]["error_message"] if turn["attempts"] else None
+    return ": ".join(filter(None, [turn["error_class"], message])) or None
+
+
 def _scores(turn: Row) -> Iterator[tuple[str, "Score"]]:
     """The verdict, then every metric; one that does not apply to the turn is unscored, with its reason."""
     from inspect_ai.scorer import Score
 
     if turn["correct"] is not None:
-        yield CORRECT, Score(value=_VERDICTS[turn["correct"]], answer=turn["answer"], explanation=turn["error_class"])
+        yield CORRECT, Score(value=_VERDICTS[turn["correct"]], answer=turn["answer"], explanation=_explanation(turn))
     for name, told in turn["metrics"].items():
         value = told["value"] if told.get("label") is None else told["label"]
         why = told.get("error") or told.get("reason")
@@ -245,7 +265,7 @@ def _results(evaluation: Evaluation, samples: Sequence["EvalSample"]) -> "EvalRe
     headline = HeadlineMetric(scorer=CORRECT, score=CORRECT, metric="accuracy")
     return EvalResults(
         total_samples=len(samples),
-        completed_samples=sum(sample.error is None for sample in samples),
+        completed_samples=len(samples),
         scores=found,
         headline=headline if any(score.name == CORRECT for score in found) else None,
     )

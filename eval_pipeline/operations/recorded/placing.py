@@ -8,7 +8,14 @@ from eval_pipeline.core.model import Case, Json
 from eval_pipeline.operations.recorded.entries import Entry
 from eval_pipeline.operations.recorded.mapping import TURN_ID, is_there, nearest, value_at
 
-CASE_PATHS = ("turn_id", "case_id", "metadata.turn_id", "metadata.case_id", "vars.turn_id", "vars.case_id")
+CASE_PATHS: tuple[str, ...] = (
+    "turn_id",
+    "case_id",
+    "metadata.turn_id",
+    "metadata.case_id",
+    "vars.turn_id",
+    "vars.case_id",
+)
 CASE_PATHS += ("doc.turn_id", "doc.case_id", "id", "doc.id", "vars.id", "metadata.id", "doc_id")
 """Where a log may say which turn or case it is about; the first that the suite knows counts."""
 INDEX_PATHS = ("turn_index", "metadata.turn_index", "vars.turn_index", "doc.turn_index")

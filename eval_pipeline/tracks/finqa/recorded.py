@@ -14,7 +14,14 @@ from eval_pipeline.tracks.finqa.program import EXTRACT, Constant, Program, Progr
 
 RECORDED = "recorded_answer"
 NO_CALCULATION = "no calculation was recorded"
-REASONING = ("logic_recall", "logic_precision", "logic_f1", "operation_order", "operand_recall", "program_match")
+REASONING: tuple[str, ...] = (
+    "logic_recall",
+    "logic_precision",
+    "logic_f1",
+    "operation_order",
+    "operand_recall",
+    "program_match",
+)
 REASONING += ("partial_credit", "operations_per_turn", "plan_steps")
 """Metrics that are NULL without a calculation that can be read."""
 _MAX_TEXT = 300

@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry
 from eval_pipeline.tracks.foreign_entries import json_objects, read_json
 
-SAMPLING = (
+SAMPLING: tuple[str, ...] = (
     "temperature",
     "max_tokens",
     "max_completion_tokens",
