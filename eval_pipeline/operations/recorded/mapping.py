@@ -36,8 +36,8 @@ class Mapped:
             if not (ours and equals and theirs):
                 raise UsageError(f"--map '{text}': expected OURS=THEIRS, e.g. case_id=record_id")
             if ours not in _OURS:
-                swapped = f" (our name stands on the left: --map {theirs}={ours})" if theirs in _OURS else ""
-                raise UsageError(f"--map '{text}': '{ours}' is no field of ours{nearest(ours, _OURS)}{swapped}")
+                swapped = f"; our name stands on the left: --map {theirs}={ours}" if theirs in _OURS else ""
+                raise UsageError(f"--map '{text}': '{ours}' is no field of ours{swapped or nearest(ours, _OURS)}")
             if ours in fields:
                 raise UsageError(f"--map: '{ours}' is mapped twice, to '{fields[ours]}' and '{theirs}'")
             fields[ours] = theirs
