@@ -91,8 +91,8 @@ def _importing_answers(form: str) -> Callable[..., None]:
     return import_answers
 
 
-_COMMANDS = {"predictions": "recorded predictions (JSON lines)"} | {name: form.what for name, form in LOGS.items()}
-for _form, _what in _COMMANDS.items():
+COMMANDS = {"predictions": "recorded predictions (JSON lines)"} | {name: form.what for name, form in LOGS.items()}
+for _form, _what in COMMANDS.items():
     import_app.command(_form, help=f"Registers the answers in {_what} as a model version.")(_importing_answers(_form))
 
 

@@ -27,7 +27,7 @@ def answered(kind: str) -> Any:
 
 def main(folder: str, log_format: Any, kind: str) -> None:
     """Evaluates the turns of the suite `small`, or conversations of them, and prints where the log is."""
-    from inspect_ai import Task, eval
+    import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ChatMessageUser, get_model
     from inspect_ai.scorer import match
@@ -50,10 +50,10 @@ def main(folder: str, log_format: Any, kind: str) -> None:
             for case, turn, q in ASKED
         ]
         solvers = [system_message("You compute."), generate()]
-    task = Task(dataset=samples, solver=solvers, scorer=match(), name="tiny")
+    task = inspect_ai.Task(dataset=samples, solver=solvers, scorer=match(), name="tiny")
     model = get_model("mockllm/model", custom_outputs=answered(kind))
     epochs = 1 if kind == "conversation" else 2
-    logs = eval(
+    logs = inspect_ai.eval(
         task,
         model=model,
         epochs=epochs,

@@ -93,12 +93,12 @@ def test_a_damaged_log_is_one_sentence(home: Lab, broken: Path, tmp_path: Path, 
 def scores_of(lab: Lab, version: str) -> dict[tuple[str, int], dict[str, float | str]]:
     """The metrics on record, of each turn and epoch."""
     found: dict[tuple[str, int], dict[str, float | str]] = {}
-    query = f"SELECT case_id || '#' || turn_index, sample, metric, value, label FROM metrics WHERE model_version = '{version}'"
+    columns, whose = "case_id || '#' || turn_index, sample", f"WHERE model_version = '{version}'"
+    query = f"SELECT {columns}, metric, value, label FROM metrics {whose}"
     for turn, sample, metric, value, label in lab.sql(query):
         if label is not None or value is not None:
             found.setdefault((turn, sample + 1), {})[metric] = value if label is None else label
-    query = f"SELECT case_id || '#' || turn_index, sample, correct FROM turn_results WHERE model_version = '{version}'"
-    for turn, sample, correct in lab.sql(query):
+    for turn, sample, correct in lab.sql(f"SELECT {columns}, correct FROM turn_results {whose}"):
         found[turn, sample + 1]["correct"] = "C" if correct else "I"
     return found
 

@@ -1,7 +1,7 @@
 """Logs of other tools as recorded answers.
 
-`recorded_logs/` holds what promptfoo 0.121.20 (`promptfoo eval --repeat 2 --output`, with a provider of ours) and lm_eval
-0.4.13 (`--model dummy --log_samples`, a task of two documents with `repeats: 2`) wrote, less some figures.
+`recorded_logs/` holds what promptfoo 0.121.20 (`promptfoo eval --repeat 2 --output`, with a provider of ours) and
+lm_eval 0.4.13 (`--model dummy --log_samples`, a task of two documents with `repeats: 2`) wrote, less some figures.
 """
 
 import json
@@ -34,7 +34,7 @@ def imported(lab: Lab, form: str, file: Path, *options: str, code: int = 0) -> s
 
 def told(lab: Lab, columns: str) -> list[tuple[Any, ...]]:
     """Columns of the attempts, in the order of turns and samples."""
-    lab.evaluate(version="old")
+    lab.evaluate(version="old", publish=True)
     return lab.sql(f"SELECT {columns} FROM attempts ORDER BY turn_id, sample")
 
 
@@ -146,7 +146,7 @@ def test_samples_of_lm_eval_are_answers_with_their_origin(home: Lab, tmp_path: P
     assert (found["tool"], found["prompt_version"]) == ("lm_eval 0.4.13", "small, version Yaml")
     assert found["sampling"] == {"until": ["\n\n"], "do_sample": True, "temperature": 0.4, "max_gen_toks": 55}
     assert home.one("SELECT count(*) FROM turn_results WHERE correct") == 1
-    assert home.one("SELECT count(*) FROM generation_prompts WHERE text = 'Compute 50'") == 1
+    assert home.one("SELECT count(*) FROM prompts WHERE text = 'Compute 50'") == 1
 
 
 def test_samples_without_the_results_beside_them_have_an_unknown_model(home: Lab, tmp_path: Path) -> None:

@@ -85,7 +85,9 @@ def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
     home.evaluate(version="old", publish=True)
     text, details = explained(home)
     assert text == "unknown"
-    assert {name: details[name] for name in ("model", "history", "sampling", "asked_on", "tool")} == dict.fromkeys(("model", "history", "sampling", "asked_on", "tool"), "unknown")
+    assert {name: details[name] for name in ("model", "history", "sampling", "asked_on", "tool")} == dict.fromkeys(
+        ("model", "history", "sampling", "asked_on", "tool"), "unknown"
+    )
     assert home.sql("SELECT DISTINCT asked_on FROM attempts") == [(None,)]
     for attempt in attempts(home):
         assert attempt["prompt"] == "unknown"

@@ -64,8 +64,9 @@ def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) 
     given: dict[str, Json] = {**of_all, "sample": sample.epoch - 1, **_spent(sample)}
     if sample.started_at:
         given["asked_on"] = sample.started_at[:10]
-    if sample.error is not None:
-        given["error"] = sample.error.message
+    error = _error(header, sample)
+    if error is not None:
+        given["error"] = error
     else:
         given["response"] = sample.output.completion
         given["stop_reason"] = sample.output.stop_reason if sample.output.choices else None
@@ -74,6 +75,14 @@ def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) 
     found |= {"output": {"completion": sample.output.completion}, "task": header.eval.task, "model": header.eval.model}
     place = f"sample {sample.id}, epoch {sample.epoch}"
     return Entry(None, place, {k: v for k, v in given.items() if v is not None}, found, tuple(said))
+
+
+def _error(header: "EvalLog", sample: "EvalSample") -> str | None:
+    """Why there is no answer; our own exports say it in the metadata, since they score such a turn as wrong."""
+    if sample.error is not None:
+        return sample.error.message
+    told = sample.metadata.get("call_error") if "eval_pipeline" in header.eval.packages else None
+    return None if told is None else str(told)
 
 
 def _prompt(messages: Sequence[Any]) -> str:
