@@ -18,6 +18,7 @@ from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.providers.base import Call, CallError, Provider
 
 
@@ -294,7 +295,7 @@ class Caller:
             latency_ms=response.latency_ms,
             first_byte_ms=response.first_byte_ms,
             retries=retries,
-            asked_on=response.asked_on or self._today().isoformat(),
+            asked_on=response.asked_on or ("" if PROVENANCE in response.metadata else self._today().isoformat()),
             batch=response.batch,
             call_error=response.call_error,
             usd=response.usd,

@@ -15,6 +15,7 @@ from eval_pipeline.cli import inspecting, running
 from eval_pipeline.cli.acknowledging import acknowledge
 from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
+from eval_pipeline.cli.exporting import export_app
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(running.run)
 app.command()(running.plan)
 app.add_typer(import_app, name="import")
+app.add_typer(export_app, name="export")
 app.command()(inspecting.validate)
 app.command()(inspecting.publish)
 app.command()(inspecting.report)

@@ -1,8 +1,8 @@
-"""`import`: a command a foreign data set, and one for predictions."""
+"""`import`: a command a foreign data set, one for predictions, and one a form of other tools' logs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -10,7 +10,11 @@ from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.operations.recorded.forms import LOGS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ForeignForm
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.provenance import Provenance
 
 
 class Forms(TyperGroup):
@@ -33,21 +37,84 @@ class Forms(TyperGroup):
 import_app = typer.Typer(cls=Forms, help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
 
 
-@import_app.command("predictions")
-def import_predictions(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="JSONL of predictions.")],
-    suite: Annotated[str, typer.Option(help="The suite that was answered.")],
-    model_version: Annotated[str, typer.Option(help="Name of the model version to register.")],
-    priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]
+Map = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="OURS=THEIRS", help="Their field that is ours: case_id=record_id. Several allowed."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="FIELD", help="A field to leave out; '*': all that are not ours."),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="FIELD=VALUE", help="Only such answers, e.g. model=gpt-5. Several allowed."),
+]
+Sampling = Annotated[
+    list[str] | None,
+    typer.Option("--sampling", metavar="NAME=VALUE", help="What it was asked with: temperature=0. Several allowed."),
+]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", metavar="KIND=USD", help="Dollars per million tokens: input=3, output=15. Several allowed."
+    ),
+]
+
+
+def _importing_answers(form: str) -> Callable[..., None]:
+    def import_answers(
+        source: Source,
+        suite: Annotated[str, typer.Option(help="The suite that was answered.")],
+        model_version: Annotated[str, typer.Option(help="Name of the model version to register.")],
+        map: Map = None,
+        ignore: Ignore = None,
+        only: Only = None,
+        model: Annotated[str | None, typer.Option(help="The real model that answered.")] = None,
+        prompt_version: Annotated[str | None, typer.Option(help="Name of the prompt that it was shown.")] = None,
+        prompt_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Text of that prompt.")] = None,
+        history: Annotated[
+            str | None, typer.Option(help="Answers to earlier turns that it was shown: gold, own, none, or in words.")
+        ] = None,
+        sampling: Sampling = None,
+        asked_on: Annotated[str | None, typer.Option(metavar="DATE", help="Day on which it answered.")] = None,
+        tool: Annotated[str | None, typer.Option(help="What asked it, e.g. 'our notebook'.")] = None,
+        price: Prices = None,
+        priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
+    ) -> None:
+        told = {"model": model, "prompt_version": prompt_version, "history": history, "tool": tool}
+        of_all = told | {"asked_on": asked_on, "sampling": sampling, "prompt_file": prompt_file}
+        _import_answers(
+            form, source, suite, model_version, (map or (), ignore or (), only or ()), of_all, price, priced_as
+        )
+
+    return import_answers
+
+
+COMMANDS = {"predictions": "recorded predictions (JSON lines)"} | {name: form.what for name, form in LOGS.items()}
+for _form, _what in COMMANDS.items():
+    import_app.command(_form, help=f"Registers the answers in {_what} as a model version.")(_importing_answers(_form))
+
+
+def _import_answers(
+    form: str,
+    source: Path,
+    suite: str,
+    model_version: str,
+    fields: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    of_all: Mapping[str, Any],
+    price: Sequence[str] | None,
+    priced_as: str | None,
 ) -> None:
-    """Registers recorded predictions as a model version."""
     from eval_pipeline.cli.terminal import ProgressBars, note
-    from eval_pipeline.operations import importing
+    from eval_pipeline.operations.recorded.importing import import_predictions
+    from eval_pipeline.operations.recorded.wanted import Wanted
     from eval_pipeline.workspace.progress import busy
 
+    wanted = Wanted.of(form, *fields, of_all, price, priced_as)
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = importing.import_predictions(open_workspace(), source, suite, model_version, priced_as)
-    typer.echo(f"{made.predictions} predictions imported as model version '{made.model_version}'")
+        made = import_predictions(open_workspace(), source, suite, model_version, wanted)
+    typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
         turns = (
@@ -56,9 +123,24 @@ def import_predictions(
             else f"{len(made.missing):,} turns without a prediction count"
         )
         typer.echo(f"{turns} as no answer: {shown}")
+    for sentence in (*made.read.sentences(), *provenance_sentences(made.provenance)):
+        typer.echo(sentence)
     if made.priced_as and not made.has_price:
         note(f"note: the price table has no model '{made.priced_as}': dollars will be NULL")
     typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
+
+
+def provenance_sentences(provenance: "Provenance") -> Iterator[str]:
+    """What is known of where answers come from, and what is not."""
+    from eval_pipeline.core.provenance import UNKNOWN, provenance_facts
+
+    facts = provenance_facts(provenance)
+    known = [f"{name.lower()}: {text}" for name, text in facts if text != UNKNOWN]
+    unknown = [name.lower() for name, text in facts if text == UNKNOWN]
+    if known:
+        yield "; ".join(known)
+    if unknown:
+        yield f"unknown, and shown as that: {', '.join(unknown)} (options say it; importing again takes them over)"
 
 
 def _command_of(form: str) -> Any:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.provenance import Provenance
 
 
 class Price(BaseModel):
@@ -27,12 +28,21 @@ class Price(BaseModel):
 
 
 class Predictions(BaseModel):
-    """Recorded predictions of one suite: a file below `$EVAL_HOME/predictions` and the hash of its contents."""
+    """Recorded predictions of one suite: a file below `$EVAL_HOME/predictions` and the hash of its contents.
+
+    `provenance` is what holds of all of them; an older import has none.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: str
     content_hash: str
+    provenance: Provenance = Provenance()
+
+    def hash(self) -> str:
+        """Of the answers and of what is told of them; that of the answers alone where nothing is."""
+        told = self.provenance.known()
+        return json_hash([self.content_hash, told]) if told else self.content_hash
 
 
 class ModelVersion(BaseModel):

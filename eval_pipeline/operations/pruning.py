@@ -174,6 +174,6 @@ def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *,
 
     def unused(response: Response) -> bool:
         usage = response.usage
-        return (response.asked_on, usage.input_tokens, usage.output_tokens, response.latency_ms) not in used
+        return (response.asked_on or None, usage.input_tokens, usage.output_tokens, response.latency_ms) not in used
 
     return prune_journal(workspace.home.journal, unused, before, dry_run=dry_run)

@@ -143,6 +143,10 @@ class Traits:
         """
         return None
 
+    def prompt_shown(self, call: "Call") -> str | None:
+        """What the model was shown where that is not the prompt of the call; None where it is."""
+        return None
+
     @classmethod
     def lacks(cls) -> str | None:
         """What keeps this kind of provider from working on this machine, in a sentence; None where nothing is known."""
@@ -160,6 +164,10 @@ class Provider(Protocol):
 
     def __init__(self, version: ModelVersion, environment: "Environment") -> None:
         """Raises EvalError where options are wrong; must not connect or start anything."""
+        ...
+
+    def prompt_shown(self, call: Call) -> str | None:
+        """See `Traits`."""
         ...
 
     def request(self, call: Call) -> Json:

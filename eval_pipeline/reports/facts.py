@@ -1,9 +1,10 @@
 """What was evaluated, in words."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.gold import data_text, edition_text, overridden_text
 
@@ -15,7 +16,11 @@ READING = (
     "Where a metric itself failed on a turn its value counts as 0; such failures are noted.",
 )
 """How to read the figures of any report."""
-_ELSEWHERE = frozenset({"name", "provider", "model", "description", "active"})
+_ELSEWHERE = frozenset({"name", "provider", "model", "description", "active", PROVENANCE})
+_NEVER_ASKED = frozenset(
+    {"prompt", "sampling", "max_tokens", "history", "concurrency", "deadline_s", "max_recovery_attempts", "batch"}
+)
+"""Settings of asking, which the record of an older import of recorded answers has."""
 
 
 def warnings(evaluation: Evaluation) -> list[str]:
@@ -44,7 +49,8 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         ("Description", model["description"]),
         ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),
         ("Responses", _responses(evaluation)),
-        ("Settings", _settings(model["settings"])),
+        *_origin(evaluation),
+        ("Settings", _settings(model["settings"], _NEVER_ASKED if model["recorded"] else frozenset())),
         ("Scope", scope_text(planned.scope)),
         ("Turns planned", "not on record" if planned.turns is None else f"{planned.turns:,}"),
         ("Turns evaluated", f"{evaluation.turns:,}"),
@@ -71,13 +77,32 @@ def _responses(evaluation: Evaluation) -> str:
     return "recorded, read from a file of predictions" if evaluation.model["recorded"] else "a model's, asked for this"
 
 
-def _settings(text: str | None) -> str:
+def _origin(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Of recorded answers where they come from, as far as anybody said."""
+    if not evaluation.model["recorded"]:
+        return []
+    return provenance_facts(Provenance.model_validate(provenance_of(evaluation)))
+
+
+def provenance_of(evaluation: Evaluation) -> dict[str, Any]:
+    """What is known of all recorded answers of an evaluation; nothing of those of an older import."""
+    found: dict[str, Any] = settings_of(evaluation).get(PROVENANCE, {}).get(evaluation.partition.suite, {})
+    return found
+
+
+def settings_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The settings of the model version, as they were when it was first used."""
+    found: dict[str, Any] = json.loads(evaluation.model["settings"] or "{}")
+    return found
+
+
+def _settings(text: str | None, hidden: Collection[str]) -> str:
     """The settings that are set, without what stands elsewhere on the page."""
     settings: dict[str, Any] = json.loads(text or "{}")
     shown = [
         f"{name} {json.dumps(value) if isinstance(value, dict | list) else value}"
         for name, value in settings.items()
-        if value not in (None, "", {}, []) and name not in _ELSEWHERE
+        if value not in (None, "", {}, []) and name not in _ELSEWHERE and name not in hidden
     ]
     return ", ".join(shown)
 

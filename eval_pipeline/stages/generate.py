@@ -11,6 +11,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.providers.standins.recorded import refuse_edited
@@ -107,8 +108,8 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
     price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
     return {
         "identity": version.identity_hash(),
-        "prompt": prompt_version(version, inputs.track),
-        "predictions": predictions.content_hash if predictions else "",
+        "prompt": prompt_told(version, inputs.track, partition.suite),
+        "predictions": predictions.hash() if predictions else "",
         "answers": answers_code(inputs),
         "price": json_hash(price),
         "scope": inputs.scope.label(),
@@ -120,6 +121,14 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
 def prompt_version(version: ModelVersion, track: Track) -> str:
     """The prompt version a model version uses on a track: the newest where it names none."""
     return version.prompt.get(track.name, track.prompt_versions[-1])
+
+
+def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
+    """The prompt version that answers stand for: of recorded ones the one that was told of them, else `unknown`."""
+    predictions = version.predictions.get(suite)
+    if predictions is None:
+        return prompt_version(version, track)
+    return predictions.provenance.prompt_version or UNKNOWN
 
 
 def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:

@@ -48,9 +48,19 @@ WITH asked AS (
     FROM question AS q
     UNION ALL
     SELECT
-        3, t.sample, t.number, 0, 'prompt', t.prompt_hash, p.text, NULL,
-        json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash, 'asked_on', t.asked_on)
+        -- Recorded answers that name no provenance are of an older import, whose prompt the model never saw.
+        3, t.sample, t.number, 0, 'prompt', t.prompt_hash,
+        CASE WHEN v.recorded AND NOT coalesce(json_exists(t.metadata, '$.provenance'), false) THEN 'unknown' ELSE p.text END, NULL,
+        CASE WHEN v.recorded THEN json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash,
+            'asked_on', coalesce(t.metadata->>'$.provenance.asked_on', 'unknown'),
+            'model', coalesce(t.metadata->>'$.provenance.model', 'unknown'),
+            'prompt_version', coalesce(t.metadata->>'$.provenance.prompt_version', 'unknown'),
+            'history', coalesce(t.metadata->>'$.provenance.history', 'unknown'),
+            'sampling', coalesce(t.metadata->'$.provenance.sampling', '"unknown"'::JSON),
+            'tool', coalesce(t.metadata->>'$.provenance.tool', 'unknown'))
+        ELSE json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash, 'asked_on', t.asked_on) END
     FROM tries AS t LEFT JOIN prompts AS p ON p.prompt_hash = t.prompt_hash
+    LEFT JOIN model_versions AS v ON v.model_version = t.model_version
     UNION ALL
     SELECT
         3, t.sample, t.number, 1, 'response', coalesce(t.call_error, t.stop_reason), t.response, NULL,

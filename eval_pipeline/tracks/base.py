@@ -198,6 +198,18 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         found = row.get("response", row.get("answer"))
         return "" if found is None else found if isinstance(found, str) else canonical_json(found)
 
+    def recorded_text(self, text: str) -> str:
+        """What a recorded answer says, of the text that `from_recorded` made of it."""
+        return text
+
+    def unreadable(self, turn: Turn[GoldT], artefact: ArtefactT) -> str | None:
+        """Why a recorded answer that parses can still not be compared with the gold of its turn; None where it can."""
+        return None
+
+    def unscored(self, artefact: ArtefactT) -> Mapping[str, tuple[str, ...]]:
+        """What a recorded answer lacks, as the rest of "since …", with the metrics that are NULL for want of it."""
+        return {}
+
 
 Track: TypeAlias = Task[Any, Any, Any]
 """A task of any kind, as the stages have it."""

@@ -75,6 +75,10 @@ IMPORTERS: Mapping[str, ForeignForm] = {
 }
 
 
+COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval"})
+"""Of `eval-pipeline import`, that take in answers."""
+
+
 def _track(plugin: Plugin, value: Any) -> Track:
     if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")
@@ -94,7 +98,7 @@ def _form(plugin: Plugin, value: Any) -> ForeignForm:
 
 ALL_TRACKS: Registry[Track] = Registry("tracks", TRACKS, _track)
 ALL_IMPORTERS: Registry[ForeignForm] = Registry(
-    "importers", IMPORTERS, _form, lambda plugin: "has a command's name" if plugin.name == "predictions" else None
+    "importers", IMPORTERS, _form, lambda plugin: "has a command's name" if plugin.name in COMMANDS else None
 )
 
 

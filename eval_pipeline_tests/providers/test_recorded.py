@@ -15,6 +15,8 @@ from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import make_call
 
 ROW = {"case_id": "case", "turn_index": 0, "text": "42", "input_tokens": 10, "output_tokens": 2, "latency_ms": 1.5}
+UNTOLD: dict[str, Any] = {"provenance": {}}
+"""Of an answer whose origin nobody told."""
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -42,9 +44,9 @@ def test_rows_are_found_by_case_turn_and_sample(tmp_path: Path) -> None:
     third = {"case_id": "case", "turn_index": 1, "text": "", "input_tokens": None}
     write(tmp_path / "p.jsonl", ROW, second, third)
     provider = make_provider(tmp_path, suite="p.jsonl")
-    assert ask(provider, make_call()) == Response("42", "recorded", Usage(10, 2), 1.5)
+    assert ask(provider, make_call()) == Response("42", "recorded", Usage(10, 2), 1.5, metadata=UNTOLD)
     assert ask(provider, make_call(sample=1)).text == "43\u2028"
-    assert ask(provider, make_call(1)) == Response("", "recorded", Usage(None, None))
+    assert ask(provider, make_call(1)) == Response("", "recorded", Usage(None, None), metadata=UNTOLD)
 
 
 @pytest.mark.parametrize("call", [make_call(1), make_call(sample=1), make_call(number=1), make_call(case="other")])

@@ -12,6 +12,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN, shown_prompt
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.validation import SettingsError, refuse_settings
@@ -28,7 +29,11 @@ class Prediction(TypedDict):
     Attributes:
         text: the response in the track's answer form.
         sample: 0 where left out.
-        input_tokens, output_tokens, latency_ms: null or left out where they were not recorded.
+        input_tokens, output_tokens, latency_ms, usd: null or left out where they were not recorded.
+        cache_read_tokens, cache_write_tokens: parts of `input_tokens`.
+        stop_reason: the word of the model's provider, or of the tool that asked it.
+        error: why there is no answer, in the words of that tool.
+        provenance: what is known of this answer alone; fields of `Provenance`.
     """
 
     case_id: str
@@ -38,10 +43,21 @@ class Prediction(TypedDict):
     input_tokens: NotRequired[_Count | None]
     output_tokens: NotRequired[_Count | None]
     latency_ms: NotRequired[Annotated[float, Field(ge=0)] | None]
+    cache_read_tokens: NotRequired[_Count | None]
+    cache_write_tokens: NotRequired[_Count | None]
+    usd: NotRequired[Annotated[float, Field(ge=0)] | None]
+    stop_reason: NotRequired[str | None]
+    error: NotRequired[str | None]
+    provenance: NotRequired[dict[str, Json]]
 
 
 Place = tuple[str, int, int]
 """Case, index of the turn, sample."""
+
+CUT_OFF = frozenset({"max_tokens", "length", "model_length"})
+"""Words for an answer that ended at a limit of tokens."""
+FILTERED = frozenset({"content_filter", "refusal"})
+"""Words for an answer that was withheld."""
 
 _FILE = TypeAdapter(list[Prediction])
 _LINE = TypeAdapter(Prediction)
@@ -71,11 +87,18 @@ class RecordedProvider(Immediate):
         self._version = version
         self._folder = Path(environment.predictions_dir)
         self._suites: dict[str, dict[Place, Prediction]] = {}
+        self._told: dict[str, dict[str, Json]] = {}
 
     def request(self, call: Call) -> Json:
-        """Which attempt it is, and the row itself: changed predictions are new responses."""
+        """Which attempt it is, the row itself and what is told of it: changed predictions are new responses."""
         row = self._row(call)
-        return {"turn": call.turn_id, "number": call.number, "row": None if row is None else json_hash(row)}
+        told = None if row is None else [json_hash(row), json_hash(self._known(call, row))]
+        return {"turn": call.turn_id, "number": call.number, "row": told}
+
+    def prompt_shown(self, call: Call) -> str:
+        """What the model was shown, as far as anybody said; never the prompt of the call, which it never saw."""
+        row = self._row(call)
+        return UNKNOWN if row is None else shown_prompt(self._known(call, row))
 
     def answer(self, call: Call) -> Response:
         """The recorded response. Raises CallError where there is none."""
@@ -85,12 +108,27 @@ class RecordedProvider(Immediate):
             if call.number > 0:
                 what = "recorded predictions are not recovered: nobody can be asked again"
             raise CallError(CallErrorKind.NO_PREDICTION, what)
+        if error := row.get("error"):
+            raise CallError(CallErrorKind.NO_PREDICTION, f"recorded as an error: {error}")
+        known = self._known(call, row)
+        stopped = row.get("stop_reason")
         return Response(
             row["text"],
-            stop_reason="recorded",
-            usage=Usage(row.get("input_tokens"), row.get("output_tokens")),
+            stop_reason=stopped or "recorded",
+            usage=usage_of(row),
             latency_ms=row.get("latency_ms"),
+            asked_on=known.get("asked_on") or "",
+            call_error=call_error_of(stopped),
+            usd=row.get("usd"),
+            metadata={PROVENANCE: {name: told for name, told in known.items() if name != "prompt"}},
         )
+
+    def _known(self, call: Call, row: Prediction) -> dict[str, Json]:
+        """What is known of an answer: its own before what holds of all."""
+        of_all = self._told.get(call.suite)
+        if of_all is None:
+            of_all = self._told[call.suite] = self._version.predictions[call.suite].provenance.known()
+        return {**of_all, **row["provenance"]} if "provenance" in row else of_all
 
     def _row(self, call: Call) -> Prediction | None:
         if call.number > 0:
@@ -110,6 +148,19 @@ class RecordedProvider(Immediate):
                 f"{', '.join(self._version.predictions)}); import them with `eval-pipeline import`"
             )
         return self._folder / predictions.file
+
+
+def call_error_of(stop_reason: str | None) -> CallErrorKind | None:
+    """Why a recorded response is no answer, of the word for why it ended; None where it is one."""
+    if stop_reason in CUT_OFF:
+        return CallErrorKind.MAX_TOKENS
+    return CallErrorKind.REFUSED if stop_reason in FILTERED else None
+
+
+def usage_of(row: Prediction) -> Usage:
+    """The tokens of a recorded answer."""
+    cached = (row.get("cache_read_tokens") or 0, row.get("cache_write_tokens") or 0)
+    return Usage(row.get("input_tokens"), row.get("output_tokens"), *cached)
 
 
 def refuse_edited(path: Path, content_hash: str) -> None:

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.facts import provenance_of
 from eval_pipeline.reports.files.json_text import readable_json
 
 _FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")
@@ -55,6 +57,7 @@ def _evaluated(evaluation: Evaluation) -> dict[str, Any]:
         "identity_hash": model["identity_hash"],
         "simulated": evaluation.simulated,
         "recorded": model["recorded"],
+        **({PROVENANCE: provenance_of(evaluation)} if model["recorded"] else {}),
         "eval_date": partition.eval_date.isoformat(),
         "scope": planned.scope if planned.is_full else json.loads(planned.scope),
         "software": dict(planned.software),

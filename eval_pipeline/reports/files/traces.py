@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.ids import trace_id
+from eval_pipeline.core.provenance import FIELDS, PROVENANCE, UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import readable_json
 from eval_pipeline.reports.paths import trace_file
@@ -105,7 +106,7 @@ def _rows(table: pa.Table) -> Iterator[Row]:
 
 def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], prompts: Prompts) -> dict[str, Any]:
     partition, model_version = evaluation.partition, evaluation.partition.model_version
-    gold = {row["turn_id"]: row for row in rows["gold"]}
+    gold, recorded = {row["turn_id"]: row for row in rows["gold"]}, bool(evaluation.model["recorded"])
     return {
         "conversation_id": case["case_id"],
         "suite": partition.suite,
@@ -118,11 +119,15 @@ def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], pro
         "tags": _value("tags", case["tags"]),
         "features": _value("features", case["features"]),
         "case": _loaded(case["content"]),
-        "turns": [_turn(row, gold.get(row["turn_id"], {}), rows, prompts, model_version) for row in rows["results"]],
+        "turns": [
+            _turn(row, gold.get(row["turn_id"], {}), rows, prompts, model_version, recorded) for row in rows["results"]
+        ],
     }
 
 
-def _turn(result: Row, gold: Row, rows: Mapping[str, list[Row]], prompts: Prompts, model_version: str) -> Row:
+def _turn(
+    result: Row, gold: Row, rows: Mapping[str, list[Row]], prompts: Prompts, model_version: str, recorded: bool
+) -> Row:
     def mine(name: str) -> list[Row]:
         place = (result["turn_id"], result["sample"])
         return [row for row in rows[name] if (row["turn_id"], row["sample"]) == place]
@@ -136,17 +141,23 @@ def _turn(result: Row, gold: Row, rows: Mapping[str, list[Row]], prompts: Prompt
         "expected_printed": gold.get("expected_printed"),
         "gold": _value("gold", gold.get("gold")),
         "gold_problem": gold.get("gold_problem"),
-        "attempts": [_attempt(row, prompts) for row in (*mine("generations"), *mine("recovery"))],
+        "attempts": [_attempt(row, prompts, recorded) for row in (*mine("generations"), *mine("recovery"))],
         "validation": [_plain(row) for row in mine("validation")],
         "evidence": [_plain(row) for row in mine("evidence")],
         "metrics": {row["metric"]: _metric(row) for row in mine("metrics")},
     }
 
 
-def _attempt(row: Row, prompts: Prompts) -> Row:
+def _attempt(row: Row, prompts: Prompts, recorded: bool) -> Row:
     shown = _plain(row)
-    number = shown.pop("number")
-    return {"number": number, "prompt": prompts.text(row["prompt_hash"]), **shown}
+    number, prompt = shown.pop("number"), prompts.text(row["prompt_hash"])
+    if not recorded:
+        return {"number": number, "prompt": prompt, **shown}
+    known = (shown["metadata"] or {}).get(PROVENANCE)
+    # An older import was recorded with the prompt that we would have sent, and the day on which it was read.
+    told = {"number": number, "prompt": UNKNOWN if known is None else prompt}
+    told |= {PROVENANCE: {name: (known or {}).get(name, UNKNOWN) for name in FIELDS if name != "prompt"}}
+    return told | shown | ({"asked_on": None} if known is None else {})
 
 
 def _metric(row: Row) -> Row:

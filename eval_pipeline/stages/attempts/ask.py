@@ -1,7 +1,7 @@
 """One attempt at a turn: prompt, call, parse, validate, execute. Shared by generating and recovering."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from random import Random
 from typing import Any
@@ -161,6 +161,10 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
     )
 
 
+def _prompt_of_the_call(call: Call) -> None:
+    """What every model was shown that was asked for this."""
+
+
 FailedCall = tuple[str, int, int, str]
 """Turn, sample, number of the attempt and hash of its prompt."""
 
@@ -173,6 +177,7 @@ class Asker:
         prefix_uses: as `prefix_uses` counts them.
         recorded: responses are read leniently.
         code: as of `TurnGold`.
+        prompt_shown: of the provider: what the model was shown where that is not the prompt of the call.
         failed: calls on record that gave nothing, by turn, sample, number and prompt: what they failed with stands
             where nobody may be asked.
     """
@@ -185,17 +190,20 @@ class Asker:
     recorded: bool
     code: str
     failed: Mapping[FailedCall, CallFailure] = field(default_factory=dict)
+    prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
 
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
         """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
-        answers = await self.caller.ask_many(
-            [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
-        )
-        return [await self._asked(question, answer) for question, answer in zip(questions, answers, strict=True)]
+        calls = [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
+        answers = await self.caller.ask_many(calls)
+        shown = map(self.prompt_shown, calls)
+        made = zip(questions, answers, shown, strict=True)
+        return [await self._asked(question, answer, prompt) for question, answer, prompt in made]
 
-    async def _asked(self, question: Question, answer: Answer) -> Asked:
+    async def _asked(self, question: Question, answer: Answer, shown: str | None) -> Asked:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before
-        text, number = question.prompt.text(), 0 if before is None else before.number + 1
+        text = question.prompt.text() if shown is None else shown
+        number = 0 if before is None else before.number + 1
         if isinstance(answer, CallFailure):
             known = self.failed.get((turn.id, sample, number, text_hash(text)))
             if known is not None and answer.kind is CallErrorKind.BUDGET:

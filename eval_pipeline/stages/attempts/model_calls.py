@@ -76,7 +76,17 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
             uses = prefix_uses(track, calls)
             try:
                 failed = {} if asks else failed_calls(inputs)
-                yield Asker(track, inputs.suite, caller, executor, uses, provider.recorded, damage, failed)
+                yield Asker(
+                    track,
+                    inputs.suite,
+                    caller,
+                    executor,
+                    uses,
+                    provider.recorded,
+                    damage,
+                    failed,
+                    provider.prompt_shown,
+                )
             finally:
                 if batches is not None:
                     await batches.close()

@@ -4,7 +4,9 @@ import json
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
@@ -18,7 +20,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
         UsageError: the name was used with other settings that can change a response or a recovery.
     """
     key, record = RecordKey.of_model_version(version.name), workspace.record
-    settings = version.model_dump(mode="json", exclude={"predictions"})
+    settings = recorded_settings(version) if provider.recorded else version.model_dump(mode="json", exclude=_ELSEWHERE)
     made_from = {"settings": json_hash(settings)}
     if record.is_current(MODEL_VERSIONS, key, made_from):
         return
@@ -38,11 +40,23 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
         )
 
 
+_ELSEWHERE = {"predictions"}
+_OF_ASKING = {"prompt", "sampling", "max_tokens", "history", "concurrency", "deadline_s", "max_cost_usd"}
+_OF_ASKING |= {"max_tokens_total", "max_recovery_attempts", "batch", "options"}
+
+
+def recorded_settings(version: ModelVersion) -> dict[str, Json]:
+    """What is on record of recorded answers: nothing that would count if we asked, and of each suite what is known."""
+    settings = version.model_dump(mode="json", exclude=_ELSEWHERE | _OF_ASKING)
+    told = {suite: found.provenance.model_dump(mode="json") for suite, found in version.predictions.items()}
+    return settings | {PROVENANCE: told}
+
+
 def _refuse_change(row: dict[str, str], version: ModelVersion) -> None:
     if row["identity_hash"] == version.identity_hash():
         return
     before, now = json.loads(row["settings"]), version.identity()
-    changed = ", ".join(sorted(name for name in now if before.get(name) != now[name]))
+    changed = ", ".join(sorted(name for name in now if before.get(name, now[name]) != now[name]))
     raise UsageError(
         f"model version '{version.name}' has results made with other settings (changed: {changed}); "
         "give the changed entry a new name"

@@ -1,6 +1,6 @@
 """Attempts as rows of the record, and back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -41,9 +41,10 @@ class Placed:
 
 
 _OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
-_OF_RESPONSE = {
+_OF_RESPONSE: dict[str, Callable[[Response], Any]] = {
     "response": attrgetter("text"),
-    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "asked_on", "batch")},
+    **{name: attrgetter(name) for name in ("stop_reason", "latency_ms", "first_byte_ms", "batch")},
+    "asked_on": lambda response: response.asked_on or None,
     **{field.name: attrgetter(f"usage.{field.name}") for field in fields(Usage)},
 }
 """Columns of `attempts`, and where in an attempt or its response their values are."""

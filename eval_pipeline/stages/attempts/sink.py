@@ -28,6 +28,7 @@ class AttemptSink:
         """Tables: of attempts, of prompts, and of validations where that log is kept: it has one row a turn."""
         attempts, prompts, *validation = tables
         self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
+        self._day = inputs.place.eval_date.isoformat()
         self._attempts = Columns(outputs.writer(attempts), self._attempt_columns)
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
         self._validation = outputs.rows(validation[0]) if validation else None
@@ -42,7 +43,9 @@ class AttemptSink:
             # What a provider says that a call cost goes before what its tokens would.
             usd = response.usd
             if usd is None:
-                usd = cost_usd(self._version, response.usage, response.asked_on, batch=response.batch)
+                # Of a recorded answer nobody may know the day.
+                day = response.asked_on or self._day
+                usd = cost_usd(self._version, response.usage, day, batch=response.batch)
         self._attempts.add(Placed(case.id, turn.index, attempt, usd))
         if attempt.prompt_hash not in self._seen:
             self._seen.add(attempt.prompt_hash)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import Number, normalised_text
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError
+from eval_pipeline.tracks.finqa.document import FinqaGold
 from eval_pipeline.tracks.finqa.dsl import read_calculation
 from eval_pipeline.tracks.finqa.execute import NO, YES, StepError, evaluate
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
@@ -13,6 +15,12 @@ from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.prose import read_answer
 
 RECORDED = "recorded_answer"
+NO_CALCULATION = "no calculation was recorded"
+REASONING = (
+    *("logic_recall", "logic_precision", "logic_f1", "operation_order", "operand_recall", "program_match"),
+    *("partial_credit", "operations_per_turn", "plan_steps"),
+)
+"""Metrics that are NULL without a calculation that can be read."""
 _MAX_TEXT = 300
 _AGREES = 0.01
 
@@ -41,6 +49,21 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
     return {RECORDED: {"answer": str(answer), "unit": unit, "calculation": calculation}}
 
 
+def as_given(text: str) -> str:
+    """The answer itself in the text of a response that `recorded_response` made; other texts as they are."""
+    if not text.startswith(f'{{"{RECORDED}":'):
+        return text
+    told = parse_json(text)[RECORDED]
+    return " ".join(filter(None, [told["answer"], told["unit"]]))
+
+
+def not_comparable(gold: FinqaGold, plan: FinqaPlan) -> str | None:
+    """Why a recorded answer cannot be compared with the gold: it has no number where one is expected."""
+    if isinstance(plan.answer, str) and not isinstance(gold.expected, str):
+        return "the answer is read as no number, and the expected one is a number"
+    return None
+
+
 def read_recorded(raw: Json) -> FinqaPlan:
     """The plan of a recorded answer: the answer is the prediction, the calculation is for the reasoning columns.
 
@@ -56,7 +79,7 @@ def read_recorded(raw: Json) -> FinqaPlan:
     if number is not None and percent and not number.percent:
         answer = Number(number.value / 100, True, number.decimals)
     if not isinstance(calculation, str) or not calculation.strip():
-        return FinqaPlan("recorded", None, answer, "no calculation was recorded", magnitude)
+        return FinqaPlan("recorded", None, answer, NO_CALCULATION, magnitude)
     try:
         program = read_calculation(calculation)
     except CalculationError as error:
@@ -74,7 +97,7 @@ def said_answer(text: str) -> FinqaPlan:
     answer, magnitude = _answer(text)
     if isinstance(answer, str) and normalised_text(answer) not in (YES, NO):
         raise ArtefactError(ErrorClass.VALUE, f"the answer '{answer[:80]}' is neither a number nor yes or no")
-    return FinqaPlan("recorded", None, answer, "no calculation was recorded", magnitude)
+    return FinqaPlan("recorded", None, answer, NO_CALCULATION, magnitude)
 
 
 def _answer(text: str) -> tuple[Number | str, float]:

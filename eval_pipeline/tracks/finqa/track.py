@@ -25,7 +25,7 @@ from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable, plan_from_jso
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
-from eval_pipeline.tracks.finqa.recorded import recorded_response
+from eval_pipeline.tracks.finqa.recorded import NO_CALCULATION, REASONING, as_given, not_comparable, recorded_response
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
@@ -269,6 +269,18 @@ class FinqaTrack(
         """See `recorded.recorded_response`."""
         response = recorded_response(row)
         return response if isinstance(response, str) else canonical_json(response)
+
+    def recorded_text(self, text: str) -> str:
+        """See `recorded.as_given`."""
+        return as_given(text)
+
+    def unreadable(self, turn: FinqaTurn, artefact: FinqaPlan) -> str | None:
+        """See `recorded.not_comparable`."""
+        return not_comparable(turn.gold, artefact)
+
+    def unscored(self, artefact: FinqaPlan) -> Mapping[str, tuple[str, ...]]:
+        """Without a calculation that can be read there is no reasoning to score."""
+        return {} if artefact.program is not None else {artefact.problem or NO_CALCULATION: REASONING}
 
 
 @asynccontextmanager

@@ -24,6 +24,8 @@ from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
+from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.recovery import attempt_outcomes
@@ -262,6 +264,10 @@ class PandasTrack(
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""
         return recorded_response(row)
+
+    def unscored(self, artefact: Code) -> Mapping[str, tuple[str, ...]]:
+        """Without code nothing can be said of the code."""
+        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in STATIC)}
 
 
 TRACK = PandasTrack()

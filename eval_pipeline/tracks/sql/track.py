@@ -311,5 +311,11 @@ class SqlTrack(
         """See `recorded.recorded_response`."""
         return recorded_response(row)
 
+    def unscored(self, artefact: SqlAnswer) -> Mapping[str, tuple[str, ...]]:
+        """Without the model's words for its confidence nothing is said of that."""
+        if artefact.sql is None or artefact.confidence is not None:
+            return {}
+        return {"no confidence was recorded": ("confidence", "confidence_calibration")}
+
 
 TRACK = SqlTrack()

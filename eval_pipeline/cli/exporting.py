@@ -1,0 +1,45 @@
+"""`export`: an evaluation in the form of another tool."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
+
+export_app = typer.Typer(help="Writes evaluations in the forms of other tools.", no_args_is_help=True)
+
+
+@export_app.callback()
+def _forms() -> None:
+    """Writes evaluations in the forms of other tools."""
+
+
+@export_app.command("inspect")
+def export_inspect(
+    suite: Annotated[str, typer.Option(help="The suite.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    eval_date: EvalDate = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File (.eval or .json) or folder to write to; ./logs if left out.")
+    ] = Path("logs"),
+) -> None:
+    """Writes an evaluation as a log that `inspect view` opens; its newest one without a date."""
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.operations.exporting.evaluations import evaluation_of
+    from eval_pipeline.operations.exporting.inspect import file_name, write_inspect_log
+    from eval_pipeline.workspace.progress import busy
+
+    day = parse_day(eval_date) if eval_date else None
+    evaluation = evaluation_of(open_workspace(), suite, model_version, day)
+    file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
+    if file.suffix != output.suffix and output.is_file():
+        raise UsageError(f"{output} is a file; expected a folder, or a name that ends with .eval or .json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with ProgressBars() as progress, busy(progress, f"writing {file.name}"):
+        samples = write_inspect_log(evaluation, file)
+    place: Partition = evaluation.partition
+    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
+    typer.echo(f"next: inspect view --log-dir {file.parent}")

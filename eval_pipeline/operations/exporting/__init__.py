@@ -1,0 +1,1 @@
+"""Evaluations written in the forms of other tools (docs/recorded-answers.md)."""

@@ -1,0 +1,292 @@
+"""An evaluation as a log of Inspect: a turn is a sample, a sample of ours an epoch, a metric a score.
+
+Source: inspect_ai.log of the installed version, https://inspect.aisi.org.uk/eval-logs.html
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline import __version__
+from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
+from eval_pipeline.operations.recorded.logs.inspect import MISSING
+from eval_pipeline.providers.standins.recorded import CUT_OFF, FILTERED
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.facts import provenance_of, settings_of
+from eval_pipeline.reports.files.traces import traces
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalResults, EvalSample, EvalScore, EvalSpec
+    from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
+    from inspect_ai.scorer import Score
+
+CORRECT = "correct"
+"""The score that stands for the primary metric; its values are Inspect's own words."""
+_VERDICTS = {True: "C", False: "I"}
+_STOPPED = {"end_turn": "stop", "stop_sequence": "stop", "stop": "stop", "recorded": "stop", "tool_use": "tool_calls"}
+_STOPPED |= {
+    "tool_calls": "tool_calls",
+    **dict.fromkeys(CUT_OFF, "max_tokens"),
+    **dict.fromkeys(FILTERED, "content_filter"),
+}
+_ROLE = re.compile(r"(?:(?<=\n\n)|\A)\[(system|user|assistant)\]\n")
+_FIGURES = (("stderr", "se"), ("ci_low", "low"), ("ci_high", "high"))
+
+
+def file_name(evaluation: Evaluation) -> str:
+    """A name as Inspect gives its logs: moment, task, id."""
+    place = evaluation.partition
+    version = "".join(letter if letter.isalnum() else "-" for letter in place.model_version)
+    return f"{place.eval_date}T00-00-00-00-00_{place.suite}_{version}.eval"
+
+
+def write_inspect_log(evaluation: Evaluation, file: Path) -> int:
+    """Writes the log; `.eval` or `.json`, by the name of the file.
+
+    Returns:
+        The number of samples in it.
+
+    Raises:
+        MissingExtraError: inspect-ai is not installed.
+        UsageError: the record lacks a table of the evaluation.
+    """
+    try:
+        from inspect_ai.log import write_eval_log
+    except ImportError as error:
+        raise MissingExtraError(MISSING) from error
+    log = inspect_log(evaluation)
+    write_eval_log(log, str(file))
+    return len(log.samples or ())
+
+
+def inspect_log(evaluation: Evaluation) -> "EvalLog":
+    """The evaluation as a log."""
+    from inspect_ai.log import EvalLog, EvalStats
+
+    model = model_name(evaluation)
+    samples = [_sample(trace, turn, model) for _, trace in traces(evaluation) for turn in trace["turns"]]
+    spent = [usage for sample in samples for usage in sample.model_usage.values()]
+    day = f"{evaluation.partition.eval_date}T00:00:00+00:00"
+    stats = EvalStats(started_at=day, completed_at=day, model_usage={model: reduce(add, spent)} if spent else {})
+    return EvalLog(
+        status="success",
+        eval=_spec(evaluation, model, samples),
+        results=_results(evaluation, samples),
+        stats=stats,
+        samples=samples,
+    )
+
+
+def model_name(evaluation: Evaluation) -> str:
+    """The model that answered as Inspect names models; of recorded answers what was told of them."""
+    model = evaluation.model
+    if model["recorded"]:
+        return str(provenance_of(evaluation).get("model") or UNKNOWN)
+    return "/".join(filter(None, [model["provider"], model["model"]]))
+
+
+def _spec(evaluation: Evaluation, model: str, samples: Sequence["EvalSample"]) -> "EvalSpec":
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
+    from inspect_ai.log._log import EvalMetricDefinition, EvalScorer
+    from inspect_ai.model import GenerateConfig
+
+    place, suite = evaluation.partition, evaluation.suite
+    sampling, settings = _asked_with(evaluation)
+    known = {name: value for name, value in sampling.items() if name in GenerateConfig.model_fields}
+    identity = json_hash([place.suite, place.model_version, place.eval_date.isoformat()])
+    names = [CORRECT, *(info.name for info in evaluation.profile.metrics)]
+    ids = list(dict.fromkeys(str(sample.id) for sample in samples))
+    return EvalSpec(
+        eval_id=identity[:22],
+        run_id=identity[:22],
+        task_id=identity[:22],
+        created=f"{place.eval_date}T00:00:00+00:00",
+        task=place.suite,
+        task_version=suite["version"],
+        task_description=suite["description"] or None,
+        dataset=EvalDataset(name=place.suite, samples=len(ids), sample_ids=ids, shuffled=False),
+        model=model,
+        model_generate_config=GenerateConfig.model_validate(known),
+        config=EvalConfig(epochs=max((sample.epoch for sample in samples), default=1)),
+        packages={"eval_pipeline": __version__},
+        scorers=[
+            EvalScorer(name=name, metrics=[EvalMetricDefinition(name="accuracy" if name == CORRECT else "mean")])
+            for name in names
+        ],
+        metadata={
+            "model_version": place.model_version,
+            "eval_date": place.eval_date.isoformat(),
+            "track": evaluation.profile.track,
+            "primary_metric": evaluation.profile.primary_metric,
+            "suite_content_hash": suite["content_hash"],
+            "identity_hash": evaluation.model["identity_hash"],
+            "simulated": evaluation.simulated,
+            "scope": evaluation.planned.scope,
+            **settings,
+        },
+    )
+
+
+def _asked_with(evaluation: Evaluation) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Sampling, and what stands in the log's metadata of how answers were made."""
+    if evaluation.model["recorded"]:
+        told = provenance_of(evaluation)
+        return told.get("sampling") or {}, {"recorded": True, PROVENANCE: told}
+    settings = settings_of(evaluation)
+    return {**settings.get("sampling", {}), "max_tokens": settings.get("max_tokens")}, {"settings": settings}
+
+
+def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
+    from inspect_ai.log import EvalSample
+
+    attempts: list[Row] = turn["attempts"]
+    usages = list(_usages(attempts))
+    # No error of the sample: Inspect says of those that they are not scored, and ours are, as wrong.
+    call_error = attempts[-1]["error_message"] if attempts and attempts[-1]["call_error"] else None
+    place = f"{trace['conversation_id']}#{turn['turn_idx']}"
+    return EvalSample(
+        id=place,
+        epoch=turn["sample"] + 1,
+        input=turn["question"],
+        target=turn["expected"],
+        messages=list(_messages(attempts, turn["question"], model)),
+        output=_output(attempts, model),
+        scores=dict(_scores(turn)),
+        metadata={
+            "case_id": trace["conversation_id"],
+            "turn_index": turn["turn_idx"],
+            "turn_id": turn["turn_id"],
+            "tags": trace["tags"],
+            "features": trace["features"],
+            **{name: turn[name] for name in ("outcome", "error_class", "complexity", "expected_printed", "gold")},
+            "attempts": len(attempts),
+            "call_error": call_error,
+            PROVENANCE: attempts[0].get(PROVENANCE) if attempts else None,
+        },
+        model_usage={model: reduce(add, usages)} if usages else {},
+        total_time=_seconds(turn["latency_ms"]),
+    )
+
+
+def _messages(attempts: Sequence[Row], question: str, model: str) -> Iterator["ChatMessage"]:
+    """What was asked and answered; where nobody said what a recorded model was shown the question stands for it."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+
+    for attempt in attempts:
+        prompt = attempt["prompt"] or UNKNOWN
+        if prompt.startswith(UNKNOWN) and PROVENANCE in attempt:
+            told = {"prompt": UNKNOWN, "shown_here": "the suite's question"}
+            yield ChatMessageUser(content=question, metadata=told)
+        else:
+            yield from _shown(prompt)
+        if attempt["response"] is not None:
+            yield ChatMessageAssistant(content=attempt["response"], model=model)
+
+
+def _shown(prompt: str) -> Iterator["ChatMessage"]:
+    """The messages of a prompt, whose text has `[role]` over each; a text without such is one message."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    if not _ROLE.match(prompt):
+        yield ChatMessageUser(content=prompt)
+        return
+    _, *parts = _ROLE.split(prompt)
+    for role, text in zip(parts[::2], parts[1::2], strict=True):
+        yield kinds[role](content=text.removesuffix("\n\n"))
+
+
+def _output(attempts: Sequence[Row], model: str) -> "ModelOutput":
+    from inspect_ai.model import ModelOutput
+
+    last = attempts[-1] if attempts else None
+    if last is None or last["response"] is None:
+        return ModelOutput(model=model)
+    stopped: Any = _STOPPED.get(last["stop_reason"], "unknown")
+    output = ModelOutput.from_content(model, last["response"], stop_reason=stopped)
+    output.time = _seconds(last["latency_ms"])
+    output.usage = next(_usages([last]), None)
+    return output
+
+
+def _usages(attempts: Iterable[Row]) -> Iterator["ModelUsage"]:
+    """Of the attempts whose tokens are known; Inspect counts those from and to the cache apart from `input_tokens`."""
+    from inspect_ai.model import ModelUsage
+
+    for attempt in attempts:
+        sent, received = attempt["input_tokens"], attempt["output_tokens"]
+        if sent is None or received is None:
+            continue
+        read, written = attempt["cache_read_tokens"] or 0, attempt["cache_write_tokens"] or 0
+        yield ModelUsage(
+            input_tokens=sent - read - written,
+            output_tokens=received,
+            total_tokens=sent + received,
+            input_tokens_cache_read=read or None,
+            input_tokens_cache_write=written or None,
+            total_cost=attempt["usd"],
+        )
+
+
+def _explanation(turn: Row) -> str | None:
+    """Why a turn is not right: its error class, and what failed."""
+    message = turn["attempts"][-1]["error_message"] if turn["attempts"] else None
+    return ": ".join(filter(None, [turn["error_class"], message])) or None
+
+
+def _scores(turn: Row) -> Iterator[tuple[str, "Score"]]:
+    """The verdict, then every metric; one that does not apply to the turn is unscored, with its reason."""
+    from inspect_ai.scorer import Score
+
+    if turn["correct"] is not None:
+        yield CORRECT, Score(value=_VERDICTS[turn["correct"]], answer=turn["answer"], explanation=_explanation(turn))
+    for name, told in turn["metrics"].items():
+        value = told["value"] if told.get("label") is None else told["label"]
+        why = told.get("error") or told.get("reason")
+        metadata = {"scorer_version": told["version"]} | ({"details": told["details"]} if told.get("details") else {})
+        if value is None:
+            yield name, Score.unscored(reason=why or "does not apply to the turn", metadata=metadata)
+        else:
+            yield name, Score(value=value, explanation=why, metadata=metadata)
+
+
+def _results(evaluation: Evaluation, samples: Sequence["EvalSample"]) -> "EvalResults":
+    from inspect_ai.log import EvalResults
+    from inspect_ai.log._log import HeadlineMetric
+
+    rows = evaluation.overall
+    names = [name for name in (CORRECT, *(info.name for info in evaluation.profile.averaged)) if name in rows]
+    found = [_result(name, rows[name], len(samples)) for name in names if rows[name]["mean"] is not None]
+    headline = HeadlineMetric(scorer=CORRECT, score=CORRECT, metric="accuracy")
+    return EvalResults(
+        total_samples=len(samples),
+        completed_samples=len(samples),
+        scores=found,
+        headline=headline if any(score.name == CORRECT for score in found) else None,
+    )
+
+
+def _result(name: str, row: Row, samples: int) -> "EvalScore":
+    """Mean, standard error and interval as eval-pipeline has them: clustered by conversation."""
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    mean = "accuracy" if name == CORRECT else "mean"
+    metrics = {mean: EvalMetric(name=mean, value=row["mean"])}
+    metrics |= {ours: EvalMetric(name=ours, value=row[of]) for ours, of in _FIGURES if row[of] is not None}
+    return EvalScore(
+        name=name,
+        scorer=name,
+        scored_samples=row["n"],
+        unscored_samples=samples - row["n"],
+        metrics=metrics,
+        metadata={"clusters": row["clusters"], "interval": row["method"]},
+    )
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,0 +1,215 @@
+"""Recorded answers as a model version: read, mapped, placed in the suite, test-read, kept with where they come from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from eval_pipeline.core.complaints import complaints, dotted
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.ids import canonical_json, text_hash
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.model_versions import ModelVersion, Predictions
+from eval_pipeline.core.provenance import Provenance, in_common
+from eval_pipeline.operations.recorded.entries import Entry, read_jsonl
+from eval_pipeline.operations.recorded.forms import ROWS
+from eval_pipeline.operations.recorded.logs import read_log
+from eval_pipeline.operations.recorded.mapping import unknown_field
+from eval_pipeline.operations.recorded.placing import Places, PlacingError, placed
+from eval_pipeline.operations.recorded.reading import ReadBack, read_back
+from eval_pipeline.operations.recorded.rows import FIELD_NAMES, PredictionRow
+from eval_pipeline.operations.recorded.wanted import Wanted
+from eval_pipeline.providers.model_versions import save_imported
+from eval_pipeline.providers.prices import has_price
+from eval_pipeline.providers.standins.recorded import NAME as RECORDED
+from eval_pipeline.suites import read_cases
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedPredictions:
+    """What an import of predictions made.
+
+    Attributes:
+        missing: turns that will be scored as no answer.
+        priced_as: the model whose prices should count.
+        has_price: whether there are such prices.
+        read: what reading every answer gave.
+        provenance: what is known of all of them.
+    """
+
+    model_version: str
+    predictions: int
+    missing: tuple[str, ...]
+    priced_as: str | None
+    has_price: bool
+    read: ReadBack
+    provenance: Provenance
+
+
+def import_predictions(
+    workspace: Workspace, source: Path, suite: str, name: str, wanted: Wanted | None = None
+) -> ImportedPredictions:
+    """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
+
+    Importing the same answers again with more said of their origin takes that over.
+
+    Raises:
+        InputError: rows that do not parse, that name turns the suite lacks, or that give a turn twice; or not one of
+            the answers can be read. Nothing is imported then.
+        UsageError: the name stands for something else already, or an option does not fit the file.
+    """
+    wanted = wanted or Wanted()
+    found = workspace.suite(suite)
+    track, cases = found.track(), read_cases(found)
+    entries = list(read_jsonl(source)) if wanted.form == ROWS else read_log(wanted.form, source)
+    wanted.mapped.check([entry.found for entry in entries])
+    rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
+    read = read_back(track, cases, rows)
+    if read.answers and not read.readable:
+        raise InputError([Problem(str(source), None, "", _none_readable(read))])
+    provenance = in_common(known)
+    for row, own in zip(rows, known, strict=True):
+        if own:
+            row["provenance"] = own
+    text = "".join(canonical_json(row) + "\n" for row in rows)
+    samples = 1 + max((row["sample"] for row in rows), default=0)
+    version = _recorded_version(workspace, name, suite, text_hash(text), wanted, samples, provenance)
+    _keep(workspace, version, suite, text)
+    given = {(row["case_id"], row["turn_index"]) for row in rows}
+    missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
+    return ImportedPredictions(name, len(rows), tuple(missing), version.priced_as, has_price(version), read, provenance)
+
+
+def _none_readable(read: ReadBack) -> str:
+    first = read.unread[0]
+    return (
+        f"not one of {read.answers:,} answers can be read, e.g. {first.example}: {first.reason}; nothing was imported "
+        "(--map response=FIELD, or --map answer=FIELD, says which field has the answers)"
+    )
+
+
+def _keep(workspace: Workspace, version: ModelVersion, suite: str, text: str) -> None:
+    path = workspace.home.predictions / version.predictions[suite].file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new")
+    aside.write_text(text)
+    aside.rename(path)
+    save_imported(workspace.home.imported_model_versions, version)
+
+
+def _rows(
+    source: Path, track: Track, places: Places, entries: Sequence[Entry], wanted: Wanted
+) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+    """The canonical rows, and what is known of the origin of each."""
+    problems: list[Problem] = []
+    first: dict[tuple[str, int, int], str] = {}
+    of_all = wanted.told.known()
+    kept: list[tuple[PredictionRow, Entry]] = []
+    for entry in entries:
+        kept += ((row, entry) for row in _checked(source, places, entry, wanted, problems))
+    kept = [(row, entry) for row, entry in kept if _is_wanted(row, wanted.only)]
+    if wanted.form != ROWS:
+        _refuse_several([row for row, _ in kept])
+        kept = list(_numbered(kept, wanted))
+    rows, known = [], []
+    for row, entry in kept:
+        place = (row.case_id, row.turn_index, row.sample)
+        here = f"on line {entry.line}" if entry.line else entry.place
+        try:
+            if place in first:
+                raise ValueError(f"the same turn was given {first[place]}")
+            rows.append(row.canonical(row.response_text(track)))
+        except ValueError as error:
+            problems.append(_problem(source, entry, "", str(error)))
+            continue
+        first[place] = here
+        known.append({**of_all, **row.known()})
+    if problems:  # an entry with several answers has one problem
+        raise InputError(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0))
+    return rows, known
+
+
+def _checked(
+    source: Path, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
+) -> Iterator[PredictionRow]:
+    """The rows that an entry stands for; what is wrong with it is added to the problems."""
+    try:
+        for raw in placed(wanted.mapped.applied(entry.given, entry.found), entry, places):
+            row = PredictionRow.model_validate(raw)
+            places.check(row.case_id, row.turn_index)
+            yield row
+    except PlacingError as error:
+        problems.append(_problem(source, entry, error.field, str(error)))
+    except ValidationError as error:
+        for location, message in complaints(error, PredictionRow):
+            unknown = len(location) == 1 and location[0] not in FIELD_NAMES
+            told = unknown_field(str(location[0])) if unknown else message
+            problems.append(_problem(source, entry, dotted(location), told))
+
+
+def _problem(source: Path, entry: Entry, field: str, message: str) -> Problem:
+    return Problem(str(source), entry.line, field, f"{message} ({entry.place})" if entry.place else message)
+
+
+def _is_wanted(row: PredictionRow, only: Mapping[str, str]) -> bool:
+    return all(str(getattr(row, name)) == value for name, value in only.items())
+
+
+def _refuse_several(rows: Sequence[PredictionRow]) -> None:
+    """A log of several models, or prompts, is of as many model versions. Raises UsageError."""
+    for name in ("model", "prompt_version"):
+        values = sorted({value for row in rows if (value := getattr(row, name)) is not None})
+        if len(values) > 1:
+            told = " ".join(f"--only '{name}={value}'" for value in values[:10])
+            what = name.replace("_", " ")
+            raise UsageError(f"the log has answers of {len(values)} {what}s; import one of them at a time: {told}")
+
+
+def _numbered(rows: Sequence[tuple[PredictionRow, Entry]], wanted: Wanted) -> Iterator[tuple[PredictionRow, Entry]]:
+    """Rows of a log that does not number repeated answers to a turn, numbered in the order in which they stand."""
+    counts: dict[tuple[str, int], int] = {}
+    for row, entry in rows:
+        if "sample" in row.model_fields_set:
+            yield row, entry
+            continue
+        turn = (row.case_id, row.turn_index)
+        counts[turn] = counts.get(turn, -1) + 1
+        yield row.model_copy(update={"sample": counts[turn]}), entry
+
+
+def _recorded_version(
+    workspace: Workspace,
+    name: str,
+    suite: str,
+    content_hash: str,
+    wanted: Wanted,
+    samples: int,
+    provenance: Provenance,
+) -> ModelVersion:
+    entry = Predictions(file=f"{name}/{suite}.jsonl", content_hash=content_hash, provenance=provenance)
+    before = workspace.model_versions.get(name)
+    if before is None:
+        values: dict[str, Any] = {"name": name, "provider": RECORDED, "samples_per_turn": samples}
+        values |= {"max_recovery_attempts": 0, "priced_as": wanted.priced_as, "price": wanted.price}
+        try:
+            return ModelVersion.model_validate(values | {"predictions": {suite: entry}})
+        except ValidationError as error:
+            raise UsageError(
+                f"'{name}' is no name for a model version: letters, digits and . _ @ : + -, a letter or digit first, "
+                "at most 120"
+            ) from error
+    if before.provider != RECORDED:
+        raise UsageError(f"model version '{name}' is of provider '{before.provider}'; give another --model-version")
+    known = before.predictions.get(suite)
+    if known is not None and known.content_hash != content_hash:
+        raise UsageError(
+            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version"
+        )
+    if before.samples_per_turn != samples:
+        raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")
+    changed = {"predictions": {**before.predictions, suite: entry}, "priced_as": wanted.priced_as or before.priced_as}
+    return before.model_copy(update=changed | {"price": wanted.price or before.price})

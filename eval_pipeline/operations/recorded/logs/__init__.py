@@ -1,0 +1,44 @@
+"""Logs of other tools, read as recorded answers; the forms are in `forms.py`."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eval_pipeline.core.arms_length import at_arms_length
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.foreign import lines_of
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.plugins import load_place
+from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.forms import LOGS
+
+LogReader = Callable[[Path], Iterator[Entry]]
+
+
+def read_log(form: str, source: Path) -> list[Entry]:
+    """The answers in a log, which is read in a process of its own: it may crash its reader.
+
+    Raises:
+        UsageError: there is no such file.
+        InputError: the log is not of that form.
+        MissingExtraError: a package that reads it is not installed.
+    """
+    if not source.is_file():
+        raise UsageError(f"no file {source}")
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "entries.jsonl"
+        at_arms_length(_read_there, [form, str(source), str(made)], [source])
+        return [_entry(json.loads(line)) for line in lines_of(made)]
+
+
+def _read_there(form: str, source: str, made: str) -> None:
+    reader: LogReader = load_place(LOGS[form].place)
+    with Path(made).open("w", encoding="utf-8") as file:
+        file.writelines(json_text(asdict(entry)) + "\n" for entry in reader(Path(source)))
+
+
+def _entry(told: dict[str, Json]) -> Entry:
+    return Entry(**{**told, "conversation": tuple(told["conversation"])})

@@ -1,0 +1,109 @@
+"""Logs of Inspect, read by its own package: a sample is an answer, an epoch a sample of ours.
+
+Source: inspect_ai.log, https://inspect.aisi.org.uk/eval-logs.html
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
+from eval_pipeline.core.model import Json
+from eval_pipeline.operations.recorded.entries import Entry
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+
+MISSING = "logs of Inspect are read and written by its own package: pip install 'eval-pipeline[inspect]'"
+_UNUSED = {"events", "store", "attachments", "timelines", "events_data"}
+_NO_SAMPLING = {"max_retries", "timeout", "attempt_timeout", "max_connections", "system_message", "batch", "cache"}
+
+
+def read_inspect(source: Path) -> Iterator[Entry]:
+    """The samples of a log.
+
+    Raises:
+        MissingExtraError: inspect-ai is not installed.
+        InputError: the log has no samples.
+    """
+    try:
+        from inspect_ai.log import read_eval_log, read_eval_log_samples
+    except ImportError as error:
+        raise MissingExtraError(MISSING) from error
+    header = read_eval_log(str(source), header_only=True)
+    of_all = _of_all(header)
+    count = 0
+    samples = read_eval_log_samples(
+        str(source), all_samples_required=False, resolve_attachments="core", exclude_fields=_UNUSED - {"attachments"}
+    )
+    for sample in samples:
+        count += 1
+        yield _entry(header, sample, of_all)
+    if count == 0:
+        what = f"the log (status '{header.status}') has no samples: was it written with --no-log-samples?"
+        raise InputError([Problem(str(source), None, "samples", what)])
+
+
+def _of_all(header: "EvalLog") -> dict[str, Json]:
+    """What the log says of all its answers."""
+    config = header.eval.model_generate_config.merge(header.plan.config)
+    sampling = config.model_dump(mode="json", exclude_none=True, exclude=_NO_SAMPLING)
+    version = header.eval.packages.get("inspect_ai")
+    return {
+        "model": header.eval.model,
+        "sampling": sampling or None,
+        "asked_on": header.eval.created[:10],
+        "tool": f"inspect_ai {version}" if version else "inspect_ai",
+    }
+
+
+def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) -> Entry:
+    said = [message.text for message in sample.messages if message.role == "assistant" and not message.tool_calls]
+    given: dict[str, Json] = {**of_all, "sample": sample.epoch - 1, **_spent(sample)}
+    if sample.started_at:
+        given["asked_on"] = sample.started_at[:10]
+    error = _error(header, sample)
+    if error is not None:
+        given["error"] = error
+    else:
+        given["response"] = sample.output.completion
+        given["stop_reason"] = sample.output.stop_reason if sample.output.choices else None
+    given["prompt"] = _prompt(sample.messages) or (sample.input if isinstance(sample.input, str) else None)
+    found = sample.model_dump(mode="json", include={"id", "epoch", "input", "target", "metadata", "scores", "uuid"})
+    found |= {"output": {"completion": sample.output.completion}, "task": header.eval.task, "model": header.eval.model}
+    place = f"sample {sample.id}, epoch {sample.epoch}"
+    return Entry(None, place, {k: v for k, v in given.items() if v is not None}, found, tuple(said))
+
+
+def _error(header: "EvalLog", sample: "EvalSample") -> str | None:
+    """Why there is no answer; our own exports say it in the metadata, since they score such a turn as wrong."""
+    if sample.error is not None:
+        return sample.error.message
+    told = sample.metadata.get("call_error") if "eval_pipeline" in header.eval.packages else None
+    return None if told is None else str(told)
+
+
+def _prompt(messages: Sequence[Any]) -> str:
+    """What the model was shown last: all messages before its last answer."""
+    answered = [place for place, message in enumerate(messages) if message.role == "assistant"]
+    shown = messages[: answered[-1]] if answered else messages
+    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in shown)
+
+
+def _spent(sample: "EvalSample") -> dict[str, Json]:
+    """Tokens, dollars and time; Inspect counts tokens from and to the cache apart from `input_tokens`, we within it."""
+    seconds = sample.output.time if len(sample.messages) < 4 and sample.output.time else sample.working_time
+    told: dict[str, Json] = {"latency_ms": None if seconds is None else seconds * 1000}
+    if not sample.model_usage:
+        return told
+    usage = reduce(add, sample.model_usage.values())
+    read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+    return told | {
+        "input_tokens": usage.input_tokens + read + written,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": read or None,
+        "cache_write_tokens": written or None,
+        "usd": usage.total_cost,
+    }

@@ -1,0 +1,116 @@
+"""Results of promptfoo, as `promptfoo eval --output results.json` (or `.jsonl`) writes them: a result is an answer.
+
+Sources: https://www.promptfoo.dev/docs/configuration/outputs/, and what promptfoo 0.121 writes.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Json
+from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.tracks.foreign_entries import json_objects, read_json
+
+SAMPLING: tuple[str, ...] = (
+    "temperature",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+    "top_p",
+    "topP",
+)
+SAMPLING += ("top_k", "topK", "seed", "stop", "presence_penalty", "frequency_penalty", "reasoning_effort")
+"""Of a provider's settings, which may hold keys and addresses too."""
+_LONGEST_LABEL = 80
+
+
+def read_promptfoo(source: Path) -> Iterator[Entry]:
+    """The results.
+
+    Raises:
+        InputError: the file is not JSON, or not of promptfoo.
+    """
+    whole: Mapping[str, Any] = {}
+    if source.suffix == ".jsonl":
+        results = [(line, raw) for _, line, raw in json_objects(source)]
+    else:
+        whole = _mapping(read_json(source))
+        inner = whole.get("results")
+        # Its own `Eval` objects have the list one level higher than what `--output` writes.
+        listed = inner.get("results") if isinstance(inner, dict) else inner
+        if not isinstance(listed, list):
+            raise _wrong(
+                source, None, "results.results", "expected a list of results, as promptfoo eval --output writes"
+            )
+        results = [(None, raw) for raw in listed]
+    for place, (line, raw) in enumerate(results):
+        if not isinstance(raw, dict) or not isinstance(raw.get("prompt"), dict) or "provider" not in raw:
+            raise _wrong(source, line, f"results.{place}", "is no result of promptfoo: it lacks 'prompt' or 'provider'")
+        yield _entry(place, line, raw, whole)
+
+
+def _entry(place: int, line: int | None, raw: Mapping[str, Any], whole: Mapping[str, Any]) -> Entry:
+    response, provider = _mapping(raw.get("response")), raw["provider"]
+    output = response.get("output")
+    given: dict[str, Json] = {
+        "model": provider.get("id") if isinstance(provider, dict) else provider,
+        "prompt": _text(raw["prompt"].get("raw")),
+        "prompt_version": _prompt_name(raw),
+        "sampling": _sampling(provider, whole) or None,
+        "asked_on": (_text(_mapping(whole.get("results")).get("timestamp")) or "")[:10] or None,
+        "tool": " ".join(filter(None, ["promptfoo", _text(_mapping(whole.get("metadata")).get("promptfooVersion"))])),
+        "stop_reason": _text(response.get("finishReason")),
+        **_spent(raw, response),
+    }
+    if output is None or response.get("error"):
+        # A failed assertion is an `error` of the result too, beside an answer.
+        given["error"] = _text(response.get("error") or raw.get("error")) or "no output"
+    else:
+        given["response"] = output if isinstance(output, str | dict | list) else json.dumps(output)
+    told = {name: value for name, value in given.items() if value is not None}
+    return Entry(line, f"results.{place} (test {raw.get('testIdx')})", told, raw)
+
+
+def _spent(raw: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Json]:
+    usage = _mapping(response.get("tokenUsage"))
+    told: dict[str, Json] = {
+        "input_tokens": usage.get("prompt"),
+        "output_tokens": usage.get("completion"),
+        "usd": response.get("cost"),
+    }
+    # What came from promptfoo's own cache took no time then, which says nothing about the model.
+    return told if response.get("cached") else told | {"latency_ms": raw.get("latencyMs")}
+
+
+def _prompt_name(raw: Mapping[str, Any]) -> str | None:
+    """The prompt's label, where it is not its text; else its id."""
+    label = _text(raw["prompt"].get("label"))
+    if label and len(label) <= _LONGEST_LABEL and "{{" not in label and label != raw["prompt"].get("raw"):
+        return label
+    return (_text(raw.get("promptId")) or "")[:12] or None
+
+
+def _sampling(provider: Any, whole: Mapping[str, Any]) -> dict[str, Json]:
+    """The settings of the provider in the configuration that the results come with."""
+    names = {provider.get("id"), provider.get("label")} if isinstance(provider, dict) else {provider}
+    configured = _mapping(whole.get("config")).get("providers")
+    for entry in configured if isinstance(configured, list) else []:
+        if isinstance(entry, dict) and {entry.get("id"), entry.get("label")} & (names - {None}):
+            config = _mapping(entry.get("config"))
+            return {name: config[name] for name in SAMPLING if name in config}
+    return {}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or value == "" else value if isinstance(value, str) else json.dumps(value)
+
+
+def _wrong(source: Path, line: int | None, field: str, message: str) -> InputError:
+    return InputError([Problem(str(source), line, field, message)])

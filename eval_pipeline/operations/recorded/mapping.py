@@ -1,0 +1,114 @@
+"""Whose field is ours: `--map case_id=record_id`, our name on the left."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Json
+from eval_pipeline.operations.recorded.rows import FIELD_NAMES
+
+TURN_ID = "turn_id"
+"""A turn may be named by its public id instead of case and index."""
+_OURS = (*FIELD_NAMES, TURN_ID)
+_MISSING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What `--map` and `--ignore` say.
+
+    Attributes:
+        fields: our name → the path of theirs: `record_id`, `metadata.record_id`, `resps.0.0`.
+        ignored: their fields that mean nothing here; `*` for all that are not ours.
+    """
+
+    fields: Mapping[str, str]
+    ignored: Collection[str] = ()
+
+    @classmethod
+    def of(cls, told: Iterable[str], ignored: Iterable[str] = ()) -> "Mapped":
+        """Of the options' texts. Raises UsageError for one that is no mapping, or maps a name that is not ours."""
+        fields: dict[str, str] = {}
+        for text in told:
+            ours, equals, theirs = (part.strip() for part in text.partition("="))
+            if not (ours and equals and theirs):
+                raise UsageError(f"--map '{text}': expected OURS=THEIRS, e.g. case_id=record_id")
+            if ours not in _OURS:
+                swapped = f"; our name stands on the left: --map {theirs}={ours}" if theirs in _OURS else ""
+                raise UsageError(f"--map '{text}': '{ours}' is no field of ours{swapped or nearest(ours, _OURS)}")
+            if ours in fields:
+                raise UsageError(f"--map: '{ours}' is mapped twice, to '{fields[ours]}' and '{theirs}'")
+            fields[ours] = theirs
+        return cls(fields, tuple(ignored))
+
+    def applied(self, given: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
+        """What an entry says under our names; what is mapped goes before what it says under ours itself."""
+        row = dict(given)
+        taken = {path.split(".")[0] for path in self.fields.values()} if given is found else set()
+        for name in taken - set(self.fields):
+            row.pop(name, None)
+        for ours, path in self.fields.items():
+            row.pop(ours, None)
+            if (value := value_at(found, path)) is not _MISSING and value is not None:
+                row[ours] = value
+        return {name: value for name, value in row.items() if name in _OURS or not self._is_ignored(name)}
+
+    def _is_ignored(self, name: str) -> bool:
+        return name in self.ignored or "*" in self.ignored
+
+    def check(self, entries: Sequence[Mapping[str, Json]]) -> None:
+        """Raises UsageError where something is mapped that no entry has."""
+        for ours, path in self.fields.items():
+            if entries and all(value_at(entry, path) is _MISSING for entry in entries):
+                names = sorted({name for entry in entries[:100] for name in paths_of(entry)})
+                has = f"; it has: {', '.join(names[:30])}" + (" …" if len(names) > 30 else "")
+                raise UsageError(
+                    f"--map {ours}={path}: nothing in the file has a field '{path}'{nearest(path, names) or has}"
+                )
+
+
+def value_at(found: Json, path: str) -> Any:
+    """What lies at a dotted path, whose parts are names of fields or places in a list; `_MISSING` for nothing."""
+    if isinstance(found, dict) and path in found:  # a name may have a dot in it
+        return found[path]
+    for part in path.split("."):
+        if isinstance(found, dict) and part in found:
+            found = found[part]
+        elif isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return _MISSING
+    return found
+
+
+def is_there(value: Any) -> bool:
+    """Whether `value_at` found something."""
+    return value is not _MISSING and value is not None
+
+
+def paths_of(found: Json, depth: int = 3) -> Iterable[str]:
+    """The dotted paths of the fields of an entry, down to a depth."""
+    if not isinstance(found, dict):
+        return
+    for name, value in found.items():
+        yield name
+        if depth > 1:
+            yield from (f"{name}.{rest}" for rest in paths_of(value, depth - 1))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'case_id'?`, or nothing where no known name is like it."""
+    lower = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.5)
+    if not close:
+        last = {one.rsplit(".", 1)[-1]: one for one in lower.values()}
+        close = [last[found].lower() for found in get_close_matches(name.rsplit(".", 1)[-1].lower(), list(last), n=1)]
+    return f"; did you mean '{lower[close[0]]}'?" if close else ""
+
+
+def unknown_field(name: str) -> str:
+    """What is said of a field that is not ours."""
+    advice = f"--map OURS={name} says what it is, --ignore {name} leaves it out"
+    return f"unknown field{nearest(name, FIELD_NAMES)} ({advice})"

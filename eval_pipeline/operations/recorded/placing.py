@@ -1,0 +1,131 @@
+"""Which turn of the suite an entry answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.core.ids import turn_id
+from eval_pipeline.core.model import Case, Json
+from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.mapping import TURN_ID, is_there, nearest, value_at
+
+CASE_PATHS: tuple[str, ...] = (
+    "turn_id",
+    "case_id",
+    "metadata.turn_id",
+    "metadata.case_id",
+    "vars.turn_id",
+    "vars.case_id",
+)
+CASE_PATHS += ("doc.turn_id", "doc.case_id", "id", "doc.id", "vars.id", "metadata.id", "doc_id")
+"""Where a log may say which turn or case it is about; the first that the suite knows counts."""
+INDEX_PATHS = ("turn_index", "metadata.turn_index", "vars.turn_index", "doc.turn_index")
+
+
+class PlacingError(ValueError):
+    """An entry is about no turn of the suite; the message is one sentence, `field` what it is about."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The turns of a suite, by all their names."""
+
+    suite: str
+    cases: Mapping[str, Case]
+    turns: Mapping[str, tuple[str, int]]
+
+    @classmethod
+    def of(cls, suite: str, cases: Sequence[Case]) -> "Places":
+        """Of a suite and its cases."""
+        turns = {}
+        for case in cases:
+            for turn in case.turns:
+                turns[turn_id(suite, case.id, turn.index)] = turns[f"{case.id}#{turn.index}"] = (case.id, turn.index)
+        return cls(suite, {case.id: case for case in cases}, turns)
+
+    def check(self, case_id: str, index: int) -> None:
+        """Raises PlacingError where the suite has no such turn."""
+        if case_id not in self.cases:
+            raise PlacingError("case_id", f"the suite has no case '{case_id}'{nearest(case_id, self.cases)}")
+        count = len(self.cases[case_id].turns)
+        if index >= count:
+            what = f"case '{case_id}' has {count} turns, found index {index} (from 0)"
+            raise PlacingError("turn_index", what)
+
+
+def placed(row: dict[str, Json], entry: Entry, places: Places) -> Iterator[dict[str, Json]]:
+    """The rows that an entry stands for, each with case and index: one, or a row a turn of a conversation.
+
+    What the row says counts; of a log whose rows do not say it, what its entries have where such things usually stand.
+
+    Args:
+        row: as mapped; not changed.
+        entry: it is of.
+        places: of the suite.
+
+    Raises:
+        PlacingError: the suite has no such turn, or which one is meant cannot be told.
+    """
+    row = dict(row)
+    named = row.pop(TURN_ID, None)
+    if named is not None:
+        if str(named) not in places.turns:
+            raise PlacingError(TURN_ID, f"the suite has no turn '{named}'{nearest(str(named), places.turns)}")
+        row["case_id"], row["turn_index"] = places.turns[str(named)]
+    if isinstance(row.get("case_id"), int):
+        row["case_id"] = str(row["case_id"])  # ids of many a log are numbers
+    if entry.given is entry.found and not entry.conversation:  # a file of rows says it itself
+        yield row
+        return
+    if "case_id" not in row:
+        _find_case(row, entry, places)
+    if "turn_index" not in row:
+        _find_index(row, entry)
+    case = places.cases.get(str(row["case_id"]))
+    if "turn_index" in row or case is None:
+        yield {"turn_index": 0} | row
+    elif len(case.turns) == 1:
+        yield row | {"turn_index": 0}
+    elif len(entry.conversation) == len(case.turns):
+        yield from _turn_by_turn(row, entry.conversation)
+    else:
+        told = f"case '{case.id}' has {len(case.turns)} turns, and which one this answers is not told"
+        raise PlacingError(
+            "turn_index", f"{told}: --map turn_index=FIELD, or --map turn_id=FIELD for ids like {case.id}#0"
+        )
+
+
+def _find_case(row: dict[str, Json], entry: Entry, places: Places) -> None:
+    seen: list[str] = []
+    for path in CASE_PATHS:
+        if not is_there(value := value_at(entry.found, path)) or isinstance(value, dict | list):
+            continue
+        if str(value) in places.turns:
+            row["case_id"], index = places.turns[str(value)]
+            row.setdefault("turn_index", index)
+            return
+        if str(value) in places.cases:
+            row["case_id"] = str(value)
+            return
+        seen.append(f"{path} '{value}'")
+    tried = f"the suite knows none of {', '.join(seen[:4])}" if seen else "nothing in it looks like an id"
+    raise PlacingError("case_id", f"{tried}: --map case_id=FIELD says which field holds the case's id")
+
+
+def _find_index(row: dict[str, Json], entry: Entry) -> None:
+    for path in INDEX_PATHS:
+        if is_there(value := value_at(entry.found, path)):
+            row["turn_index"] = int(value) if isinstance(value, str) and value.isdecimal() else value
+            return
+
+
+def _turn_by_turn(row: Mapping[str, Json], conversation: Sequence[str]) -> Iterator[dict[str, Json]]:
+    """A row a turn; what the conversation took as a whole is nobody's, and its prompt is that of the last turn."""
+    whole = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "latency_ms", "usd"}
+    whole |= {"response", "prompt", "stop_reason"}
+    kept = {name: value for name, value in row.items() if name not in whole}
+    for index, text in enumerate(conversation):
+        yield kept | {"turn_index": index, "response": text}

@@ -1,0 +1,92 @@
+"""A recorded answer as it is given: a row with these fields, whatever file it was read from."""
+
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.provenance import FIELDS
+from eval_pipeline.tracks.base import Track
+
+_ALWAYS = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
+"""Fields of a canonical row; the others only where they are told, so that rows are those of earlier imports."""
+_WHERE_TOLD = {"cache_read_tokens", "cache_write_tokens", "usd", "stop_reason", "error"}
+_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+
+
+class PredictionRow(BaseModel):
+    """A recorded answer: `response` or `answer` in the track's form, or `sql`.
+
+    A row with none of them, nor a reason to decline, is no answer; `error` says why.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    case_id: str
+    turn_index: int = Field(ge=0)
+    sample: int = Field(default=0, ge=0)
+    response: str | dict[str, Json] | list[Json] | None = None
+    answer: StrictStr | StrictInt | StrictFloat | None = None
+    unit: str | None = None
+    calculation: str | None = None
+    sql: StrictStr | None = None
+    confidence: StrictStr | None = None
+    reason: StrictStr | None = None
+    error: str | None = None
+    stop_reason: str | None = None
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cache_read_tokens: int | None = Field(default=None, ge=0)
+    cache_write_tokens: int | None = Field(default=None, ge=0)
+    latency_ms: float | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+    model: str | None = None
+    prompt_version: str | None = None
+    prompt: str | None = None
+    history: str | None = None
+    sampling: dict[str, Json] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    asked_on: date | None = None
+    tool: str | None = None
+
+    @field_validator("asked_on", mode="before")
+    @classmethod
+    def _day_of(cls, told: Any) -> Any:
+        """The day of a moment, e.g. of `2026-03-01T09:30:00Z`."""
+        return told[:10] if isinstance(told, str) and told[10:11] in {"T", " "} else told
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> "PredictionRow":
+        given = [name for name in ("response", "answer", "sql") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"expected one of 'response', 'answer' and 'sql', found {' and '.join(given)}")
+        return self
+
+    def known(self) -> dict[str, Json]:
+        """What the row tells of its origin, fields of `Provenance`."""
+        told: dict[str, Json] = self.model_dump(mode="json", include=set(FIELDS), exclude_none=True)
+        single = self.model_dump(mode="json", include=set(_SAMPLING), exclude_none=True)
+        return told | ({"sampling": {**(self.sampling or {}), **single}} if single else {})
+
+    def canonical(self, text: str) -> dict[str, Json]:
+        """The row as it is kept, with the text of its response, without what it tells of its origin."""
+        kept: dict[str, Json] = self.model_dump(include=_ALWAYS)
+        return kept | self.model_dump(include=_WHERE_TOLD, exclude_none=True) | {"text": text}
+
+    def response_text(self, track: Track) -> str:
+        """The response in the track's answer form; empty for none. Raises ValueError with one sentence."""
+        if self.response is not None:
+            return self.response if isinstance(self.response, str) else canonical_json(self.response)
+        if self.answer is None and self.sql is None and self.reason is None:
+            return ""
+        return track.from_recorded(self.model_dump(exclude_none=True, include=_OF_ANSWER))
+
+
+_OF_ANSWER = {"case_id", "turn_index", "sample", "answer", "unit", "calculation", "sql", "confidence", "reason"}
+FIELD_NAMES = tuple(PredictionRow.model_fields)

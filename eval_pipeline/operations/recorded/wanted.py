@@ -1,0 +1,117 @@
+"""How a file of recorded answers is to be taken in, as the options of the command say it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from eval_pipeline.core.complaints import complaints, dotted
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.model_versions import Price
+from eval_pipeline.core.provenance import Provenance
+from eval_pipeline.operations.recorded.forms import ROWS
+from eval_pipeline.operations.recorded.mapping import Mapped, nearest
+from eval_pipeline.operations.recorded.rows import FIELD_NAMES
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a file of recorded answers is to be taken in.
+
+    Attributes:
+        form: `predictions`, or one of `LOGS`.
+        mapped: whose field is ours.
+        only: our field → the value that rows must have to be taken in.
+        told: what holds of all answers whose rows do not say otherwise.
+        price: what their tokens cost.
+        priced_as: the model whose prices in the table count.
+    """
+
+    form: str = ROWS
+    mapped: Mapped = field(default_factory=lambda: Mapped({}))
+    only: Mapping[str, str] = field(default_factory=dict)
+    told: Provenance = field(default_factory=Provenance)
+    price: Price | None = None
+    priced_as: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        form: str,
+        mapped: Iterable[str],
+        ignored: Iterable[str],
+        only: Iterable[str],
+        of_all: Mapping[str, Any],
+        price: Iterable[str] | None = None,
+        priced_as: str | None = None,
+    ) -> "Wanted":
+        """Of the texts of the options.
+
+        Args:
+            form: as the attribute.
+            mapped: each `ours=theirs`.
+            ignored: their fields that are left out.
+            only: each `field=value`.
+            of_all: fields of `Provenance`; `sampling` as a list of `name=value`, and `prompt_file`.
+            price: each `kind=dollars`.
+            priced_as: as the attribute.
+
+        Raises:
+            UsageError: one of them is not of its form.
+            InputError: the file of the prompt cannot be read.
+        """
+        chosen = dict(_pair("--only", text) for text in only)
+        for name in chosen:
+            if name not in FIELD_NAMES:
+                raise UsageError(f"--only {name}=…: '{name}' is no field of ours{nearest(name, FIELD_NAMES)}")
+        told = {name: value for name, value in of_all.items() if value is not None and name != "prompt_file"}
+        if (file := of_all.get("prompt_file")) is not None:
+            told["prompt"] = _prompt(file)
+        if "sampling" in told:
+            told["sampling"] = {name: _value(text) for name, text in (_pair("--sampling", t) for t in told["sampling"])}
+        dollars = None if not price else _checked(Price, "price", {n: _value(t) for n, t in map(_price, price)})
+        return cls(form, Mapped.of(mapped, ignored), chosen, _checked(Provenance, "", told), dollars, priced_as)
+
+
+def _price(text: str) -> tuple[str, str]:
+    return _pair("--price", text)
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not (name and equals and value):
+        raise UsageError(f"{option} '{text}': expected NAME=VALUE")
+    return name, value
+
+
+def _value(text: str) -> Json:
+    """A number, true, a list …, where it reads like JSON; else the text."""
+    try:
+        found: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found
+
+
+def _checked(model: type[Model], option: str, values: Mapping[str, Any]) -> Model:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        location, message = complaints(error, model)[0]
+        name = option or dotted(location[:1]).replace("_", "-")
+        inner = f" {dotted(location)}" if option else ""
+        raise UsageError(f"--{name}{inner}: {message}") from error
+
+
+def _prompt(file: Path) -> str:
+    try:
+        return read_text(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(file), None, "", f"the prompt cannot be read as UTF-8 text: {error}")]) from error

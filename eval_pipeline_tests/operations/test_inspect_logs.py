@@ -1,0 +1,187 @@
+"""Logs that the real inspect-ai made with its mock model, imported, evaluated, exported and read back by it."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline_tests.fakes import inspect_task
+from eval_pipeline_tests.support import Lab
+
+inspect_log = pytest.importorskip("inspect_ai.log", reason="needs the extra `inspect`")
+
+
+def logged(folder: Path, log_format: str, kind: str) -> Path:
+    """A log of the task in `inspect_task`."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_")}
+    done = subprocess.run(
+        [sys.executable, inspect_task.__file__, str(folder), log_format, kind],
+        env=environment, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = folder.glob(f"*.{log_format}")
+    return file
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three samples in two epochs, of which the first two are answered: rightly, then wrongly."""
+    return logged(tmp_path_factory.mktemp("broken"), "eval", "broken")
+
+
+@pytest.fixture
+def home(lab: Lab) -> Lab:
+    lab.suite()
+    lab.versions()
+    return lab
+
+
+def imported(lab: Lab, file: Path, name: str = "mock", *options: str, code: int = 0) -> str:
+    """What importing a log said."""
+    said = lab.cli("import", "inspect", str(file), "--suite", "small", "--model-version", name, *options)
+    assert said.code == code, said.text
+    return said.text
+
+
+def test_samples_are_answers_epochs_samples_and_errors_none(home: Lab, broken: Path) -> None:
+    said = imported(home, broken)
+    assert "4 of 6 readable" in said
+    assert "2 like this: beta#0 'RuntimeError('the endpoint broke')': an error was recorded" in said
+    home.evaluate(version="mock", publish=True)
+    columns = "turn_id, sample, input_tokens, output_tokens, cache_read_tokens, stop_reason, error_message"
+    rows = home.sql(f"SELECT {columns} FROM attempts ORDER BY turn_id, sample")
+    # Inspect counts the 3 tokens from the cache apart from the 20.
+    assert rows[0] == ("small/alpha#0", 0, 23, 5, 3, "stop", None)
+    assert rows[-1][-1].startswith("recorded as an error: RuntimeError('the endpoint broke')")
+    right = home.sql("SELECT turn_id, sample FROM turn_results WHERE correct ORDER BY 1")
+    assert right == [("small/alpha#0", 0), ("small/alpha#1", 0)]
+    ((prompt, details),) = home.sql(
+        "SELECT text, details FROM explain_turn('small/alpha#1', 'mock') WHERE kind = 'prompt' AND sample = 0"
+    )
+    assert prompt == "[system]\nYou compute.\n\n[user]\nCompute 50 + 7"
+    told = json.loads(details)
+    assert told["model"] == "mockllm/model"
+    assert told["sampling"] == {"max_tokens": 99, "temperature": 0.2}
+    assert told["tool"].startswith("inspect_ai ")
+
+
+def test_logs_in_json_are_read_too_and_conversations_turn_by_turn(home: Lab, tmp_path: Path) -> None:
+    assert "2 of 2 readable" in imported(home, logged(tmp_path, "json", "conversation"))
+    home.evaluate(version="mock")
+    rows = home.sql("SELECT turn_id, response FROM attempts WHERE response IS NOT NULL ORDER BY turn_id")
+    assert rows == [("small/alpha#0", '{"calculation": "50"}'), ("small/alpha#1", '{"calculation": "50 + 7"}')]
+
+
+def test_other_fields_are_mapped(home: Lab, broken: Path) -> None:
+    said = imported(home, broken, "mapped", "--map", "turn_id=id", code=2)
+    assert "the suite has no turn 'alpha-0'; did you mean 'alpha#0'?" in said
+    assert "4 of 6" in imported(home, broken, "mapped", "--map", "case_id=metadata.case_id")
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"nothing"])
+def test_a_damaged_log_is_one_sentence(home: Lab, broken: Path, tmp_path: Path, damage: Any) -> None:
+    (tmp_path / "damaged.eval").write_bytes(damage(broken.read_bytes()))
+    said = imported(home, tmp_path / "damaged.eval", code=2)
+    assert "damaged.eval: cannot be read" in said
+
+
+def scores_of(lab: Lab, version: str) -> dict[tuple[str, int], dict[str, float | str]]:
+    """The metrics on record, of each turn and epoch."""
+    found: dict[tuple[str, int], dict[str, float | str]] = {}
+    columns, whose = "case_id || '#' || turn_index, sample", f"WHERE model_version = '{version}'"
+    query = f"SELECT {columns}, metric, value, label FROM metrics {whose}"
+    for turn, sample, metric, value, label in lab.sql(query):
+        if label is not None or value is not None:
+            found.setdefault((turn, sample + 1), {})[metric] = value if label is None else label
+    for turn, sample, correct in lab.sql(f"SELECT {columns}, correct FROM turn_results {whose}"):
+        found[turn, sample + 1]["correct"] = "C" if correct else "I"
+    return found
+
+
+@pytest.mark.parametrize("suffix", ["eval", "json"])
+def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back(
+    home: Lab, broken: Path, tmp_path: Path, suffix: str
+) -> None:
+    imported(home, broken)
+    home.evaluate(version="mock", publish=True)
+    file = tmp_path / f"log.{suffix}"
+    said = home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(file))
+    assert said.code == 0, said.text
+    assert "6 samples written" in said.out
+    log = inspect_log.read_eval_log(str(file))
+    assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
+    assert log.eval.model_generate_config.temperature == 0.2
+    assert log.eval.config.epochs == 2
+    scored = {
+        (sample.id, sample.epoch): {
+            name: score.value
+            for name, score in sample.scores.items()
+            if not (isinstance(score.value, float) and math.isnan(score.value))
+        }
+        for sample in log.samples
+    }
+    assert scored == scores_of(home, "mock")
+    overall = dict(home.sql("SELECT metric, mean FROM statistics WHERE split = 'all' AND mean IS NOT NULL"))
+    means = {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}
+    assert means["correct"] == overall["correct"] == pytest.approx(1 / 3)
+    assert {name: overall[name] for name in means} == means
+    first = log.samples[0]
+    assert [message.role for message in first.messages] == ["system", "user", "assistant"]
+    assert first.messages[1].text == "Compute 50"
+    usage = first.output.usage
+    assert (usage.input_tokens, usage.input_tokens_cache_read, usage.output_tokens) == (20, 3, 5)
+
+
+def test_an_export_can_be_imported_again_with_the_same_figures(home: Lab, broken: Path, tmp_path: Path) -> None:
+    imported(home, broken)
+    home.evaluate(version="mock", publish=True)
+    home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(tmp_path / "a.eval"))
+    assert "4 of 6 readable" in imported(home, tmp_path / "a.eval", "again")
+    home.evaluate(version="again", publish=True)
+    first, second = (
+        home.sql(f"SELECT turn_id, sample, correct, tokens FROM turn_results WHERE model_version = '{v}' ORDER BY 1, 2")
+        for v in ("mock", "again")
+    )
+    assert first == second
+
+
+def test_models_that_were_asked_are_exported_with_their_prompts(small: Lab, tmp_path: Path) -> None:
+    small.evaluate()
+    said = small.cli("export", "inspect", "--suite", "small", "--model-version", "puppet", "-o", str(tmp_path))
+    assert said.code == 0, said.text
+    (file,) = tmp_path.glob("*.eval")
+    assert file.name == "2026-03-01T00-00-00-00-00_small_puppet.eval"
+    log = inspect_log.read_eval_log(str(file))
+    assert "alpha 1?" in log.samples[1].messages[-2].text
+    assert log.eval.model == "puppet"
+
+
+def test_a_prompt_that_nobody_told_is_not_invented(home: Lab, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"case_id": "beta", "turn_index": 0, "answer": "0.84"}\n')
+    home.cli("import", "predictions", str(rows), "--suite", "small", "--model-version", "old")
+    home.evaluate(version="old")
+    home.cli("export", "inspect", "--suite", "small", "--model-version", "old", "-o", str(tmp_path / "a.json"))
+    log = inspect_log.read_eval_log(str(tmp_path / "a.json"))
+    asked = next(sample for sample in log.samples if sample.id == "beta#0").messages[0]
+    assert (asked.text, asked.metadata) == ("beta 0?", {"prompt": "unknown", "shown_here": "the suite's question"})
+    assert log.eval.model == "unknown"
+    assert log.eval.model_generate_config.max_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--model-version", "nobody"), "the record has no evaluation of 'nobody' on 'small'"),
+        (("--model-version", "puppet", "--eval-date", "2020-01-01"), "on 'small' of 2020-01-01"),
+    ],
+)
+def test_what_is_not_on_record_is_not_exported(small: Lab, options: tuple[str, ...], told: str) -> None:
+    said = small.cli("export", "inspect", "--suite", "small", *options)
+    assert said.code == 2
+    assert told in said.text
