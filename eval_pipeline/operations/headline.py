@@ -6,8 +6,10 @@ from typing import Any
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.checks.readable import Readability, readability
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -22,6 +24,7 @@ class Headline:
         ceiling: the row of `complexity_ceiling` on the gold's own axis.
         simulated: the responses were not a real model's.
         scope: `full`, or what part of the suite was run.
+        readability: how much of it could be read; None where that is not known.
     """
 
     partition: Partition
@@ -30,6 +33,7 @@ class Headline:
     ceiling: Mapping[str, Any]
     simulated: bool
     scope: str
+    readability: Readability | None = None
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -45,6 +49,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         ceilings[0],
         version["simulated"],
         planned_scope(workspace, partition),
+        readability(Inputs.of(workspace, partition)),
     )
 
 
