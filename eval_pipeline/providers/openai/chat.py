@@ -218,6 +218,9 @@ class ChatEndpoint:
                 return status_error(error.status_code, error.body, dict(error.response.headers))
             case openai.APIError():
                 return error_in_answer(error.body)
+            case json.JSONDecodeError():
+                text = f"{self._name} sent {body_shown(error.doc)} where an answer in JSON was expected"
+                return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)
             case ValueError():
                 text = f"{self._name} sent something that is no JSON ({error})"
                 return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)

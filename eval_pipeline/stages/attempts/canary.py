@@ -141,7 +141,10 @@ def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned:
         what = f"{count} of {len(seen)} answers are the same, whatever is asked"
     told = f"stopped after the first {len(seen)} of {planned:,} turns: {what}{f' ({kinds})' if kinds else ''}; "
     hints = advice(track, version, seen)
+    kept = "What was answered is kept; run again after mending it"
+    if any(one.answered for one in seen):
+        kept += " (with --fresh where what you mend is not in the model version)"
     return (
         f"{told}e.g. {example(first)}. That looks like the configuration, not like the model: {'; '.join(hints)}. "
-        "What was answered is kept; run again after mending it, or with --no-canary to ask the rest as it is"
+        f"{kept}, or with --no-canary to ask the rest as it is"
     )
