@@ -41,6 +41,7 @@ class MisconfiguredServer(SocketServer):
     Attributes:
         answered: how many requests got the model's answer, whatever became of it on its way.
         asked: how many came.
+        questions: conversation and turn of those that were answered.
     """
 
     def __init__(self, told: Mapping[str, Any]) -> None:
@@ -48,6 +49,7 @@ class MisconfiguredServer(SocketServer):
         super().__init__()
         self.told = dict(told)
         self.asked = self.answered = 0
+        self.questions: list[tuple[int, int]] = []
         self._last: tuple[int, int] = (0, 0)
 
     async def handle(self, request: Request, connection: Connection) -> None:
@@ -73,51 +75,35 @@ class MisconfiguredServer(SocketServer):
         """What the model answers, and why it ended."""
         text = asked["question"] if "question" in asked else asked["messages"][-1]["content"]
         conversation, turn = (int(part) for part in _QUESTION.findall(text)[-1])
+        self.questions.append((conversation, turn))
         right = value(conversation, turn)
         before, self._last = self._last, (conversation, turn)
-        match self.told.get("says", "right"):
-            case "right":
-                return number(right), "stop"
-            case "calculation":
-                return f"{right:g}", "stop"
-            case "percent":
-                return number(right * 100), "stop"
-            case "thousands":
-                return number(right / 1000), "stop"
-            case "negative":
-                return number(-right), "stop"
-            case "shifted":
-                return number(value(conversation, turn + 1)), "stop"
-            case "first turns":
-                return number(right if turn == 0 else value(conversation, 0) / 7), "stop"
-            case "another turn":
-                return number(value(conversation, (turn + 2) % TURNS)), "stop"
-            case "other conversation":
-                return number(value(*before) + 0.123), "stop"
-            case "sql":
-                return json.dumps({"sql": f"SELECT {right}", "confidence": "high"}), "stop"
-            case "selection":
-                return json.dumps({"code": f"answer = {right}"}), "stop"
-            case "prompt":
-                return _PROMPT, "stop"
-            case "example":
-                return f"{_PROMPT} For example: {number(42)}", "stop"
-            case "prose":
-                return f"The answer is {right:g} million dollars.", "stop"
-            case "cut":
-                return number(right)[:12], "length"
-            case "cut thinking":
-                return "<think>Let me see, the sales of the year before were", "stop"
-            case "nothing":
-                return "", "stop"
-            case "tokens":
-                return "".join(chr(0xE000 + (conversation * 7 + k) % 500) for k in range(80)), "stop"
-            case "filtered":
-                return "", "content_filter"
-            case "fenced in a text":
-                return json.dumps(number(right)), "stop"
-            case constant:
-                return str(constant), "stop"
+        says = str(self.told.get("says", "right"))
+        numbers = {
+            "right": right,
+            "percent": right * 100,
+            "thousands": right / 1000,
+            "negative": -right,
+            "shifted": value(conversation, turn + 1),
+            "first turns": right if turn == 0 else value(conversation, 0) / 7,
+            "another turn": value(conversation, (turn + 2) % TURNS),
+            "other conversation": value(*before) + 0.123,
+        }
+        texts = {
+            "calculation": f"{right:g}",
+            "sql": json.dumps({"sql": f"SELECT {right}", "confidence": "high"}),
+            "prompt": _PROMPT,
+            "example": f"{_PROMPT} For example: {number(42)}",
+            "prose": f"The answer is {right:g} million dollars.",
+            "cut": number(right)[:12],
+            "cut thinking": "<think>Let me see, the sales of the year before were",
+            "nothing": "",
+            "tokens": "".join(chr(0xE000 + (conversation * 7 + k) % 500) for k in range(80)),
+            "filtered": "",
+            "fenced in a text": json.dumps(number(right)),
+        }
+        finish = {"cut": "length", "filtered": "content_filter"}.get(says, "stop")
+        return number(numbers[says]) if says in numbers else texts.get(says, says), finish
 
     async def _as_application(self, text: str, connection: Connection) -> None:
         wraps = self.told.get("wraps", "result.calculation")

@@ -127,7 +127,9 @@ class Canary:
 
     def error(self, version: ModelVersion, planned: int) -> CanaryError:
         """What the canary saw, and what usually mends it; `planned` are the turns of the evaluation."""
-        return CanaryError(sentence(self._track, version, self._seen, planned))
+        order = {turn.id: place for place, turn in enumerate(self._turns)}  # the same sentence each time
+        seen = sorted(self._seen, key=lambda one: order[one.turn_id])
+        return CanaryError(sentence(self._track, version, seen, planned))
 
 
 def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned: int) -> str:

@@ -1,8 +1,7 @@
 """Signs that answers belong to other questions, or are in other units, than what they are compared with."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from math import isclose
 
 import pyarrow.compute as pc
@@ -25,6 +24,8 @@ SCALED_SHARE = 0.5
 FIRST_RIGHT, LATER_SHARE = 0.5, 0.25
 """First turns that are right at least, and what share of that the later ones reach at most."""
 _NEAR = 1e-3
+_FAR = (-10, -9, -8, -7, 7, 8, 9, 10)
+"""Turns away, where an answer is right by chance only."""
 
 
 @value
@@ -94,13 +95,14 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
 
     What chance does is seen in the conversations beside: their right answers are as alike, and were not asked for.
     """
-    shifted = {way: sum(equal(a.answer, b.expected) for a, b in _beside(answered, way)) for way in (-1, 1)}
+    shifted = {way: _shifted(answered, way) for way in (-1, 1)}
     way, count = max(shifted.items(), key=lambda item: item[1])
-    if count >= max(FEWEST_WRONG, MISPLACED_SHARE * len(answered)):
+    usual = sum(_shifted(answered, far) for far in _FAR) / len(_FAR)
+    if count >= max(FEWEST_WRONG, MISPLACED_SHARE * len(answered), ABOVE_CHANCE * usual):
         where = "after" if way > 0 else "before"
         return (
-            f"{count} of {len(answered)} answers are right for the turn {where} the one that they were given to: "
-            "are they shifted by one?"
+            f"{count} of {len(answered)} answers are right for the turn {where} the one that they were given to "
+            f"({usual:.0f} would be by chance): are they shifted by one?"
         )
     conversations: dict[tuple[str, int], list[Answered]] = {}
     for one in answered:
@@ -119,12 +121,15 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
     )
 
 
-def _beside(answered: Sequence[Answered], way: int) -> Iterator[tuple[Answered, Answered]]:
-    """Wrong answers, each with the turn before it or after it in the order of the suite."""
-    for first, second in pairwise(answered):
-        one, other = (first, second) if way > 0 else (second, first)
-        if not one.correct and not equal(one.answer, one.expected):
-            yield one, other
+def _shifted(answered: Sequence[Answered], way: int) -> int:
+    """Wrong answers that are right so many turns on in the order of the suite."""
+    others = answered[way:] if way > 0 else answered[:way]
+    given = answered[:-way] if way > 0 else answered[-way:]
+    pairs = zip(given, others, strict=True)
+    return sum(
+        not one.correct and not equal(one.answer, one.expected) and equal(one.answer, other.expected)
+        for one, other in pairs
+    )
 
 
 def _among(one: Answered, turns: Sequence[Answered]) -> bool:
