@@ -1,10 +1,18 @@
 """Signs that answers belong elsewhere: each is seen where it is made, and none in answers that are merely bad."""
 
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
-from eval_pipeline.stages.checks.plausible import Answered, equal, number, suspicions
+from eval_pipeline.core.days import today
+from eval_pipeline.stages.checks.plausible import Answered, check_plausible, equal, number, suspicions
+from eval_pipeline_tests.outside import FINQA, needs
+from eval_pipeline_tests.support import Lab
 
 CONVERSATIONS, TURNS = 30, 4
 
@@ -94,3 +102,47 @@ def test_answers_that_are_alike_are_no_sign_where_the_right_ones_are() -> None:
 def test_equal(one: str, other: str, same: bool) -> None:
     assert equal(one, other) is same
     assert (number(one) is None) == (not any(char.isdigit() for char in one))
+
+
+Rows = list[dict[str, Any]]
+RUNS = ("predictions_claude-sonnet-4-6_run_a.jsonl", "predictions_claude-sonnet-4-6_run_b.jsonl")
+
+
+def shifted(rows: Rows) -> Rows:
+    """Each turn with the answer of the next one."""
+    return [{**row, "answer": next_["answer"], "unit": next_["unit"]} for row, next_ in pairwise(rows)]
+
+
+def thousandths(rows: Rows) -> Rows:
+    return [{**row, "answer": str(float(row["answer"]) / 1000)} if _is_number(row) else row for row in rows]
+
+
+def _is_number(row: dict[str, Any]) -> bool:
+    return number(str(row["answer"])) is not None and not str(row["answer"]).endswith("%")
+
+
+@needs(FINQA)
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda rows: rows, ""),
+        (shifted, "are right for the turn after the one that they were given to"),
+        (thousandths, "wrong numbers are 0.001 times the right ones"),
+    ],
+)
+def test_real_answers_of_a_model_as_they_are_and_made_wrong(
+    name: str, wrong: Callable[[Rows], Rows], says: str, lab: Lab, tmp_path: Path
+) -> None:
+    rows = [
+        {key: row[key] for key in ("case_id", "turn_index", "answer", "unit")}
+        for row in map(json.loads, (FINQA / name).read_text("utf-8").splitlines())
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in wrong(rows)))
+    assert lab.cli("import", "convfinqa", str(FINQA / "convfinqa_dev_sample.json"), "--suite", "conv").code == 0
+    assert lab.cli("import", "predictions", str(file), "--suite", "conv", "--model-version", "theirs").code == 0
+    lab.evaluate("conv", "theirs", day=today())
+    verdict = check_plausible(lab.inputs("conv", "theirs", day=today()))
+    assert verdict.passed is (not says)
+    assert says in verdict.text

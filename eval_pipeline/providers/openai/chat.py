@@ -118,8 +118,8 @@ class ChatEndpoint:
         if not answer.begun and not streams:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent JSON without an answer in it")
         if not answer.heard:
-            told = f"{self._name} sent no event of a stream; where it cannot stream, say options: {{stream: false}}"
-            raise CallError(CallErrorKind.BAD_RESPONSE, told, retryable=True)
+            what = f"{self._name} sent no event of a stream; where it cannot stream, say options: {{stream: false}}"
+            raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True)
         if streams and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
         told = {"request_id": answer.request_id, "model": answer.model, "sdk": self._sdk}

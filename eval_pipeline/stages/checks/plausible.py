@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from math import isclose
 
 import pyarrow.compute as pc
@@ -178,6 +179,7 @@ def equal(answer: str, expected: str) -> bool:
     return isclose(given, right, rel_tol=_NEAR)
 
 
+@lru_cache(maxsize=1 << 16)
 def number(text: str) -> float | None:
     """The number that an answer is, of 25% the quarter; None where it is none."""
     text = text.strip().replace(",", "")
