@@ -1,12 +1,15 @@
 """How much of an evaluation could be read, and from when on that is told."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.operations.keeping import remarks
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
-from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case
+from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number
 
 VERSION = {"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0}
 
@@ -63,6 +66,23 @@ def test_what_was_recovered_can_be_read(small: Lab) -> None:
     Puppet.answer = staticmethod(lambda call: call.gold.oracle() if call.number else BROKEN)
     small.evaluate("many")
     assert check_readable(small.inputs("many")).passed
+
+
+def test_recorded_answers_are_judged_and_turns_without_a_prediction_are_not(small: Lab, tmp_path: Path) -> None:
+    prepare(small)
+    rows = [{"case_id": f"m{i:02}", "turn_index": 0, "response": number(50) if i else "well"} for i in range(4)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = small.cli("import", "predictions", str(tmp_path / "rows.jsonl"), "--suite", "many", "--model-version", "old")
+    assert told.code == 0
+    small.evaluate("many", "old")
+    assert readability(small.inputs("many", "old")) == Readability(4, 3, simulated=False)
+
+
+def test_turns_that_the_budget_refused_are_not_judged(small: Lab) -> None:
+    prepare(small)
+    wrong_on(5, CallError(CallErrorKind.BUDGET, "not asked"))
+    small.evaluate("many")
+    assert readability(small.inputs("many")) == Readability(15, 15, simulated=False)
 
 
 def test_it_is_told_by_the_command_and_in_its_table(small: Lab) -> None:
