@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from eval_pipeline.asking.batches.queue import BatchQueue, Told
 from eval_pipeline.asking.budgets import NOTHING, REACHED, Amount, Budget
@@ -120,6 +121,7 @@ class Caller:
         self._limit = limit or AdaptiveLimit(version.name, version.concurrency)
         self._budget = budget or Budget(version, today=today)
         self._batches = batches
+        self._single = False
         self._today = today
         self._reachability = Reachability(version)
         self._rng = Random()  # for the jitter only: it must differ from process to process
@@ -130,6 +132,21 @@ class Caller:
         version = self._version
         request = self._provider.request(call)
         return journal_key(version.provider, version.model, request, call.sample, self._epoch)
+
+    def known(self, calls: Sequence[Call]) -> list[bool]:
+        """Which calls the journal answers, or a batch that was handed in. Raises StoreError."""
+        keys = [self.key(call) for call in calls]
+        recorded = self._journal.contains_many(keys)
+        return [key in recorded or (self._batches is not None and self._batches.covers(key)) for key in keys]
+
+    def without_batches(self) -> Self:
+        """The same caller (journal, limit, budget, counters and what is under way are shared), asking at once.
+
+        A call that a batch was handed in with is still waited for: it is paid for.
+        """
+        other = copy(self)
+        other._single = True
+        return other
 
     async def ask(self, call: Call) -> Answer:
         """The answer to a call. Equal calls that are under way at once share one.
@@ -201,7 +218,7 @@ class Caller:
             ) from error
 
     async def _ask_and_record(self, call: Call, key: str) -> Answer:
-        if self._batches is not None:
+        if self._batches is not None and (not self._single or self._batches.covers(key)):
             answer = await self._ask_in_batch(call, key, self._batches)
             if answer is not None:
                 return answer

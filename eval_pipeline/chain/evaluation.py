@@ -16,6 +16,8 @@ from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.kept import ends_of_suite
+from eval_pipeline.stages.checks.plausible import check_plausible
+from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.scoring.superseded import keep_superseded
 from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
@@ -172,6 +174,13 @@ def _scoring_checks(track: Track | None) -> tuple[Check, ...]:
             "Every planned turn and sample has exactly one result.",
             verdicts.check_every_turn_once,
             blocking=True,
+        ),
+        Check("readable", "Nearly all answers could be read; below 95% a remark.", check_readable),
+        Check(
+            "plausible",
+            "Answers belong to the questions that they are compared with, in units and order.",
+            check_plausible,
+            warning=True,
         ),
         Check("budget_kept", "The budget of the run allowed every call.", verdicts.check_budget_kept),
         Check("no_metric_errors", "No metric failed on any turn.", verdicts.check_metric_errors),

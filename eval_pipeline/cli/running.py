@@ -49,6 +49,13 @@ def run(
     fail_below: Annotated[
         list[str] | None, typer.Option(metavar="METRIC=VALUE", help="Gate: exit with 1 where a metric is below.")
     ] = None,
+    canary: Annotated[
+        bool,
+        typer.Option(
+            "--canary/--no-canary",
+            help="Stop where hardly any of the first answers can be read, before the rest is paid.",
+        ),
+    ] = True,
     baseline: Annotated[
         str | None, typer.Option(help="Gate: exit with 1 where significantly worse than this model version.")
     ] = None,
@@ -74,7 +81,7 @@ def run(
     check_gates(workspace, gates, pairs)
     for partition in partitions:
         guard_scope(workspace, partition, scope)
-    problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report)
+    problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report, canary=canary)
     headlines = [headline(workspace, partition) for partition in done]
     problems += failed_gates(headlines, gates)
     if baseline:
@@ -133,12 +140,18 @@ def _epoch(fresh: bool) -> str:
 
 
 def evaluate(
-    workspace: "Workspace", partitions: "Sequence[Partition]", scope: "Scope", epoch: str, report: bool
+    workspace: "Workspace",
+    partitions: "Sequence[Partition]",
+    scope: "Scope",
+    epoch: str,
+    report: bool,
+    *,
+    canary: bool = True,
 ) -> tuple[list[str], list[Partition]]:
     """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.operations.changes import changes_told
-    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations
+    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations, remarks
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
     from eval_pipeline.workspace.runs import RunContext
@@ -163,12 +176,13 @@ def evaluate(
             # Costs a second; not needed where there is nothing to run.
             from eval_pipeline.defs.running.launch import Request, run
 
-            for finished in run(workspace.home, Request(stale, scope, epoch, report), progress):
+            for finished in run(workspace.home, Request(stale, scope, epoch, report, canary), progress):
                 name = ", ".join(filter(None, (finished.suite, finished.model_version)))
                 problems += [f"{name}: {error}" for error in finished.errors]
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
         whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+        notes += [f"warning: {text}" for partition in whole for text in remarks(seen[partition].anew())]
         for suite in dict.fromkeys(partition.suite for partition in whole):
             of_suite = Inputs(workspace, suite, progress=progress)
             asked = {p.model_version: p.eval_date for p in whole if p.suite == suite}

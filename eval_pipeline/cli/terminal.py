@@ -110,6 +110,8 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
         correct, cost = found.overall["correct"], found.cost
         turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
         facts = ["simulated"] * found.simulated + [turns] + ["part"] * (found.scope != "full")
+        if found.readability is not None and found.readability.low:
+            facts.append(f"{_percent(found.readability.share)} readable")
         table.add_row(
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),

@@ -7,6 +7,7 @@ from typing import Any
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.checks.readable import Readability, readability
 from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import (
@@ -16,6 +17,7 @@ from eval_pipeline.store.tables import (
     MODEL_VERSIONS,
     STATISTICS,
 )
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -32,6 +34,7 @@ class Headline:
         scope: `full`, or what part of the suite was run.
         coverage: how far its turns got.
         editions: rows of `gold_editions`; none of an evaluation older than them.
+        readability: how much of it could be read; None where that is not known.
     """
 
     partition: Partition
@@ -42,6 +45,7 @@ class Headline:
     scope: str
     coverage: Coverage
     editions: Sequence[Mapping[str, Any]] = ()
+    readability: Readability | None = None
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -59,6 +63,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         planned_scope(workspace, partition),
         recorded_coverage(record, partition),
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
+        readability(Inputs.of(workspace, partition)),
     )
 
 

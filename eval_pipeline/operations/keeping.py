@@ -11,6 +11,8 @@ from eval_pipeline.chain.stage import Chain
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.checks.plausible import check_plausible
+from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.generate import note_generating, prepare_generating
 from eval_pipeline.stages.publishing import close_run, publish_together
@@ -53,13 +55,22 @@ def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Part
         chain = [stage for stage in evaluating(chain_of(own.track)) if stage.name in REPORTS]
         try:
             deliver(chain, own, with_report=with_report)
-            verdicts = (check_cases_read(own), check_metric_errors(own))
+            verdicts = (check_cases_read(own), check_metric_errors(own), check_readable(own))
             told[own.place] = [
-                f"{own.suite}, {own.place.model_version}: {verdict.text}" for verdict in verdicts if not verdict.passed
+                f"{own.suite}, {own.place.model_version}: {verdict.text}"
+                for verdict in verdicts
+                if not (verdict.passed or verdict.warning)
             ]
         except StoreError as error:
             told[own.place] = error
     return told
+
+
+def remarks(inputs: Inputs) -> list[str]:
+    """What is odd about the answers of an evaluation and no error, a sentence each."""
+    found = (check_readable(inputs), check_plausible(inputs))
+    place = f"{inputs.suite}, {inputs.place.model_version}"
+    return [f"{place}: {verdict.text}" for verdict in found if verdict.warning and not verdict.passed]
 
 
 def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition, StoreError]:

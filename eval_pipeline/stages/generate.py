@@ -14,10 +14,19 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.prices import price_version
+from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.standins.recorded import refuse_edited
-from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer
-from eval_pipeline.stages.attempts.model_calls import answers_code, ask_together, asking_facts, open_asker, provider_for
-from eval_pipeline.stages.attempts.registration import register_model_version
+from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
+from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
+from eval_pipeline.stages.attempts.model_calls import (
+    answers_code,
+    ask_together,
+    asking_facts,
+    open_asker,
+    provider_for,
+    singly,
+)
+from eval_pipeline.stages.attempts.registration import refuse_changed, register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink
 from eval_pipeline.stages.attempts.units import Unit, plan_units, turn_by_turn
 from eval_pipeline.store.schemas import Table
@@ -38,10 +47,11 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
 
     Raises:
         FatalCallError: no call can succeed.
+        CanaryError: hardly anything of what was asked first can be read.
         EvalError: nobody may be asked, and the journal does not hold every response.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
-    register_model_version(inputs.workspace, inputs.version, provider)
+    refuse_changed(inputs.workspace, inputs.version)
     label, units = inputs.label("generations"), list(plan_units(cases_of(inputs), inputs.version))
     inputs.progress.start(label, turns_planned(inputs))
     sink = AttemptSink(inputs, outputs, TABLES, provider.simulated)
@@ -51,6 +61,8 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
             f"{inputs.counts.refused} turns would have to be asked again: their prompts are not those that were "
             f"answered, or the journal has lost the answers; `eval-pipeline run` asks them"
         )
+    # Not before: what a run was stopped for may be mended under the same name.
+    register_model_version(inputs.workspace, inputs.version, provider)
     sink.flush()
     outputs.keep(GENERATIONS, sink.made)
     inputs.progress.finish(label)
@@ -148,15 +160,57 @@ async def _ask_all(
 ) -> None:
     version = inputs.version
     prompts = prompt_version(version, inputs.track)
+    places = draw(units, inputs.suite, version) if _has_canary(inputs, provider) else frozenset[int]()
+    canary = Canary(inputs.track, units, places)
     async with open_asker(inputs, provider, ((unit.case, len(unit.turns)) for unit in units)) as asker:
+        alone = singly(asker)
 
         async def ask(placed: Sequence[tuple[int, Unit]]) -> None:
-            asked = await _ask_units(asker, version, [unit for _, unit in placed], prompts)
+            first = placed[0][0] in places
+            if not first:
+                await canary.passed()
+            asked = await _ask_units(alone if first else asker, version, [unit for _, unit in placed], prompts)
             for (place, unit), results in zip(placed, asked, strict=True):
                 ordered.put(place, unit, results)
                 advance(len(unit.turns))
+                if first:
+                    _heed(canary, place, results, asker, version, units, prompts)
 
-        await ask_together(turn_by_turn(units, version.concurrency), len(units), version, asker, ask)
+        order = turn_by_turn(units, version.concurrency)
+        if places:
+            order = iter(sorted(order, key=lambda placed: placed[0] not in places))
+        await ask_together(order, len(units), version, asker, ask)
+
+
+def _has_canary(inputs: Inputs, provider: Provider) -> bool:
+    """Whether asking costs anything, money or time; who answers at once is asked without."""
+    return inputs.run.asks and inputs.run.canary and not isinstance(provider, Immediate)
+
+
+def _heed(
+    canary: Canary,
+    place: int,
+    results: Sequence[Asked],
+    asker: Asker,
+    version: ModelVersion,
+    units: Sequence[Unit],
+    prompts: str,
+) -> None:
+    """Lets the rest be asked, or stops the run. Raises CanaryError."""
+    said = canary.add(place, [result.attempt for result in results])
+    if said is Said.BAD and _left_to_ask(asker, [u for p, u in enumerate(units) if p not in canary.places], prompts):
+        raise canary.error(version, sum(len(unit.turns) for unit in units))
+    if said is not Said.OPEN:
+        canary.pass_on()
+
+
+def _left_to_ask(asker: Asker, units: Sequence[Unit], prompts: str) -> bool:
+    """Whether a good part of the units is not in the journal yet: of what is, nothing can be spared any more."""
+    # Of conversations with their own history the first turn stands for all.
+    questions = [first_question(asker.track, unit, unit.turns[0], None, prompts) for unit in units]
+    calls = [call_of(asker.track, asker.suite, question, asker.prefix_uses, asker.code) for question in questions]
+    known = asker.caller.known(calls)
+    return sum(len(unit.turns) for unit, is_known in zip(units, known, strict=True) if not is_known) > FEW_LEFT
 
 
 async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: str) -> list[list[Asked]]:

@@ -33,6 +33,7 @@ class RunContext:
         epoch: freshness epoch: part of the journal's key, so that another one asks the model again.
         asks: whether anybody may be asked; else what is not on record or in the journal is an error.
         asks_judge: whether the judge may be asked.
+        canary: a few conversations are asked first; where hardly any answer can be read, the rest is not asked.
         exact: other versions of libraries are a reason to make figures again.
     """
 
@@ -40,6 +41,7 @@ class RunContext:
     epoch: str = ""
     asks: bool = True
     asks_judge: bool = True
+    canary: bool = True
     exact: bool = False
 
 

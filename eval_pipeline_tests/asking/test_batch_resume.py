@@ -126,6 +126,30 @@ def test_calls_that_no_batch_has_are_handed_in_beside(journal: Journal) -> None:
     assert counters == Counters(calls=3, answered=3, responses=3, journal_hits=2, tokens=36)
 
 
+def test_who_asks_without_batches_waits_for_one_that_has_the_call_and_asks_the_others_at_once(
+    journal: Journal,
+) -> None:
+    endpoint = Endpoint(looks=2)
+    killed(endpoint, journal, range(2), taken=True, known=True)
+
+    async def ask() -> tuple[list[bool], list[str], Counters]:
+        provider, version = BatchedProvider(endpoint), make_version()
+        queue = BatchQueue(provider, journal, version, pace=QUICK)
+        caller = Caller(provider, journal, version, batches=queue)
+        calls = [make_call(turn) for turn in range(4)]
+        known = caller.known(calls)
+        answers = await asyncio.gather(*(caller.without_batches().ask(call) for call in calls))
+        await queue.close()
+        return known, [a.response.text if isinstance(a, Answered) else a.kind.value for a in answers], caller.counters
+
+    known, told, counters = asyncio.run(asyncio.wait_for(ask(), 20))
+    assert known == [True, True, False, False]
+    assert told[:2] == texts(0, 1)
+    assert not any(text.startswith("batched") for text in told[2:])
+    assert endpoint.sizes() == [2]
+    assert (counters.journal_hits, counters.answered, counters.calls) == (2, 2, 2)
+
+
 def test_results_that_nobody_waits_for_are_journalled_too(journal: Journal) -> None:
     endpoint = Endpoint()
     killed(endpoint, journal, range(600), taken=True, known=True)

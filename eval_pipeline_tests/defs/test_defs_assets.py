@@ -80,6 +80,8 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
         ("turn_metrics", "every_turn_scored_once"),
         ("turn_metrics", "no_metric_errors"),
         ("turn_metrics", "budget_kept"),
+        ("turn_metrics", "readable"),
+        ("turn_metrics", "plausible"),
         ("trends", "no_significant_loss"),
         ("trends", "no_drift"),
     }

@@ -42,6 +42,8 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("every_turn_scored_once", True),
         ("no_metric_errors", True),
         ("budget_kept", True),
+        ("readable", True),
+        ("plausible", True),
         ("no_significant_loss", True),
         ("no_drift", True),
     }

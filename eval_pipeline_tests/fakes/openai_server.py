@@ -41,6 +41,7 @@ class Raw:
 
     body: bytes
     content_type: str = "application/json"
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class OpenAIServer(SocketServer):
                 error = {"error": {"message": message, "type": "made_up", "code": step.code}}
                 await connection.reply_json(step.status, error, step.headers)
             case Raw():
-                await connection.reply(200, step.body, {"content-type": step.content_type})
+                encoding = {"content-encoding": step.encoding} if step.encoding else {}
+                await connection.reply(200, step.body, {"content-type": step.content_type, **encoding})
             case CutOff() if streamed:
                 await _begin(connection, "cut")
                 connection.close()

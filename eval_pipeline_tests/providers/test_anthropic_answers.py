@@ -10,11 +10,12 @@ import pytest
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
 from eval_pipeline.providers.anthropic.provider import STREAMED_FROM, AnthropicProvider
 from eval_pipeline.providers.anthropic.wire import StreamedMessage, response_of
-from eval_pipeline.providers.base import Call, FatalCallError, TokenCounter
+from eval_pipeline.providers.base import Call, CallError, FatalCallError, TokenCounter
 from eval_pipeline_tests.fakes.anthropic_faults import OVERLOADED, Slow
 from eval_pipeline_tests.fakes.anthropic_lab import DOCUMENT, MODEL, case_call, version_for, with_provider
 from eval_pipeline_tests.fakes.anthropic_messages import Answer
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.fakes.http_socket import Connection, Request, SocketServer
 
 TOKENS = 1329  # of `case_call`, as the fake counts: 1320 of the document, 2 + 1 + 3 of the other texts, 3 the message
 
@@ -254,3 +255,45 @@ print([name for name in ("anthropic", "httpx2") if name in sys.modules])
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+class Plain(SocketServer):
+    """A gateway that answers at once, whatever it is asked for."""
+
+    def __init__(self, body: bytes, label: str = "application/json") -> None:
+        super().__init__()
+        self._body, self._label = body, label
+
+    async def handle(self, request: Request, connection: Connection) -> None:
+        await connection.reply(200, self._body, {"content-type": self._label})
+
+
+def ask_plain(body: bytes, label: str = "application/json", **fields: Any) -> Response:
+    async def work(provider: AnthropicProvider) -> Response:
+        return await provider.generate(case_call("How much?"))
+
+    with Plain(body, label) as server:
+        return with_provider(version_for(server, **fields), work)
+
+
+MESSAGE = (
+    b'{"id": "m", "type": "message", "role": "assistant", "model": "claude-fake-1", "stop_reason": "end_turn", '
+    b'"content": [{"type": "text", "text": "42"}], "usage": {"input_tokens": 3, "output_tokens": 1}}'
+)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_whole_message_is_understood_where_a_stream_was_asked_for(stream: bool) -> None:
+    assert ask_plain(MESSAGE, options={"stream": stream}).text == "42"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"<html><title>Sign in</title></html>", "a web page ('Sign in')"), (b"", "an empty body")],
+)
+def test_what_is_no_message_is_told_as_what_it_is(body: bytes, said: str, stream: bool) -> None:
+    with pytest.raises(CallError) as raised:
+        ask_plain(body, "text/html", options={"stream": stream})
+    assert raised.value.kind is CallErrorKind.BAD_RESPONSE
+    assert said in raised.value.message

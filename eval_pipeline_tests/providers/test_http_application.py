@@ -127,7 +127,7 @@ def test_without_paths_the_answer_is_taken_as_it_is() -> None:
         (Reset(), CallErrorKind.CONNECTION, True, "the application: "),
         (Raw(b'{"result": 1}', cut_at=5), CallErrorKind.CONNECTION, True, "the application: "),
         (Raw(b'{"result": {"calc'), CallErrorKind.BAD_RESPONSE, True, "the answer's JSON breaks off"),
-        (Raw(b"<html>"), CallErrorKind.BAD_RESPONSE, False, "the answer is no JSON: <html>"),
+        (Raw(b"<html>"), CallErrorKind.BAD_RESPONSE, False, "the answer is no JSON: a web page"),
         (Raw(b'{"r": 1}'), CallErrorKind.BAD_RESPONSE, False, "the answer has nothing at $.result.calculation: "),
         (Raw(b"\xff\xfe"), CallErrorKind.BAD_RESPONSE, False, "the application's answer is not UTF-8"),
         (Raw(b"xx", {"content-encoding": "gzip"}), CallErrorKind.BAD_RESPONSE, True, "cannot be decompressed"),

@@ -148,6 +148,46 @@ def test_failures_that_end_the_run(stream: bool, step: Step, told: str) -> None:
     assert told in str(error)
 
 
+WHOLE_ANSWER = b'{"id": "c1", "choices": [{"message": {"content": "42"}, "finish_reason": "stop"}]}'
+
+
+@pytest.mark.parametrize("label", ["application/json", "application/json; charset=utf-8", "text/html"])
+def test_an_endpoint_that_answers_at_once_where_a_stream_was_asked_for_is_understood(label: str) -> None:
+    with OpenAIServer([Raw(WHOLE_ANSWER, label)]) as server:
+        [response] = ask(make_provider(server.url, {"stream": True}))
+    assert server.bodies[0]["stream"] is True
+    assert (response.text, response.stop_reason, response.first_byte_ms) == ("42", "stop", None)
+
+
+def test_json_of_another_label_is_understood_where_no_stream_was_asked_for() -> None:
+    with OpenAIServer([Raw(WHOLE_ANSWER, "text/plain")]) as server:
+        [response] = ask(make_provider(server.url, {"stream": False}))
+    assert response.text == "42"
+
+
+@pytest.mark.parametrize(
+    ("body", "label", "said"),
+    [
+        (WHOLE_ANSWER, "text/plain", "where it cannot stream, say options: {stream: false}"),
+        (b"", "text/event-stream", "where it cannot stream, say options: {stream: false}"),
+        (b"", "application/json", "sent an empty body where an answer in JSON was expected"),
+        (b"<!DOCTYPE html><title>Sign in</title>", "text/html", "sent a web page ('Sign in')"),
+    ],
+)
+def test_what_is_no_stream_is_told_and_is_no_failing_connection(body: bytes, label: str, said: str) -> None:
+    error = failure(Raw(body, label), STREAMED)
+    assert isinstance(error, CallError)
+    assert error.kind is CallErrorKind.BAD_RESPONSE
+    assert said in error.message
+
+
+def test_what_cannot_be_decompressed_is_told() -> None:
+    error = failure(Raw(b"nonsense", encoding="gzip"), WHOLE)
+    assert isinstance(error, CallError)
+    assert error.kind is CallErrorKind.BAD_RESPONSE
+    assert "cannot be decompressed" in error.message
+
+
 @pytest.mark.parametrize(
     ("step", "stream", "retryable"),
     [

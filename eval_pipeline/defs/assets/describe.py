@@ -40,7 +40,7 @@ def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:
     """A verdict as an asset check's result."""
-    severity = dg.AssetCheckSeverity.WARN if warning else dg.AssetCheckSeverity.ERROR
+    severity = dg.AssetCheckSeverity.WARN if warning or verdict.warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         passed=verdict.passed,
         check_name=name,

@@ -1,5 +1,6 @@
 """The one partition dimension, and the tags that fix a run's date, scope and freshness at its launch."""
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import date
 
@@ -19,13 +20,20 @@ model_version = dg.DynamicPartitionsDefinition(name=DIMENSION)
 EVAL_DATE = "eval_pipeline/eval_date"
 SCOPE = "eval_pipeline/scope"
 EPOCH = "eval_pipeline/epoch"
+CANARY = "eval_pipeline/canary"
+"""Tag of a run: `false` asks all turns, however few answers of the first ones can be read."""
 RESCORES = "eval_pipeline/rescores_compared"
 """Tag of a run that, before it compares, scores again what it compares and other code has scored. Asks nobody."""
 
 
+NO_CANARY = "EVAL_CANARY"
+"""Environment variable: `0` is as the tag with `false`, for every run."""
+
+
 def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
     """What the stages have to know of the run."""
-    return RunContext(run_id, tags.get(EPOCH, ""))
+    canary = tags.get(CANARY) or os.environ.get(NO_CANARY) or "true"
+    return RunContext(run_id, tags.get(EPOCH, ""), canary=canary.strip().lower() not in {"false", "0", "no", "off"})
 
 
 def run_scope(tags: Mapping[str, str]) -> Scope:

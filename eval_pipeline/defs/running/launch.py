@@ -13,7 +13,7 @@ from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE
+from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
@@ -35,12 +35,14 @@ class Request:
         partitions: all of one evaluation date.
         epoch: freshness epoch; another one asks the models anew.
         with_report: make the report files too.
+        canary: stop where hardly any of the first answers can be read.
     """
 
     partitions: Sequence[Partition]
     scope: Scope = field(default_factory=Scope)
     epoch: str = ""
     with_report: bool = True
+    canary: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def _run(
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
+    tags[CANARY] = "" if request.canary else "false"
     tags = {name: value for name, value in tags.items() if value}
     evaluation = EvaluationResource(workspace, progress)
     skipped = () if request.with_report else REPORTS

@@ -17,6 +17,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.settings import AnthropicSettings
 from eval_pipeline.providers.anthropic.wire import StreamedMessage, batch_error, error_of
 from eval_pipeline.providers.base import CallError
+from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
 from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams, read_secret
 
 _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
@@ -72,7 +73,7 @@ class AnthropicClient:
             raw = await self.sdk.messages.with_raw_response.create(**with_sendable_schema(body))
             response = raw.http_response
             # The SDK's own models take longer to build than the rest of the call, and hide what is not a message.
-            message = json.loads(response.content)
+            message = self._message(response.content)
         self._raise_told_error(message, response.headers)
         return AnthropicAnswer(self.without_key(message), response.headers.get("request-id"), _milliseconds(asked))
 
@@ -80,7 +81,7 @@ class AnthropicClient:
         """Asks for a message as a stream; `begun` is called when it begins. Raises CallError or FatalCallError."""
         import anthropic
 
-        streamed = StreamedMessage()
+        streamed, heard = StreamedMessage(), False
         first_byte_ms: float | None = None
         asked = perf_counter()
         create = self.sdk.messages.with_streaming_response.create
@@ -88,15 +89,23 @@ class AnthropicClient:
             asking = create(**with_sendable_schema(body), stream=True, extra_headers=self._stream_headers)
             async with asking as raw:
                 response = raw.http_response
+                if not may_be_events(response.headers):  # a gateway that answers at once, whatever it is asked for
+                    message = self._message(await response.aread())
+                    self._raise_told_error(message, response.headers)
+                    begun()
+                    request_id = response.headers.get("request-id")
+                    return AnthropicAnswer(self.without_key(message), request_id, _milliseconds(asked))
                 async for event in anthropic.AsyncStream.raw_events(response):
                     if not event.data:
                         continue
-                    told = event.json()
+                    heard, told = True, event.json()
                     self._raise_told_error(told, response.headers)
                     if streamed.add(told) and first_byte_ms is None:
                         first_byte_ms = _milliseconds(asked)
                     if event.event == "message_start":
                         begun()
+        if not heard:
+            raise CallError(CallErrorKind.BAD_RESPONSE, "the API sent no event of a stream", retryable=True)
         if not streamed.complete:
             raise CallError(CallErrorKind.CONNECTION, "the API cut its answer off", retryable=True)
         message = self.without_key(streamed.message)
@@ -137,6 +146,15 @@ class AnthropicClient:
         """Why a request of a batch has no message, without the key."""
         error = batch_error(result, model=self._model, key_name=self._key_name)
         return CallError(error.kind, self.secrets.redact(error.message), retryable=error.retryable)
+
+    def _message(self, content: bytes) -> Any:
+        """What a body holds that should be a message. Raises CallError, ValueError."""
+        text = content.decode()
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            what = self.secrets.redact(f"the API sent {body_shown(text)} where an answer in JSON was expected")
+            raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=not is_web_page(text)) from None
 
     def _raise_told_error(self, told: Any, headers: Mapping[str, str]) -> None:
         if isinstance(told, Mapping) and told.get("type") == "error":

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from eval_pipeline.core.model import CallErrorKind, Json, Usage
 from eval_pipeline.providers.base import CallError
+from eval_pipeline.providers.http.bodies import body_shown, short
 
 
 def _compiles(path: str) -> str:
@@ -77,7 +78,7 @@ def _decode(body: str) -> Json:
             raise CallError(
                 CallErrorKind.BAD_RESPONSE, f"the answer's JSON breaks off: {_shown(body[-60:])}", retryable=True
             ) from error
-        raise _wrong_form(f"the answer is no JSON: {_shown(body)}") from error
+        raise _wrong_form(f"the answer is no JSON: {body_shown(body)}") from error
 
 
 def _broken_off(body: str, error: Exception) -> bool:
@@ -140,6 +141,4 @@ def _wrong_form(message: str) -> CallError:
 
 
 def _shown(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -1,7 +1,8 @@
 """Asking an OpenAI-compatible endpoint through the `openai` SDK: what the providers `openai` and `local` share."""
 
+import json
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -10,6 +11,7 @@ from typing import Any
 from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
 from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams
 from eval_pipeline.providers.http.errors import error_in_answer, status_error
 from eval_pipeline.providers.openai.wire import ChatAnswer
@@ -103,14 +105,22 @@ class ChatEndpoint:
         asked = perf_counter()
         with self._call_errors():
             if stream:
-                async for chunk in self._chunks(body):
-                    if answer.add(chunk) and first_byte_ms is None:
-                        first_byte_ms = _milliseconds(asked)
+                async with await self._streamed(body) as chunks:
+                    if streams := may_be_events(chunks.response.headers):
+                        async for chunk in chunks:
+                            if answer.add(chunk) and first_byte_ms is None:
+                                first_byte_ms = _milliseconds(asked)
+                    else:  # some endpoints answer at once, whatever they are asked for
+                        answer.add(self._completion((await chunks.response.aread()).decode()))
             else:
+                streams = False
                 answer.add(await self._post(_PATH, body))
-        if not answer.begun and not stream:
+        if not answer.begun and not streams:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent JSON without an answer in it")
-        if stream and answer.stop_reason is None:
+        if not answer.heard:
+            what = f"{self._name} sent no event of a stream; where it cannot stream, say options: {{stream: false}}"
+            raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True)
+        if streams and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
         told = {"request_id": answer.request_id, "model": answer.model, "sdk": self._sdk}
         return Response(
@@ -144,17 +154,30 @@ class ChatEndpoint:
 
     async def _post(self, path: str, body: Mapping[str, Json]) -> Mapping[str, Json]:
         told: Any = await self._client.post(path, body=body, cast_to=object, options=self._options)
+        # Of a body that is not labelled as JSON the SDK gives the text.
+        return self._completion(told) if isinstance(told, str) else self._checked(told)
+
+    def _completion(self, text: str) -> Mapping[str, Json]:
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            what = f"{self._name} sent {body_shown(text)} where an answer in JSON was expected"
+            # A page is there to stay; what else is no JSON may have been broken on its way.
+            raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=not is_web_page(text)) from None
+        return self._checked(told)
+
+    def _checked(self, told: Json) -> Mapping[str, Json]:
         if not isinstance(told, Mapping):
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent something that is no JSON object")
         if told.get("error"):
             raise error_in_answer(told["error"])
         return told
 
-    async def _chunks(self, body: Mapping[str, Json]) -> AsyncIterator[Json]:
+    async def _streamed(self, body: Mapping[str, Json]) -> Any:
         import openai
 
         asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        stream = await self._client.post(
+        return await self._client.post(
             _PATH,
             body=asked,
             cast_to=object,
@@ -162,9 +185,6 @@ class ChatEndpoint:
             stream=True,
             stream_cls=openai.AsyncStream[object],
         )
-        async with stream:
-            async for chunk in stream:
-                yield chunk
 
     @contextmanager
     def _call_errors(self) -> Iterator[None]:
@@ -185,16 +205,23 @@ class ChatEndpoint:
         match error:
             case CallError() | FatalCallError():
                 return error
-            case openai.APITimeoutError():
+            case openai.APITimeoutError() | httpx2.TimeoutException():
                 return CallError(CallErrorKind.TIMEOUT, f"{self._name} did not answer in time", retryable=True)
-            case openai.APIConnectionError():
-                told = str(error.__cause__ or error)
-                sent = not isinstance(error.__cause__, httpx2.ConnectError)
-                return CallError(CallErrorKind.CONNECTION, f"{self._name}: {told}", retryable=True, sent=sent)
+            case openai.APIConnectionError() | httpx2.RequestError():
+                cause = error.__cause__ or error
+                if isinstance(cause, httpx2.DecodingError):
+                    told = f"{self._name} sent something that cannot be decompressed ({cause})"
+                    return CallError(CallErrorKind.BAD_RESPONSE, told, retryable=True)
+                told = f"{self._name}: {str(cause) or type(cause).__name__}"
+                sent = not isinstance(cause, httpx2.ConnectError)
+                return CallError(CallErrorKind.CONNECTION, told, retryable=True, sent=sent)
             case openai.APIStatusError():
                 return status_error(error.status_code, error.body, dict(error.response.headers))
             case openai.APIError():
                 return error_in_answer(error.body)
+            case json.JSONDecodeError():
+                text = f"{self._name} sent {body_shown(error.doc)} where an answer in JSON was expected"
+                return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)
             case ValueError():
                 text = f"{self._name} sent something that is no JSON ({error})"
                 return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)

@@ -109,6 +109,7 @@ class ChatAnswer:
         refusal: what the model said in place of an answer, where the endpoint tells them apart.
         begun: there was a choice at all.
         model: which model answered, by the endpoint's own name.
+        heard: anything was taken in.
     """
 
     text: str = ""
@@ -119,9 +120,11 @@ class ChatAnswer:
     request_id: str | None = None
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
+    heard: bool = field(default=False, compare=False)
 
     def add(self, part: Json) -> bool:
         """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
+        self.heard = True
         self.request_id = self.request_id or _text_at(part, "id") or None
         self.model = self.model or _text_at(part, "model") or None
         told = _at(part, "usage")

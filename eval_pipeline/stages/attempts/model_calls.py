@@ -94,6 +94,11 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
         journal.close()
 
 
+def singly(asker: Asker) -> Asker:
+    """The same, that asks each call by itself and at once, whether there are batches or not."""
+    return replace(asker, caller=asker.caller.without_batches())
+
+
 def failed_calls(inputs: Inputs) -> dict[FailedCall, CallFailure]:
     """The calls on record that gave no response, and what they failed with."""
     tables = [table for table in (GENERATIONS, RECOVERY_ATTEMPTS) if inputs.header(table)]

@@ -13,6 +13,13 @@ from eval_pipeline.store.tables import MODEL_VERSIONS
 from eval_pipeline.workspace.workspace import Workspace
 
 
+def refuse_changed(workspace: Workspace, version: ModelVersion) -> None:
+    """Raises UsageError where the name was used with other settings that can change a response or a recovery."""
+    key = RecordKey.of_model_version(version.name)
+    if workspace.record.header(MODEL_VERSIONS, key) is not None:
+        _refuse_change(workspace.record.read(MODEL_VERSIONS, key).to_pylist()[0], version)
+
+
 def register_model_version(workspace: Workspace, version: ModelVersion, provider: Provider) -> None:
     """Records a model version.
 
@@ -24,8 +31,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
     made_from = {"settings": json_hash(settings)}
     if record.is_current(MODEL_VERSIONS, key, made_from):
         return
-    if record.header(MODEL_VERSIONS, key) is not None:
-        _refuse_change(record.read(MODEL_VERSIONS, key).to_pylist()[0], version)
+    refuse_changed(workspace, version)
     with record.writer(MODEL_VERSIONS, key, made_from) as writer:
         writer.write(
             {

@@ -42,11 +42,13 @@ class Verdict:
     Attributes:
         text: one sentence.
         facts: numbers and examples behind it.
+        warning: that it does not hold is a remark, not an error.
     """
 
     passed: bool
     text: str
     facts: Mapping[str, Json] = field(default_factory=dict)
+    warning: bool = False
 
 
 def check_gold(inputs: Inputs) -> Verdict:

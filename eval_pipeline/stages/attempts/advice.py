@@ -1,0 +1,216 @@
+"""What usually mends it where answers cannot be read, by what was seen of them."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.http.bodies import is_web_page
+from eval_pipeline.stages.attempts.readings import another_reading, another_track, json_of
+from eval_pipeline.stages.attempts.seen import Seen
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.reasoning import apart
+
+Hint = str | None
+MOST_HINTS = 2
+_APPLICATION = "http"
+_WORDS: Sequence[tuple[str, str]] = (
+    (r"response_format|json_schema|structured|grammar", "set options.structured_output to json_object or none"),
+    (r"max_completion_tokens|limit_field|['\"`]max_tokens", "set options.limit_field to the field that it wants"),
+    (r"alternat|roles?\b|system message", "set options.join_messages: true"),
+    (r"context|too long|maximum.*length|input length", "the prompts are longer than its context: serve a larger one"),
+    (r"\bstream", "set options.stream: false"),
+    (r"temperature|top_p|top_k|\bseed\b|sampling|reasoning_effort", "take out of `sampling` what it does not know"),
+    (r"\bmodel\b|deployment", "look at `model`: the endpoint's own name of it"),
+)
+"""Words of an endpoint that refuses every request, with what mends it; the first that fits."""
+
+
+def advice(track: Track, version: ModelVersion, seen: Sequence[Seen]) -> list[str]:
+    """What to look at, likeliest first; never empty.
+
+    Args:
+        track: of the suite.
+        version: that was asked.
+        seen: attempts, those that went well among them.
+    """
+    bad = [one for one in seen if not one.readable]
+    if not bad:
+        return [_of_readable(version, seen)]
+    hints = [found for rule in _RULES if (found := rule(track, version, bad))]
+    return list(dict.fromkeys(hints))[:MOST_HINTS] or [_where_to_look(version)]
+
+
+def _of_readable(version: ModelVersion, seen: Sequence[Seen]) -> str:
+    if sum(one.what == "failed" for one in seen) > len(seen) / 2:
+        return "all answers fail in the same way when they are run: look at what the prompt says of the data"
+    if version.provider == _APPLICATION:
+        return "does the application read `question` of the request, and is options.answer_path its answer?"
+    return "look whether what stands behind the address reads the question: a cache, a stub or a gateway's own text?"
+
+
+def _where_to_look(version: ModelVersion) -> str:
+    if version.provider == _APPLICATION:
+        return f"look at {_mapping(version)} and at what the application answers"
+    return "look at `prompt`, `options` and `model` of the model version"
+
+
+def _web_page(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    if not _most(bad, lambda one: is_web_page(one.text) or "a web page" in one.message):
+        return None
+    where = "options.base_url and options.path" if version.provider == _APPLICATION else "options.base_url"
+    return f"a web page answers, that of a gateway, a proxy or a login: look at {where}, and at the key"
+
+
+def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    kinds = {kind: [one for one in bad if one.kind == kind] for kind in CallErrorKind}
+    kind, found = max(kinds.items(), key=lambda item: len(item[1]))
+    if 2 * len(found) <= len(bad):
+        return None
+    match kind:
+        case CallErrorKind.MAX_TOKENS:
+            return f"raise max_tokens (it is {version.max_tokens}), or have the model think less"
+        case CallErrorKind.REFUSED:
+            return "a content filter refuses, or the model does: look at the endpoint's filter, and at what is asked"
+        case CallErrorKind.RATE_LIMITED | CallErrorKind.OVERLOADED:
+            slower = (
+                f"lower concurrency (it is {version.concurrency}) or raise deadline_s (it is {version.deadline_s:g})"
+            )
+            return f"the endpoint turns calls away: {slower}, or run when there is less to do"
+        case CallErrorKind.TIMEOUT:
+            return (
+                f"raise deadline_s (it is {version.deadline_s:g}), or lower concurrency (it is {version.concurrency})"
+            )
+        case CallErrorKind.CONNECTION:
+            stream = (
+                "" if version.provider == _APPLICATION else ", and where it cannot stream set options.stream: false"
+            )
+            return f"look at options.base_url and at what stands before the endpoint{stream}"
+        case CallErrorKind.BAD_REQUEST:
+            return _bad_request(version, found)
+        case CallErrorKind.BAD_RESPONSE:
+            return _bad_response(version, found)
+    return None
+
+
+def _bad_request(version: ModelVersion, found: Sequence[Seen]) -> str:
+    if _most(found, lambda one: "HTTP 404" in one.message):
+        return "nothing is at that address: look at options.base_url and options.path"
+    said = (
+        Counter(hint for one in found for hint in _by_words(one.message)) if version.provider != _APPLICATION else None
+    )
+    if said:
+        return said.most_common(1)[0][0]
+    return "the endpoint refuses every request: its message says what it wants otherwise"
+
+
+def _by_words(message: str) -> list[str]:
+    return [hint for words, hint in _WORDS if re.search(words, message, re.IGNORECASE)][:1]
+
+
+def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
+    if version.provider != _APPLICATION:
+        return (
+            "no completion comes back: look at options.base_url, and where it cannot stream set options.stream: false"
+        )
+    if _most(found, lambda one: "in place of an answer" in one.message):
+        return "the application answers with errors: its message says why"
+    return f"the application answers in another form: look at {_mapping(version)}"
+
+
+def _empty(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    if not _most(bad, lambda one: one.what == "unreadable" and not _answer(one).strip()):
+        return None
+    if version.provider == _APPLICATION:
+        return "the application answers with nothing: look at options.path and options.answer_path"
+    settings = "look at `stop` and at settings of reasoning"
+    return f"the answers are empty: raise max_tokens (it is {version.max_tokens}), {settings}"
+
+
+def _another_reading(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    unreadable = [one for one in bad if one.what == "unreadable"]
+    if 2 * len(unreadable) <= len(bad):
+        return None
+    return another_reading(track, version, [(_answer(one), one.message) for one in unreadable])
+
+
+def _another_track(track: Track, _: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    unreadable = [_answer(one) for one in bad if one.what == "unreadable" and _answer(one).strip()]
+    return another_track(track, unreadable) if 2 * len(unreadable) > len(bad) else None
+
+
+def _error_objects(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    def is_error(one: Seen) -> bool:
+        told = json_of(_answer(one))
+        return isinstance(told, dict) and bool({"error", "errors", "detail", "fault", "exception"} & told.keys())
+
+    if not _most(bad, is_error):
+        return None
+    return "errors come with status 200 in place of answers: what they say is what to mend"
+
+
+def _events(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    if not _most(bad, lambda one: one.text.lstrip().startswith(("data:", "event:"))):
+        return None
+    return "the answer is a stream of events: have the application answer at once"
+
+
+def _echo(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    if not _most(bad, lambda one: bool(re.search(r"\b(you are|your task|answer with)\b", one.text[:400], re.I))):
+        return None
+    if version.provider == _APPLICATION:
+        return f"the prompt comes back: look at {_mapping(version)}"
+    return "the prompt comes back: look whether the model is a chat model, and at its chat template"
+
+
+def _nonsense(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    def is_nonsense(one: Seen) -> bool:
+        text = one.text[:400]
+        odd = sum(char == "\ufffd" or not (char.isprintable() or char.isspace()) for char in text)
+        return bool(text) and odd > len(text) / 10
+
+    if not _most(bad, is_nonsense):
+        return None
+    return "what comes is no text: look at its encoding and compression, and at the chat template of the model"
+
+
+def _prose(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    if not _most(bad, lambda one: one.what == "unreadable" and "{" not in _answer(one)):
+        return None
+    forms = " or ".join(track.prompt_versions)
+    if version.provider == _APPLICATION:
+        return (
+            f"the answers are no JSON of the answer form: have the application give it, or look at {_mapping(version)}"
+        )
+    structured = "none" if version.provider == "anthropic" else version.options.get("structured_output", "json_schema")
+    schema = "set options.structured_output: json_schema, " if structured != "json_schema" else ""
+    other = f"look at the prompt form (`prompt`: {forms}), or take a stronger model"
+    return f"the model does not keep to the answer form: {schema}{other}"
+
+
+_RULES: Sequence[Callable[[Track, ModelVersion, Sequence[Seen]], Hint]] = (
+    _web_page,
+    _call_error,
+    _empty,
+    _events,
+    _error_objects,
+    _another_reading,
+    _another_track,
+    _nonsense,
+    _echo,
+    _prose,
+)
+
+
+def _mapping(version: ModelVersion) -> str:
+    path, field = (version.options.get(name) for name in ("answer_path", "answer_field"))
+    return f"options.answer_path ({path or 'not set'}) and options.answer_field ({field or 'not set'})"
+
+
+def _answer(one: Seen) -> str:
+    return apart(one.text).answer
+
+
+def _most(found: Sequence[Seen], holds: Callable[[Seen], object]) -> bool:
+    return 2 * sum(bool(holds(one)) for one in found) > len(found)

@@ -1,0 +1,152 @@
+"""The canary: a few conversations that are asked first, so that a wrong configuration does not cost a whole run.
+
+Their responses are part of the evaluation. The rest is asked once it is certain that they can be read.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from random import Random
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Attempt, CallErrorKind, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.stages.attempts.advice import advice
+from eval_pipeline.stages.attempts.seen import Seen, counted, example, seen_of
+from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.tracks.base import Track
+
+TURNS = 20
+TURNS_BEFORE_BATCHES = 5
+"""Asked singly, at the full price, before a batch is handed in."""
+FEWEST = 50
+"""Turns of an evaluation below which there is no canary: it would spare little, and the check `readable` comes soon."""
+FEW_LEFT = FEWEST - TURNS
+"""Turns that are still to be paid for: up to so many a bad canary does not stop a run."""
+READABLE_SHARE, SAME_SHARE = 0.1, 0.9
+"""A run stops where at most, or at least, so many of the canary can be read, or went wrong in the same way."""
+HOPELESS = 5
+"""Calls that all failed in the same way, none answered: the others of the canary need not be waited for."""
+
+
+class CanaryError(EvalError):
+    """A run was stopped by its canary; the sentence says what was seen and what usually mends it."""
+
+
+class Said(Enum):
+    """What a canary says so far."""
+
+    OPEN = "not known yet"
+    PASSED = "the rest may be asked"
+    BAD = "it looks like the configuration"
+
+
+def draw(units: Sequence[Unit], suite: str, version: ModelVersion) -> frozenset[int]:
+    """The places of the units that are asked first: whole conversations, drawn at random, the same each time.
+
+    None where the evaluation is not much larger than the canary would be.
+    """
+    if sum(len(unit.turns) for unit in units) < FEWEST:
+        return frozenset()
+    places: dict[str, list[int]] = {}
+    for place, unit in enumerate(units):
+        if unit.sample == 0:
+            places.setdefault(unit.case.id, []).append(place)
+    order = sorted(places)
+    Random(json_hash([suite, version.name, version.samples_per_turn, order])).shuffle(order)
+    wanted = TURNS_BEFORE_BATCHES if version.batch else TURNS
+    drawn: list[int] = []
+    turns = 0
+    for case in order:
+        if turns >= wanted:
+            break
+        drawn += places[case]
+        turns += sum(len(units[place].turns) for place in places[case])
+    return frozenset(drawn)
+
+
+def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
+    """What the attempts seen so far say.
+
+    Args:
+        seen: attempts, each at another turn.
+        expected: how many there will be in the end.
+        gold: the right answer of each turn of the canary; where nearly all are equal, equal answers say nothing.
+    """
+    if expected < HOPELESS:
+        return Said.PASSED
+    alike = max(Counter(gold).values()) >= SAME_SHARE * len(gold)
+    compared = [one.same for one in seen if one.what != "ran" or not alike]
+    same = max(Counter(compared).values(), default=0)
+    readable, left = sum(one.readable for one in seen), expected - len(seen)
+    if not left:
+        bad = readable <= READABLE_SHARE * expected or same >= SAME_SHARE * expected
+        return Said.BAD if bad else Said.PASSED
+    if len(seen) >= HOPELESS and same == len(seen) and not any(one.answered for one in seen):
+        return Said.BAD
+    if readable > READABLE_SHARE * expected and same + left < SAME_SHARE * expected:
+        return Said.PASSED
+    return Said.OPEN
+
+
+class Canary:
+    """Watches the attempts of a canary, and holds back the others until it is known what these say."""
+
+    def __init__(self, track: Track, units: Sequence[Unit], places: frozenset[int]) -> None:
+        """Nothing was asked yet; without places everything passes."""
+        self.places = places
+        self._track = track
+        self._turns: list[Turn] = [turn for place in sorted(places) for turn in units[place].turns]
+        self._gold = [track.expected_text(turn) for turn in self._turns]
+        self._expected = len(self._turns)
+        self._seen: list[Seen] = []
+        self._over = asyncio.Event()
+        if not places:
+            self._over.set()
+
+    def add(self, place: int, attempts: Sequence[Attempt]) -> Said:
+        """Takes the attempts of a unit; those of others say nothing any more once the canary is over."""
+        if place not in self.places or self._over.is_set():
+            return Said.PASSED
+        for attempt in attempts:
+            if attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET:
+                self._expected -= 1  # nobody was asked
+            else:
+                self._seen.append(seen_of(self._track, attempt))
+        return judge(self._seen, self._expected, self._gold)
+
+    def pass_on(self) -> None:
+        """Lets the others be asked."""
+        self._over.set()
+
+    async def passed(self) -> None:
+        """Waits until the others may be asked."""
+        await self._over.wait()
+
+    def error(self, version: ModelVersion, planned: int) -> CanaryError:
+        """What the canary saw, and what usually mends it; `planned` are the turns of the evaluation."""
+        order = {turn.id: place for place, turn in enumerate(self._turns)}  # the same sentence each time
+        seen = sorted(self._seen, key=lambda one: order[one.turn_id])
+        return CanaryError(sentence(self._track, version, seen, planned))
+
+
+def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned: int) -> str:
+    """What is told of a bad canary."""
+    readable = [one for one in seen if one.readable]
+    same, count = Counter(one.same for one in seen).most_common(1)[0]
+    first = next(one for one in seen if one.same == same)
+    what = f"{len(readable)} of {len(seen)} answers can be read" if readable else "no answer can be read"
+    kinds = counted(seen)
+    if first.what == "ran" and count >= SAME_SHARE * len(seen):
+        what = f"{count} of {len(seen)} answers are the same, whatever is asked"
+    told = f"stopped after the first {len(seen)} of {planned:,} turns: {what}{f' ({kinds})' if kinds else ''}; "
+    hints = advice(track, version, seen)
+    kept = "What was answered is kept; run again after mending it"
+    if any(one.answered for one in seen):
+        kept += " (with --fresh where what you mend is not in the model version)"
+    return (
+        f"{told}e.g. {example(first)}. That looks like the configuration, not like the model: {'; '.join(hints)}. "
+        f"{kept}, or with --no-canary to ask the rest as it is"
+    )

@@ -1,0 +1,75 @@
+"""Whether the answers of an evaluation could be read: a low accuracy of answers that cannot be read is no accuracy."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.stages.attempts.advice import advice
+from eval_pipeline.stages.attempts.seen import NOT_ASKED, SEEN_COLUMNS, counted, example, seen_in_rows
+from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.workspace.inputs import Inputs
+
+WARN_BELOW, FAIL_BELOW = 0.95, 0.5
+"""Shares of the turns that were asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readability:
+    """How much of an evaluation could be read.
+
+    Attributes:
+        asked: turns and samples that were asked; not those that the budget refused, or without a recorded prediction.
+        readable: of them, those with an attempt in the track's answer form, a recovery attempt perhaps.
+        simulated: stand-ins are not judged: some give no answer on purpose.
+    """
+
+    asked: int
+    readable: int
+    simulated: bool
+
+    @property
+    def share(self) -> float:
+        """Of what was asked; 1 where nothing was."""
+        return self.readable / self.asked if self.asked else 1.0
+
+    @property
+    def low(self) -> bool:
+        """Whether the share is worth a remark."""
+        return not self.simulated and self.share < WARN_BELOW
+
+
+def readability(inputs: Inputs) -> Readability:
+    """How much of an evaluation could be read, from the record."""
+    rows = inputs.read(GENERATIONS, ["turn_id", "sample", "artefact", "call_error", "simulated"])
+    not_asked = pc.is_in(rows["call_error"], value_set=pa.array(sorted(NOT_ASKED)))
+    asked = rows.filter(pc.invert(not_asked))
+    unread = asked.filter(pc.is_null(asked["artefact"])).select(["turn_id", "sample"])
+    bad = set(zip(*(column.to_pylist() for column in unread.columns), strict=True)) if unread.num_rows else set()
+    if bad and inputs.header(RECOVERY_ATTEMPTS):
+        again = inputs.read(RECOVERY_ATTEMPTS, ["turn_id", "sample", "artefact"])
+        read = again.filter(pc.is_valid(again["artefact"]))
+        bad -= set(zip(read["turn_id"].to_pylist(), read["sample"].to_pylist(), strict=True))
+    simulated = bool(pc.any(rows["simulated"]).as_py())
+    return Readability(asked.num_rows, asked.num_rows - len(bad), simulated)
+
+
+def check_readable(inputs: Inputs) -> Verdict:
+    """Nearly all answers could be read; below 95% it is a remark, below 50% an error."""
+    found = readability(inputs)
+    facts: dict[str, Json] = {"asked": found.asked, "readable": found.readable, "share": round(found.share, 4)}
+    if found.simulated:
+        return Verdict(True, "these are a stand-in's answers, not a model's: how many can be read is not judged", facts)
+    if not found.low:
+        return Verdict(True, f"{found.readable} of {found.asked} answers can be read", facts)
+    seen = seen_in_rows(inputs.read(GENERATIONS, SEEN_COLUMNS).to_pylist())
+    hints: list[str] = []
+    if inputs.place.model_version in inputs.workspace.model_versions:  # of one that is gone nothing can be mended
+        hints = advice(inputs.track, inputs.version, seen)
+    text = f"only {found.readable} of {found.asked} answers can be read ({counted(seen)}), e.g. {example(seen[0])}"
+    warning = found.share >= FAIL_BELOW
+    if not warning:
+        text += ". The figures tell of the configuration rather than of the model"
+    return Verdict(False, ": ".join(filter(None, [text, "; ".join(hints)])), facts, warning)

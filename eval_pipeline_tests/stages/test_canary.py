@@ -1,0 +1,125 @@
+"""What is asked first, and what it says."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.stages.attempts.canary import FEWEST, TURNS, TURNS_BEFORE_BATCHES, Said, draw, judge
+from eval_pipeline.stages.attempts.seen import Seen, seen_call_error, seen_error
+from eval_pipeline.stages.attempts.units import Unit, plan_units
+
+GOLD = [str(number) for number in range(20)]
+
+
+def version(**fields: object) -> ModelVersion:
+    return ModelVersion.model_validate({"name": "v", "provider": "http"} | fields)
+
+
+def suite(conversations: int, turns: int) -> list[Case]:
+    return [
+        Case(
+            id=f"c{i:03}",
+            cluster=f"c{i:03}",
+            tags=(),
+            features={},
+            context=None,
+            turns=tuple(Turn(f"s/c{i:03}#{t}", t, "?", None) for t in range(turns)),
+            source_file="",
+            source_line=1,
+        )
+        for i in range(conversations)
+    ]
+
+
+def units(conversations: int, turns: int, **fields: object) -> list[Unit]:
+    return list(plan_units(suite(conversations, turns), version(**fields)))
+
+
+def ran(answer: str) -> Seen:
+    return Seen("t", "ran", "", "", answer, f"answer {answer}", True)
+
+
+UNREAD = seen_error("t", "unreadable", "value_error", "the JSON is not a plan", "{}")
+PROSE = seen_error("t", "unreadable", "syntax_error", "no JSON", "well")
+FAILED = seen_error("t", "failed", "column_error", "no column 'x1' in table 7", "{}")
+CUT = seen_call_error("t", "max_tokens", "cut off", "half", True)
+AWAY = seen_call_error("t", "rate_limited", "429", "", False)
+RIGHT = [ran(answer) for answer in GOLD]
+
+
+def test_the_draw_is_the_same_each_time_and_another_for_other_suites_and_versions() -> None:
+    planned = units(40, 3)
+    drawn = draw(planned, "s", version())
+    assert drawn == draw(units(40, 3), "s", version())
+    assert drawn != draw(planned, "other", version())
+    assert drawn != draw(planned, "s", version(name="w"))
+    assert drawn != draw(planned[:90], "s", version())
+
+
+@pytest.mark.parametrize("history", ["gold", "own"])
+@pytest.mark.parametrize("turns", [1, 3, 7])
+def test_whole_conversations_are_drawn_until_there_are_enough_turns(turns: int, history: str) -> None:
+    planned = units(40, turns, history=history, samples_per_turn=2)
+    drawn = [planned[place] for place in draw(planned, "s", version(samples_per_turn=2))]
+    count = sum(len(unit.turns) for unit in drawn)
+    assert TURNS <= count < TURNS + turns
+    assert {unit.sample for unit in drawn} == {0}
+    assert count == turns * len({unit.case.id for unit in drawn})
+
+
+def test_before_a_batch_there_are_fewer() -> None:
+    assert len(draw(units(100, 1), "s", version(batch=True))) == TURNS_BEFORE_BATCHES
+
+
+def test_small_evaluations_have_no_canary() -> None:
+    assert draw(units(FEWEST - 1, 1), "s", version()) == frozenset()
+    assert len(draw(units(FEWEST, 1), "s", version())) == TURNS
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (RIGHT, Said.PASSED),
+        ([UNREAD] * 20, Said.BAD),
+        ([UNREAD] * 10 + [PROSE] * 10, Said.BAD),
+        ([UNREAD] * 9 + [PROSE] * 9 + RIGHT[:2], Said.BAD),
+        ([UNREAD] * 8 + [PROSE] * 9 + RIGHT[:3], Said.PASSED),
+        ([UNREAD] * 17 + RIGHT[:3], Said.PASSED),
+        ([FAILED] * 18 + RIGHT[:2], Said.BAD),
+        ([FAILED] * 17 + RIGHT[:3], Said.PASSED),
+        ([CUT] * 20, Said.BAD),
+        ([AWAY] * 20, Said.BAD),
+        ([ran("42")] * 18 + RIGHT[:2], Said.BAD),
+        ([ran("42")] * 17 + RIGHT[:3], Said.PASSED),
+    ],
+)
+def test_what_the_whole_canary_says(seen: Sequence[Seen], said: Said) -> None:
+    assert judge(seen, 20, GOLD) is said
+
+
+def test_equal_answers_say_nothing_where_the_right_ones_are_equal() -> None:
+    assert judge([ran("yes")] * 20, 20, ["yes"] * 18 + ["no", "no"]) is Said.PASSED
+    assert judge([UNREAD] * 20, 20, ["yes"] * 20) is Said.BAD
+
+
+def test_it_is_over_as_soon_as_it_is_certain() -> None:
+    assert judge(RIGHT[:2], 20, GOLD) is Said.OPEN
+    assert judge(RIGHT[:3], 20, GOLD) is Said.OPEN
+    assert judge(RIGHT[:4], 20, GOLD) is Said.PASSED  # no 18 can go wrong in one way any more
+    assert judge([RIGHT[0], RIGHT[0], RIGHT[0]], 20, GOLD) is Said.OPEN
+    assert judge([AWAY] * 4, 20, GOLD) is Said.OPEN
+    assert judge([AWAY] * 5, 20, GOLD) is Said.BAD
+    assert judge([CUT] * 19, 20, GOLD) is Said.OPEN  # these are paid for: nothing is spared by not waiting
+    assert judge([AWAY] * 4 + [UNREAD], 20, GOLD) is Said.OPEN
+
+
+def test_errors_are_the_same_whatever_they_name() -> None:
+    other = seen_error("u", "failed", "column_error", 'no column "y22" in table 9', "")
+    assert other.same == FAILED.same
+    assert seen_error("u", "failed", "type_error", "no column 'x1' in table 7", "").same != FAILED.same
+
+
+def test_a_canary_of_which_the_budget_left_little_says_nothing() -> None:
+    assert judge([UNREAD] * 4, 4, GOLD[:4]) is Said.PASSED

@@ -1,0 +1,148 @@
+"""Signs that answers belong elsewhere: each is seen where it is made, and none in answers that are merely bad."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.days import today
+from eval_pipeline.stages.checks.plausible import Answered, check_plausible, equal, number, suspicions
+from eval_pipeline_tests.outside import FINQA, needs
+from eval_pipeline_tests.support import Lab
+
+CONVERSATIONS, TURNS = 30, 4
+
+
+def gold(conversation: int, turn: int) -> float:
+    return 1000.0 + 101 * conversation + 17 * turn
+
+
+def answered(answer: object, right: object = lambda i, t: False) -> list[Answered]:
+    assert callable(answer)
+    assert callable(right)
+    places = [(i, t) for i in range(CONVERSATIONS) for t in range(TURNS)]
+    return [
+        Answered((f"c{i}", 0), t, f"{gold(i, t):g}", f"{answer(i, t):g}", right(i, t) or answer(i, t) == gold(i, t))
+        for i, t in places
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda i, t: 42.0, "120 of 120 answers are '42', whatever is asked"),
+        (lambda i, t: gold(i, t + 1), "right for the turn after"),
+        (lambda i, t: gold(i, t - 1), "right for the turn before"),
+        (lambda i, t: gold(i, (t + 2) % TURNS), "right for another turn of the conversation (0 would be by chance)"),
+        (lambda i, t: gold(i, t) * 1e6, "120 of 120 wrong numbers are 1e+06 times the right ones"),
+        (lambda i, t: -gold(i, t), "120 of 120 wrong numbers are -1 times the right ones"),
+        (lambda i, t: gold(i, t) if t == 0 else 3.5 * i + t, "100% of the first turns"),
+        (lambda i, t: 3.5 * i + t, "none of 120 answers is right"),
+    ],
+)
+def test_each_sign_is_seen(answer: object, says: str) -> None:
+    (sign,) = suspicions(answered(answer))
+    assert says in sign
+
+
+def test_nothing_is_said_of_good_answers_nor_of_few() -> None:
+    assert suspicions(answered(gold)) == []
+    assert suspicions(answered(lambda i, t: 42.0)[:19]) == []
+
+
+@pytest.mark.parametrize("accuracy", [0.05, 0.3, 0.6, 0.9])
+def test_nothing_is_said_of_a_model_that_is_wrong_in_its_own_ways(accuracy: float) -> None:
+    """Wrong answers as models give them: noise, other signs, an earlier answer, powers of ten, each now and then."""
+    for seed in range(50):
+        rng = Random(seed)
+
+        def answer(i: int, t: int, rng: Random = rng) -> float:
+            if rng.random() < accuracy:
+                return gold(i, t)
+            wrong = (
+                gold(i, t) * rng.uniform(0.5, 2),
+                gold(i, t) * rng.uniform(0.5, 2),
+                -gold(i, t),
+                gold(i, max(t - 1, 0)) + (t == 0),
+                gold(i, t) * 100,
+            )
+            return rng.choice(wrong)
+
+        told: list[float] = []
+        rows = []
+        for i in range(CONVERSATIONS):
+            for t in range(TURNS):
+                given = answer(i, t)
+                told.append(given)
+                rows.append(Answered((f"c{i}", 0), t, f"{gold(i, t):g}", f"{given:g}", given == gold(i, t)))
+        assert suspicions(rows) == []
+
+
+def test_answers_that_are_alike_are_no_sign_where_the_right_ones_are() -> None:
+    rows = [Answered((f"c{i}", 0), 0, "yes" if i % 2 else "no", "yes", bool(i % 2)) for i in range(60)]
+    assert suspicions(rows) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("25%", "0.25", True),
+        ("1,000", "1000", True),
+        ("1000.4", "1000", True),
+        ("1002", "1000", False),
+        ("Yes ", "yes", True),
+        ("yes", "no", False),
+        ("yes", "1", False),
+    ],
+)
+def test_equal(one: str, other: str, same: bool) -> None:
+    assert equal(one, other) is same
+    assert (number(one) is None) == (not any(char.isdigit() for char in one))
+
+
+Rows = list[dict[str, Any]]
+RUNS = ("predictions_claude-sonnet-4-6_run_a.jsonl", "predictions_claude-sonnet-4-6_run_b.jsonl")
+
+
+def shifted(rows: Rows) -> Rows:
+    """Each turn with the answer of the next one."""
+    return [{**row, "answer": next_["answer"], "unit": next_["unit"]} for row, next_ in pairwise(rows)]
+
+
+def thousandths(rows: Rows) -> Rows:
+    return [{**row, "answer": str(float(row["answer"]) / 1000)} if _is_number(row) else row for row in rows]
+
+
+def _is_number(row: dict[str, Any]) -> bool:
+    return number(str(row["answer"])) is not None and not str(row["answer"]).endswith("%")
+
+
+@needs(FINQA)
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda rows: rows, ""),
+        (shifted, "are right for the turn after the one that they were given to"),
+        (thousandths, "wrong numbers are 0.001 times the right ones"),
+    ],
+)
+def test_real_answers_of_a_model_as_they_are_and_made_wrong(
+    name: str, wrong: Callable[[Rows], Rows], says: str, lab: Lab, tmp_path: Path
+) -> None:
+    rows = [
+        {key: row[key] for key in ("case_id", "turn_index", "answer", "unit")}
+        for row in map(json.loads, (FINQA / name).read_text("utf-8").splitlines())
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in wrong(rows)))
+    assert lab.cli("import", "convfinqa", str(FINQA / "convfinqa_dev_sample.json"), "--suite", "conv").code == 0
+    assert lab.cli("import", "predictions", str(file), "--suite", "conv", "--model-version", "theirs").code == 0
+    lab.evaluate("conv", "theirs", day=today())
+    verdict = check_plausible(lab.inputs("conv", "theirs", day=today()))
+    assert verdict.passed is (not says)
+    assert says in verdict.text
