@@ -40,10 +40,18 @@ class Document:
     @cached_property
     def numbers(self) -> frozenset[float]:
         """Sizes of all numbers in text, table and answers; percentages as printed, `has` knows their scale."""
+        return self.printed | {_rounded(abs(answer.value)) for answer in self.answers}
+
+    @cached_property
+    def printed(self) -> frozenset[float]:
+        """Sizes of all numbers that the page shows."""
         found = numbers_in("\n".join((self.pre_text, self.post_text, *_texts(self.table))))
         found.update(abs(cell) for row in self.table for cell in row if not isinstance(cell, str))
-        found.update(_rounded(abs(answer.value)) for answer in self.answers)
         return frozenset(found)
+
+    def prints(self, size: float) -> bool:
+        """Whether a size is shown on the page just so, or in percent."""
+        return size in self.printed or _rounded(size * 100) in self.printed
 
     @cached_property
     def text(self) -> str:

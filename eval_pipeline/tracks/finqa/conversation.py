@@ -1,0 +1,145 @@
+"""A conversation of scored turns: what each turn may have taken over from those before it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.model import Attempt, Ran
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve
+from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.matching import Answer, answers_match
+from eval_pipeline.tracks.finqa.plan import FinqaPlan
+from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations, literal_values
+
+NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "carried": 0}
+"""What the metrics of a turn are told where nothing is known of the turns before it."""
+
+
+@value
+class EarlierTurn:
+    """An earlier turn of the conversation in the same sample.
+
+    Attributes:
+        index: of the turn.
+        predicted: its answer; None where it gave none.
+        program: what it calculated, carried values written out; None where no plan could be read.
+        is_right: by `numerical_match`.
+    """
+
+    index: int
+    predicted: Answer
+    program: Program | None
+    expected: float | str
+    is_right: bool
+
+
+def prediction(attempt: Attempt) -> tuple[Answer, bool]:
+    """The answer of an attempt and whether it carries a percent mark; (None, False) where it gave none."""
+    if not isinstance(attempt.outcome, Ran):
+        return None, False
+    found = attempt.outcome.value
+    if "text" in found:
+        return str(found["text"]), False
+    return float(found["value"]), bool(found["percent"])
+
+
+def program_of(attempt: Attempt[FinqaPlan]) -> Program | None:
+    """What an attempt calculates; None where no plan could be read."""
+    return None if attempt.artefact is None else attempt.artefact.program
+
+
+def own_values(program: Program | None, gold: FinqaGold) -> dict[str, Any]:
+    """Plan and gold program as they are written, which is also how they are scored where nothing is carried over."""
+    operations = None if program is None else expanded_operations(program)
+    literals = None if program is None else literal_values(program)
+    return {
+        "plan_program": program,
+        "plan_operation_list": operations,
+        "plan_literals": literals,
+        "gold_program": gold.program,
+        "gold_operation_list": gold.operations,
+        "gold_literals": gold.literals,
+        "resolved_plan": program,
+        "resolved_plan_operations": operations,
+        "resolved_plan_literals": literals,
+        "resolved_gold": gold.program,
+        "resolved_gold_operations": gold.operations,
+        "resolved_gold_literals": gold.literals,
+    }
+
+
+def conversation_values(
+    case: FinqaCase, said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]], own_history: bool
+) -> list[dict[str, Any]]:
+    """What the metrics of each turn are told beyond the turn itself: carried values written out, and earlier turns.
+
+    Args:
+        said: the turns of one conversation and sample that were asked, in their order, each with its attempts.
+        own_history: whether the model was shown its own answers, not the gold ones.
+    """
+    teller = _Teller(case, own_history)
+    return [teller.next(turn, attempts[-1]) for turn, attempts in said]
+
+
+class _Teller:
+    """Goes through a conversation and keeps what was answered, the latest first."""
+
+    def __init__(self, case: FinqaCase, own_history: bool) -> None:
+        self._case, self._own_history = case, own_history
+        self._earlier: list[EarlierTurn] = []
+        self._own: list[CarriedAnswer] = []
+        self._gold: list[CarriedAnswer] = []
+        self._golds = 0
+
+    def next(self, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> dict[str, Any]:
+        self._take_golds(turn.index)
+        gold, program = turn.gold, program_of(final)
+        told: dict[str, Any] = {"earlier": tuple(self._earlier), "carried": 0}
+        resolved = program
+        if program is not None and (self._own or self._gold):
+            found = self._resolved(program, gold.program)
+            written_gold = self._gold_resolved(gold.program, program)
+            resolved = found.program
+            told |= _changed(found, written_gold)
+        predicted, _ = prediction(final)
+        right = answers_match(predicted, gold.expected)
+        self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.expected, right))
+        if resolved is not None and isinstance(predicted, float) and computes(resolved):
+            self._own.insert(0, CarriedAnswer(predicted, resolved))
+        return told
+
+    def _resolved(self, program: Program, gold: Program) -> Resolved:
+        answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
+        return resolve(program, answers, _sizes(gold), self._case.context.prints)
+
+    def _gold_resolved(self, gold: Program, program: Program | None) -> Resolved:
+        kept = frozenset[float]() if program is None else _sizes(program)
+        return resolve(gold, self._gold, kept, self._case.context.prints)
+
+    def _take_golds(self, index: int) -> None:
+        """The gold answers of the turns before one, also of those that were not asked."""
+        for turn in self._case.turns[self._golds : index]:
+            gold = turn.gold
+            written = self._gold_resolved(gold.program, None).program
+            if isinstance(gold.expected, float) and computes(written):
+                self._gold.insert(0, CarriedAnswer(gold.expected, written))
+        self._golds = max(self._golds, index)
+
+
+def _sizes(program: Program) -> frozenset[float]:
+    return frozenset(
+        [abs(argument.value) for step in program.steps for argument in step.arguments if isinstance(argument, Literal)]
+    )
+
+
+def _changed(plan: Resolved, gold: Resolved) -> dict[str, Any]:
+    """The values of the forms in which something was written out."""
+    told: dict[str, Any] = {}
+    for name, found in (("plan", plan), ("gold", gold)):
+        if found.carried:
+            told[f"resolved_{name}"] = found.program
+            told[f"resolved_{name}_operations"] = expanded_operations(found.program)
+            told[f"resolved_{name}_literals"] = literal_values(found.program)
+    if plan.carried:
+        told["carried"] = plan.carried
+    return told
