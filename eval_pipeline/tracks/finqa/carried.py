@@ -84,6 +84,13 @@ def computes(program: Program) -> bool:
     return any(step.operation != EXTRACT for step in program.steps)
 
 
+def sizes(program: Program) -> frozenset[float]:
+    """The sizes of a program's literals."""
+    return frozenset(
+        [abs(argument.value) for step in program.steps for argument in step.arguments if isinstance(argument, Literal)]
+    )
+
+
 @value
 class _Stand:
     """What a literal stands for: an answer, times -1 where `negated`, times 100 where `in_percent`."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve, sizes
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
-from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations, literal_values
+from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 
 NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "carried": 0}
 """What the metrics of a turn are told where nothing is known of the turns before it."""
@@ -23,12 +23,14 @@ class EarlierTurn:
         index: of the turn.
         predicted: its answer; None where it gave none.
         program: what it calculated, carried values written out; None where no plan could be read.
+        gold: what was to be calculated, likewise.
         is_right: by `numerical_match`.
     """
 
     index: int
     predicted: Answer
     program: Program | None
+    gold: Program
     expected: float | str
     is_right: bool
 
@@ -103,17 +105,17 @@ class _Teller:
             told |= _changed(found, written_gold)
         predicted, _ = prediction(final)
         right = answers_match(predicted, gold.expected)
-        self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.expected, right))
+        self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.program, gold.expected, right))
         if resolved is not None and isinstance(predicted, float) and computes(resolved):
             self._own.insert(0, CarriedAnswer(predicted, resolved))
         return told
 
     def _resolved(self, program: Program, gold: Program) -> Resolved:
         answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
-        return resolve(program, answers, _sizes(gold), self._case.context.prints)
+        return resolve(program, answers, sizes(gold), self._case.context.prints)
 
     def _gold_resolved(self, gold: Program, program: Program | None) -> Resolved:
-        kept = frozenset[float]() if program is None else _sizes(program)
+        kept = frozenset[float]() if program is None else sizes(program)
         return resolve(gold, self._gold, kept, self._case.context.prints)
 
     def _take_golds(self, index: int) -> None:
@@ -124,12 +126,6 @@ class _Teller:
             if isinstance(gold.expected, float) and computes(written):
                 self._gold.insert(0, CarriedAnswer(gold.expected, written))
         self._golds = max(self._golds, index)
-
-
-def _sizes(program: Program) -> frozenset[float]:
-    return frozenset(
-        [abs(argument.value) for step in program.steps for argument in step.arguments if isinstance(argument, Literal)]
-    )
 
 
 def _changed(plan: Resolved, gold: Resolved) -> dict[str, Any]:
