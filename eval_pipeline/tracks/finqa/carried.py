@@ -62,6 +62,7 @@ def resolve(
     nor whether percent are counted (25 for 0.25). Exact ones go first, then the order of `answers`.
 
     Args:
+        program: a plan or a gold program.
         answers: in the order in which they are tried.
         kept: sizes of literals to leave as they are: those that the program it is held against writes as well.
         is_printed: whether a size is a number of the page; such a one is not taken for a rounded answer.
@@ -178,9 +179,7 @@ def program_text(program: Program) -> str:
     """A program in FinQA's form: `subtract(8181, 20454), divide(#0, 20454)`."""
     if len(program.steps) == 1 and program.steps[0].operation == EXTRACT:
         return _argument_text(program.steps[0].arguments[0])
-    return ", ".join(
-        f"{step.operation}({', '.join(map(_argument_text, step.arguments))})" for step in program.steps
-    )
+    return ", ".join(f"{step.operation}({', '.join(map(_argument_text, step.arguments))})" for step in program.steps)
 
 
 def _argument_text(argument: Argument) -> str:
@@ -189,4 +188,3 @@ def _argument_text(argument: Argument) -> str:
     if isinstance(argument, Literal):
         return f"{argument.value * 100:.12g}%" if argument.percent else f"{argument.value:.12g}"
     return argument.name if isinstance(argument, Constant) else argument.text
-

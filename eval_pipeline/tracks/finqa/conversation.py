@@ -11,7 +11,7 @@ from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 
-NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "carried": 0}
+NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "turn_before": None}
 """What the metrics of a turn are told where nothing is known of the turns before it."""
 
 
@@ -76,6 +76,7 @@ def conversation_values(
     """What the metrics of each turn are told beyond the turn itself: carried values written out, and earlier turns.
 
     Args:
+        case: the conversation.
         said: the turns of one conversation and sample that were asked, in their order, each with its attempts.
         own_history: whether the model was shown its own answers, not the gold ones.
     """
@@ -96,7 +97,7 @@ class _Teller:
     def next(self, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> dict[str, Any]:
         self._take_golds(turn.index)
         gold, program = turn.gold, program_of(final)
-        told: dict[str, Any] = {"earlier": tuple(self._earlier), "carried": 0}
+        told: dict[str, Any] = {"earlier": tuple(self._earlier), "turn_before": self._turn_before(turn.index)}
         resolved = program
         if program is not None and (self._own or self._gold):
             found = self._resolved(program, gold.program)
@@ -109,6 +110,11 @@ class _Teller:
         if resolved is not None and isinstance(predicted, float) and computes(resolved):
             self._own.insert(0, CarriedAnswer(predicted, resolved))
         return told
+
+    def _turn_before(self, index: int) -> bool | None:
+        """Whether the turn straight before was right; None where there is none, or it was not asked."""
+        before = self._earlier[-1] if self._earlier else None
+        return before.is_right if before is not None and before.index == index - 1 else None
 
     def _resolved(self, program: Program, gold: Program) -> Resolved:
         answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
@@ -136,6 +142,4 @@ def _changed(plan: Resolved, gold: Resolved) -> dict[str, Any]:
             told[f"resolved_{name}"] = found.program
             told[f"resolved_{name}_operations"] = expanded_operations(found.program)
             told[f"resolved_{name}_literals"] = literal_values(found.program)
-    if plan.carried:
-        told["carried"] = plan.carried
     return told

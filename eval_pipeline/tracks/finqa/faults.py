@@ -16,10 +16,11 @@ from eval_pipeline.tracks.finqa.expression import (
     tree_of,
     value_of,
 )
-from eval_pipeline.tracks.finqa.matching import Answer, answers_match, is_number, within_relative
+from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
 from eval_pipeline.tracks.finqa.program import Constant, Literal, Program
 
 _NOISE = 1e-9
+_EXACT = 0.001
 _MOST_POWERS = 12
 _POWERS_OF_TEN = frozenset(10.0**k for k in range(1, _MOST_POWERS + 1))
 _ORDERED = frozenset({"subtract", "divide", "exp", "greater"})
@@ -34,8 +35,22 @@ class Pair:
     plan: Literal
 
 
-def is_power_of_ten_off(predicted: Answer, expected: float | str) -> bool:
-    """Whether |p| is |e| times a power of ten other than 1, within 1%."""
+def is_scale_error(predicted: Answer, expected: float | str, plan: Program | None, gold: Program) -> bool:
+    """Whether |p| is |e| times a power of ten other than 1.
+
+    Within 1% by the operations that were asked for, and within 0.1% by others: one in a hundred wrong numbers is that
+    near to some power of ten by chance.
+    """
+    if not is_power_of_ten_off(predicted, expected):
+        return False
+    if plan is None or is_power_of_ten_off(predicted, expected, _EXACT):
+        return True
+    tree, wanted = normal_tree(plan), normal_tree(gold)
+    return tree is not None and wanted is not None and operations_of(tree) == operations_of(wanted)
+
+
+def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: float = RELATIVE) -> bool:
+    """Whether |p| is |e| times a power of ten other than 1, within that share of it."""
     if not is_number(predicted) or not is_number(expected) or not predicted or not expected:
         return False
     if not isfinite(predicted):
@@ -43,7 +58,7 @@ def is_power_of_ten_off(predicted: Answer, expected: float | str) -> bool:
     power = round(log10(abs(predicted)) - log10(abs(expected)))
     if power == 0 or abs(power) > _MOST_POWERS:
         return False
-    return within_relative(abs(predicted) * 10.0**-power, abs(expected))
+    return abs(abs(predicted) * 10.0**-power - abs(expected)) <= relative * abs(expected)
 
 
 def normal_tree(program: Program | None) -> Node | None:
@@ -84,15 +99,20 @@ def _number_of(node: Node) -> float | None:
 
 def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Document) -> bool:
     """Whether the answer is that of the gold calculation with two operands the other way round."""
-    for variant in _swapped(gold):
-        if plan is not None and _same(plan, variant):
-            return True
-        found = value_of(variant, document.table)
-        if isinstance(found, float) and is_number(predicted) and found:
-            if within_relative(predicted, found) or is_power_of_ten_off(predicted, found):
-                if plan is None or _numbers(plan) <= _numbers(gold):
-                    return True
-    return False
+    if plan is not None and not _numbers(plan) <= _numbers(gold):
+        return False
+    return any(
+        (plan is not None and _same(plan, variant)) or _gives(variant, predicted, document)
+        for variant in _swapped(gold)
+    )
+
+
+def _gives(tree: Node, predicted: Answer, document: Document) -> bool:
+    """Whether a calculation gives the number that was answered, scale aside; a word is no evidence."""
+    found = value_of(tree, document.table)
+    if not is_number(found) or not is_number(predicted) or not found:
+        return False
+    return within_relative(predicted, found) or is_power_of_ten_off(predicted, found)
 
 
 def _swapped(tree: Node) -> Iterator[Node]:
@@ -158,9 +178,7 @@ def misread(pairs: Sequence[Pair], document: Document) -> str:
 
 
 def _misread(pair: Pair, document: Document) -> str:
-    kinds = {
-        _moved(there, here) for there in document.places_of(pair.gold) for here in document.places_of(pair.plan)
-    }
+    kinds = {_moved(there, here) for there in document.places_of(pair.gold) for here in document.places_of(pair.plan)}
     return next((kind for kind in ("wrong_year", "wrong_row") if kind in kinds), "wrong_operands")
 
 

@@ -17,7 +17,10 @@ _PERIOD = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[a-z)%])\s*[.;](?=\s|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<![\w.,])\.\d+")
-_LISTED = re.compile(r"\brespectively\b", re.IGNORECASE)
+_LISTED = re.compile(
+    r"\brespectively\b|\b(?:up|down|increased|decreased|rose|fell)\s+from\b|\bcompared\s+(?:to|with)\b|\bversus\b",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -74,7 +77,7 @@ def _in_texts(texts: Sequence[str]) -> Iterator[tuple[float, NumberPlace]]:
 
 
 def _in_sentence(sentence: str, name: str) -> Iterator[tuple[float, NumberPlace]]:
-    """Amounts of a list (`… in 2016 and 2015, respectively`) are of one item; others each of their own."""
+    """Amounts of several periods (`… respectively`, `up from …`) are of one item; others each of their own."""
     listed = _LISTED.search(sentence) is not None
     for place, match in enumerate(_NUMBER.finditer(sentence)):
         number = parse_number(match[0].rstrip(","))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import Document
-from eval_pipeline.tracks.finqa.faults import calculation_fault, is_power_of_ten_off
+from eval_pipeline.tracks.finqa.faults import calculation_fault, is_scale_error
 from eval_pipeline.tracks.finqa.inheriting import inherits, without_inherited
 from eval_pipeline.tracks.finqa.matching import Answer
 from eval_pipeline.tracks.finqa.program import Program
@@ -54,7 +54,7 @@ def failure_mode(
         return "inherited_error"
     if sign_agnostic_match:
         return "sign_error"
-    if is_power_of_ten_off(predicted, expected):
+    if is_scale_error(predicted, expected, resolved_plan, resolved_gold):
         return "scale_error"
     plan = without_inherited(plan_program, earlier, resolved_gold, document) if after_wrong else resolved_plan
     return calculation_fault(predicted, plan, resolved_gold, document)
