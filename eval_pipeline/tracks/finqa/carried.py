@@ -54,7 +54,7 @@ IsPrinted = Callable[[float], bool]
 
 
 def resolve(
-    program: Program, answers: Sequence[CarriedAnswer], kept: frozenset[float], is_printed: IsPrinted
+    program: Program, answers: Sequence[CarriedAnswer], other: Program | None, is_printed: IsPrinted
 ) -> Resolved:
     """Writes out each literal that is the answer to an earlier turn.
 
@@ -64,16 +64,18 @@ def resolve(
     Args:
         program: a plan or a gold program.
         answers: in the order in which they are tried.
-        kept: sizes of literals to leave as they are: those that the program it is held against writes as well.
+        other: the program that it is held against: literals that this one writes as well are left as they are.
         is_printed: whether a size is a number of the page; such a one is not taken for a rounded answer.
     """
+    near = _near(program, answers)
+    if not near:  # mostly
+        return Resolved(program, 0)
+    kept = frozenset[float]() if other is None else sizes(other)
     found: dict[Literal, _Stand] = {}
-    for step in program.steps:
-        for argument in step.arguments:
-            if isinstance(argument, Literal) and argument not in found and abs(argument.value) not in kept:
-                stand = _stand_of(argument, answers, is_printed)
-                if stand is not None:
-                    found[argument] = stand
+    for literal in near:
+        stand = None if abs(literal.value) in kept else _stand_of(literal, answers, is_printed)
+        if stand is not None:
+            found[literal] = stand
     if not found:
         return Resolved(program, 0)
     written = _written_out(program, found)
@@ -99,6 +101,20 @@ class _Stand:
     program: Program
     negated: bool
     in_percent: bool
+
+
+def _near(program: Program, answers: Sequence[CarriedAnswer]) -> list[Literal]:
+    """The distinct literals that are within 1% of an answer, or of a hundred of it: quick, since it is asked most."""
+    found: dict[Literal, None] = {}
+    known = [abs(answer.number) for answer in answers]
+    for step in program.steps:
+        for argument in step.arguments:
+            if type(argument) is Literal:
+                size = abs(argument.value)
+                for whole in known:
+                    if abs(size - whole) <= _NEAR * whole or abs(size - 100.0 * whole) <= whole:
+                        found[argument] = None
+    return list(found)
 
 
 def _stand_of(literal: Literal, answers: Sequence[CarriedAnswer], is_printed: IsPrinted) -> _Stand | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve, sizes
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
@@ -100,10 +100,10 @@ class _Teller:
         told: dict[str, Any] = {"earlier": tuple(self._earlier), "turn_before": self._turn_before(turn.index)}
         resolved = program
         if program is not None and (self._own or self._gold):
-            found = self._resolved(program, gold.program)
-            written_gold = self._gold_resolved(gold.program, program)
+            answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
+            found = self._resolved(program, answers, gold.program)
             resolved = found.program
-            told |= _changed(found, written_gold)
+            told |= _changed(found, self._resolved(gold.program, self._gold, program))
         predicted, _ = prediction(final)
         right = answers_match(predicted, gold.expected)
         self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.program, gold.expected, right))
@@ -116,20 +116,17 @@ class _Teller:
         before = self._earlier[-1] if self._earlier else None
         return before.is_right if before is not None and before.index == index - 1 else None
 
-    def _resolved(self, program: Program, gold: Program) -> Resolved:
-        answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
-        return resolve(program, answers, sizes(gold), self._case.context.prints)
-
-    def _gold_resolved(self, gold: Program, program: Program | None) -> Resolved:
-        kept = frozenset[float]() if program is None else sizes(program)
-        return resolve(gold, self._gold, kept, self._case.context.prints)
+    def _resolved(self, program: Program, answers: Sequence[CarriedAnswer], other: Program | None) -> Resolved:
+        return resolve(program, answers, other, self._case.context.prints)
 
     def _take_golds(self, index: int) -> None:
         """The gold answers of the turns before one, also of those that were not asked."""
         for turn in self._case.turns[self._golds : index]:
             gold = turn.gold
-            written = self._gold_resolved(gold.program, None).program
-            if isinstance(gold.expected, float) and computes(written):
+            if not isinstance(gold.expected, float):
+                continue
+            written = self._resolved(gold.program, self._gold, None).program
+            if computes(written):
                 self._gold.insert(0, CarriedAnswer(gold.expected, written))
         self._golds = max(self._golds, index)
 

@@ -1,13 +1,12 @@
 """Programs as trees, in which parts can be put in another's place: for finding out what went wrong in a wrong one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.execute import NO, YES, StepError, Table, Value, apply_operation, over_row
+from eval_pipeline.tracks.finqa.execute import StepError, Table, Value, apply_operation, over_row
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     TABLE_OPERATIONS,
-    Argument,
     Constant,
     Label,
     Literal,
@@ -39,43 +38,56 @@ class NoTreeError(Exception):
 
 
 def tree_of(program: Program) -> Node:
-    """The tree of a program with synonyms written out; operations that fold take two parts each.
+    """The tree of a program with synonyms written out, and `a / b - 1` as `(a - b) / b`.
+
+    Operations that fold take two parts each.
 
     Raises:
         NoTreeError: it refers to a step that is not there, or has too many parts.
     """
-    found: list[tuple[Node, int]] = []
+    nodes: list[Node] = []
+    counts: list[int] = []
     for step in program.steps:
-        parts = [_part(argument, found) for argument in step.arguments]
-        size = 1 + sum(size for _, size in parts)
-        if size > _MOST_NODES or not parts:
+        parts: list[Node] = []
+        count = 1
+        for argument in step.arguments:
+            if isinstance(argument, StepReference):
+                if argument.step >= len(nodes):
+                    raise NoTreeError
+                parts.append(nodes[argument.step])
+                count += counts[argument.step]
+            else:
+                parts.append(argument)
+                count += 1
+        if count > _MOST_NODES or not parts:
             raise NoTreeError
-        nodes = [node for node, _ in parts]
-        found.append((nodes[0] if step.operation == EXTRACT else _operation(step.operation, nodes), size))
-    if not found:
+        nodes.append(parts[0] if step.operation == EXTRACT else _operation(step.operation, parts))
+        counts.append(count)
+    if not nodes:
         raise NoTreeError
-    return found[-1][0]
+    return nodes[-1]
 
 
-def _part(argument: Argument, found: Sequence[tuple[Node, int]]) -> tuple[Node, int]:
-    if not isinstance(argument, StepReference):
-        return argument, 1
-    if argument.step >= len(found):
-        raise NoTreeError
-    return found[argument.step]
-
-
-def _operation(name: str, nodes: list[Node]) -> Node:
-    if name == "percentage_change" and len(nodes) == 2:
-        return Operation("divide", (Operation("subtract", tuple(nodes)), nodes[1]))
+def _operation(name: str, parts: list[Node]) -> Node:
+    if len(parts) == 2:
+        first, second = parts
+        if name == "percentage_change":
+            return Operation("divide", (Operation("subtract", (first, second)), second))
+        if name == "subtract" and number_of(second) == 1 and isinstance(first, Operation) and first.name == "divide":
+            return Operation("divide", (Operation("subtract", first.parts), first.parts[-1]))
     if (folded := _FOLDED.get(name)) is None:
-        return Operation(_BINARY.get(name, name), tuple(nodes))
-    result = nodes[0]
-    for node in nodes[1:]:
-        result = Operation(folded, (result, node))
+        return Operation(_BINARY.get(name, name), tuple(parts))
+    result = parts[0]
+    for part in parts[1:]:
+        result = Operation(folded, (result, part))
     if name == "average":
-        return Operation("divide", (result, Constant(f"const_{len(nodes)}", float(len(nodes)))))
+        return Operation("divide", (result, Constant(f"const_{len(parts)}", float(len(parts)))))
     return result
+
+
+def number_of(node: Node) -> float | None:
+    """The number that a leaf of a tree is; None for other nodes."""
+    return node.value if isinstance(node, (Literal, Constant)) else None
 
 
 def value_of(node: Node, table: Table) -> Value | None:
@@ -136,14 +148,18 @@ def exchanged(node: Node, by: Callable[[Node], Node | None]) -> Node:
 
 def operations_of(node: Node) -> list[str]:
     """The names of its operations, sorted."""
-    return sorted([part.name for _, part in places(node) if isinstance(part, Operation)])
+    return sorted([part.name for part in _parts(node) if isinstance(part, Operation)])
 
 
-def literals_of(node: Node) -> list[Literal]:
-    """Its distinct literals in order of appearance."""
-    return list(dict.fromkeys([part for _, part in places(node) if isinstance(part, Literal)]))
+def numbers_of(node: Node) -> set[float]:
+    """The sizes of its numbers, named constants among them."""
+    return {abs(part.value) for part in _parts(node) if isinstance(part, (Literal, Constant))}
 
 
-def is_word(found: Value | None) -> bool:
-    """Whether a value is yes or no."""
-    return found in (YES, NO)
+def _parts(node: Node) -> list[Node]:
+    """Every part of a tree, itself first."""
+    found = [node]
+    for part in found:
+        if isinstance(part, Operation):
+            found += part.parts
+    return found

@@ -9,7 +9,8 @@ from eval_pipeline.tracks.finqa.expression import (
     Node,
     NoTreeError,
     Operation,
-    exchanged,
+    number_of,
+    numbers_of,
     operations_of,
     places,
     replaced,
@@ -17,13 +18,15 @@ from eval_pipeline.tracks.finqa.expression import (
     value_of,
 )
 from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
-from eval_pipeline.tracks.finqa.program import Constant, Literal, Program
+from eval_pipeline.tracks.finqa.program import Literal, Program
 
 _NOISE = 1e-9
 _EXACT = 0.001
 _MOST_POWERS = 12
 _POWERS_OF_TEN = frozenset(10.0**k for k in range(1, _MOST_POWERS + 1))
 _ORDERED = frozenset({"subtract", "divide", "exp", "greater"})
+_NO_OPERANDS = {1.0, 100.0}
+"""Numbers that bring a growth or a share into another unit."""
 _FOLDS = frozenset({"add", "multiply"})
 
 
@@ -62,11 +65,11 @@ def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: floa
 
 
 def normal_tree(program: Program | None) -> Node | None:
-    """The tree of a program with `a / b - 1` as `(a - b) / b` and without a last scaling; None where it has none."""
+    """The tree of a program without a last scaling; None where it has none."""
     if program is None:
         return None
     try:
-        tree = exchanged(tree_of(program), _as_growth)
+        tree = tree_of(program)
     except NoTreeError:
         return None
     while isinstance(tree, Operation) and (inner := _scaled(tree)) is not None:
@@ -74,32 +77,20 @@ def normal_tree(program: Program | None) -> Node | None:
     return tree
 
 
-def _as_growth(node: Node) -> Node | None:
-    if isinstance(node, Operation) and node.name == "subtract" and len(node.parts) == 2:
-        ratio, one = node.parts
-        if isinstance(ratio, Operation) and ratio.name == "divide" and _number_of(one) == 1 and len(ratio.parts) == 2:
-            return Operation("divide", (Operation("subtract", ratio.parts), ratio.parts[1]))
-    return None
-
-
 def _scaled(node: Operation) -> Node | None:
     """What is multiplied or divided by a power of ten; None where nothing is."""
     if node.name not in ("multiply", "divide") or len(node.parts) != 2:
         return None
     first, second = node.parts
-    if _number_of(second) in _POWERS_OF_TEN and isinstance(first, Operation):
+    if number_of(second) in _POWERS_OF_TEN and isinstance(first, Operation):
         return first
-    is_first = node.name == "multiply" and _number_of(first) in _POWERS_OF_TEN
+    is_first = node.name == "multiply" and number_of(first) in _POWERS_OF_TEN
     return second if is_first and isinstance(second, Operation) else None
-
-
-def _number_of(node: Node) -> float | None:
-    return node.value if isinstance(node, (Literal, Constant)) else None
 
 
 def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Document) -> bool:
     """Whether the answer is that of the gold calculation with two operands the other way round."""
-    if plan is not None and not _numbers(plan) <= _numbers(gold):
+    if plan is not None and not numbers_of(plan) <= numbers_of(gold) | _NO_OPERANDS:
         return False
     return any(
         (plan is not None and _same(plan, variant)) or _gives(variant, predicted, document)
@@ -128,11 +119,6 @@ def _swapped(tree: Node) -> Iterator[Node]:
                 yield replaced(tree, place, Operation("divide", (Operation("subtract", first.parts[::-1]), base)))
 
 
-def _numbers(tree: Node) -> frozenset[float]:
-    sizes = (_number_of(node) for _, node in places(tree))
-    return frozenset([float(f"{abs(size):.10g}") for size in sizes if size is not None and abs(size) not in (1, 100)])
-
-
 def _same(plan: Node, other: Node) -> bool:
     return aligned(plan, other) == ()
 
@@ -150,7 +136,7 @@ def aligned(plan: Node, gold: Node) -> tuple[Pair, ...] | None:
         return min(found, key=len, default=None)
     if isinstance(gold, Operation):
         return None
-    mine, theirs = _number_of(plan), _number_of(gold)
+    mine, theirs = number_of(plan), number_of(gold)
     if mine is None or theirs is None:
         return () if plan == gold else None
     if isclose(abs(mine), abs(theirs), rel_tol=_NOISE):
@@ -210,7 +196,7 @@ def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, do
         return misread(pairs, document)
     if operations_of(tree) != operations_of(wanted):
         return "wrong_operations"
-    return "other" if _numbers(tree) == _numbers(wanted) else "wrong_operands"
+    return "other" if numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
 
 
 def is_right(node: Node, expected: float | str, document: Document) -> bool:

@@ -16,6 +16,21 @@ _NEAR = 0.005
 _SCALES = (1.0, 100.0)
 
 
+def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn]) -> bool:
+    """Whether a calculation has a wrong answer of an earlier turn in it, or a number of one: quick, and mostly not."""
+    wrong = [turn for turn in earlier if not turn.is_right]
+    if not wrong:
+        return False
+    written = ({abs(predicted)} if is_number(predicted) else set()) if plan is None else sizes(plan)
+    for turn in wrong:
+        if turn.program is not None and not written.isdisjoint(sizes(turn.program)):
+            return True
+        whole = abs(turn.predicted) if is_number(turn.predicted) else 0.0
+        if any(isclose(size, whole * scale, rel_tol=_NEAR) for size in written for scale in _SCALES):
+            return True
+    return False
+
+
 def inherits(
     predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn], expected: float | str, document: Document
 ) -> bool:
@@ -23,12 +38,10 @@ def inherits(
 
     In it is an answer that is written as a number, or computed again, or whose wrong numbers are used again.
     """
-    wrong = [turn for turn in earlier if not turn.is_right]
-    if not wrong:
-        return False
     tree = _tree(predicted, plan)
     if tree is None:
         return False
+    wrong = [turn for turn in earlier if not turn.is_right]
     return any(is_right(mended, expected, document) for mended in _mended(tree, wrong, document))
 
 
@@ -47,7 +60,7 @@ def without_inherited(
         for program in [turn.program if turn.is_right else turn.gold]
         if is_number(turn.predicted) and program is not None
     ]
-    return resolve(plan, answers, sizes(gold), document.prints).program
+    return resolve(plan, answers, gold, document.prints).program
 
 
 def _tree(predicted: Answer, plan: Program | None) -> Node | None:

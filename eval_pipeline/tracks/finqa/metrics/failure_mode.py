@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import Document
 from eval_pipeline.tracks.finqa.faults import calculation_fault, is_scale_error
-from eval_pipeline.tracks.finqa.inheriting import inherits, without_inherited
+from eval_pipeline.tracks.finqa.inheriting import inherits, takes_up_wrong, without_inherited
 from eval_pipeline.tracks.finqa.matching import Answer
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.metric import Metric
@@ -49,14 +49,14 @@ def failure_mode(
     for applies, mode in ((no_answer, "no_answer"), (refused, "refusal"), (failed, "execution_error")):
         if applies:
             return mode
-    after_wrong = any(not turn.is_right for turn in earlier)
-    if after_wrong and inherits(predicted, plan_program, earlier, expected, document):
+    taken_up = bool(earlier) and takes_up_wrong(predicted, plan_program, earlier)
+    if taken_up and inherits(predicted, plan_program, earlier, expected, document):
         return "inherited_error"
     if sign_agnostic_match:
         return "sign_error"
     if is_scale_error(predicted, expected, resolved_plan, resolved_gold):
         return "scale_error"
-    plan = without_inherited(plan_program, earlier, resolved_gold, document) if after_wrong else resolved_plan
+    plan = without_inherited(plan_program, earlier, resolved_gold, document) if taken_up else resolved_plan
     return calculation_fault(predicted, plan, resolved_gold, document)
 
 
