@@ -86,7 +86,8 @@ def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredT
             spent = spent_on(rows, priced=priced)
             turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
             found = (*evidence.get((turn.id, sample), ()), *judgements.get((turn.id, sample), ()))
-            values.append({**track.values(case, turn, attempts, found), **told})
+            values.append(track.values(case, turn, attempts, found))
+            values[-1].update(told)
         yield ScoredTurns(track, turns, runner.run(values))
 
 

@@ -4,8 +4,9 @@
 Why it is done so is in docs/decisions/0051-carried-values.md.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
+from math import log
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import (
@@ -20,6 +21,8 @@ from eval_pipeline.tracks.finqa.program import (
 )
 
 _NEAR = 0.01
+_BANDS = 50
+_HUNDREDFOLD = log(100.0)
 _NOISE = 1e-9
 _HUNDRED = Constant("const_100", 100.0)
 _MINUS_ONE = Constant("const_m1", -1.0)
@@ -51,6 +54,8 @@ class Resolved:
 
 
 IsPrinted = Callable[[float], bool]
+Bands = Set[int]
+"""Sizes by their logarithm, so that one look tells whether any answer is near."""
 
 
 def resolve(
@@ -67,8 +72,8 @@ def resolve(
         other: the program that it is held against: literals that this one writes as well are left as they are.
         is_printed: whether a size is a number of the page; such a one is not taken for a rounded answer.
     """
-    near = _near(program, answers)
-    if not near:  # mostly
+    near = dict.fromkeys(near_any(program, {band for answer in answers for band in bands_of(answer.number)}))
+    if not near:
         return Resolved(program, 0)
     kept = frozenset[float]() if other is None else sizes(other)
     found: dict[Literal, _Stand] = {}
@@ -103,18 +108,23 @@ class _Stand:
     in_percent: bool
 
 
-def _near(program: Program, answers: Sequence[CarriedAnswer]) -> list[Literal]:
-    """The distinct literals that are within 1% of an answer, or of a hundred of it: quick, since it is asked most."""
-    found: dict[Literal, None] = {}
-    known = [abs(answer.number) for answer in answers]
-    for step in program.steps:
-        for argument in step.arguments:
-            if type(argument) is Literal:
-                size = abs(argument.value)
-                for whole in known:
-                    if abs(size - whole) <= _NEAR * whole or abs(size - 100.0 * whole) <= whole:
-                        found[argument] = None
-    return list(found)
+def bands_of(number: float) -> tuple[int, ...]:
+    """The bands of sizes that may stand for an answer: near it, or near a hundred of it."""
+    if not number:
+        return ()
+    place = log(abs(number))
+    here, there = int(place * _BANDS), int((place + _HUNDREDFOLD) * _BANDS)
+    return here - 1, here, here + 1, there - 1, there, there + 1
+
+
+def near_any(program: Program, bands: Bands) -> list[Literal]:
+    """The literals of a program whose sizes are in one of the bands: quick, since it is asked of every turn."""
+    return [
+        argument
+        for step in program.steps
+        for argument in step.arguments
+        if type(argument) is Literal and argument.value and int(log(abs(argument.value)) * _BANDS) in bands
+    ]
 
 
 def _stand_of(literal: Literal, answers: Sequence[CarriedAnswer], is_printed: IsPrinted) -> _Stand | None:

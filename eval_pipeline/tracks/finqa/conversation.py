@@ -5,7 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, computes, resolve
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, bands_of, computes, near_any, resolve
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
@@ -93,23 +93,34 @@ class _Teller:
         self._own: list[CarriedAnswer] = []
         self._gold: list[CarriedAnswer] = []
         self._golds = 0
+        self._bands = set[int]()
 
     def next(self, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> dict[str, Any]:
         self._take_golds(turn.index)
         gold, program = turn.gold, program_of(final)
         told: dict[str, Any] = {"earlier": tuple(self._earlier), "turn_before": self._turn_before(turn.index)}
         resolved = program
-        if program is not None and (self._own or self._gold):
+        if program is not None and (self._may_carry(program) or self._may_carry(gold.program)):
             answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
             found = self._resolved(program, answers, gold.program)
             resolved = found.program
             told |= _changed(found, self._resolved(gold.program, self._gold, program))
-        predicted, _ = prediction(final)
+        if turn.index + 1 < len(self._case.turns):
+            self._keep(turn, prediction(final)[0], resolved)
+        return told
+
+    def _keep(self, turn: FinqaTurn, predicted: Answer, resolved: Program | None) -> None:
+        gold = turn.gold
         right = answers_match(predicted, gold.expected)
         self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.program, gold.expected, right))
         if resolved is not None and isinstance(predicted, float) and computes(resolved):
             self._own.insert(0, CarriedAnswer(predicted, resolved))
-        return told
+            if not right:  # else the gold answer, which is as good as the same, is among them
+                self._bands.update(bands_of(predicted))
+
+    def _may_carry(self, program: Program) -> bool:
+        """Whether one of its numbers is near an earlier answer: mostly not, and then there is nothing more to do."""
+        return bool(self._bands) and bool(near_any(program, self._bands))
 
     def _turn_before(self, index: int) -> bool | None:
         """Whether the turn straight before was right; None where there is none, or it was not asked."""
@@ -125,9 +136,12 @@ class _Teller:
             gold = turn.gold
             if not isinstance(gold.expected, float):
                 continue
-            written = self._resolved(gold.program, self._gold, None).program
+            written = gold.program
+            if self._may_carry(written):
+                written = self._resolved(written, self._gold, None).program
             if computes(written):
                 self._gold.insert(0, CarriedAnswer(gold.expected, written))
+                self._bands.update(bands_of(gold.expected))
         self._golds = max(self._golds, index)
 
 

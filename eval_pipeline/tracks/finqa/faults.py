@@ -18,7 +18,7 @@ from eval_pipeline.tracks.finqa.expression import (
     value_of,
 )
 from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
-from eval_pipeline.tracks.finqa.program import Literal, Program
+from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations
 
 _NOISE = 1e-9
 _EXACT = 0.001
@@ -27,6 +27,7 @@ _POWERS_OF_TEN = frozenset(10.0**k for k in range(1, _MOST_POWERS + 1))
 _ORDERED = frozenset({"subtract", "divide", "exp", "greater"})
 _NO_OPERANDS = {1.0, 100.0}
 """Numbers that bring a growth or a share into another unit."""
+_SCALING = frozenset({"multiply", "divide"})
 _FOLDS = frozenset({"add", "multiply"})
 
 
@@ -179,6 +180,8 @@ def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
 
 def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, document: Document) -> str:
     """What is wrong with a calculation, carried values written out, that nothing simpler explains."""
+    if plan is not None and _other_operations(plan, gold):
+        return "wrong_operations"
     wanted = normal_tree(gold)
     if wanted is None:
         return "other"
@@ -197,6 +200,11 @@ def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, do
     if operations_of(tree) != operations_of(wanted):
         return "wrong_operations"
     return "other" if numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
+
+
+def _other_operations(plan: Program, gold: Program) -> bool:
+    """Whether a plan has an operation that the gold program has not, scaling aside: quick to tell."""
+    return not _SCALING.issuperset(set(expanded_operations(plan)).difference(expanded_operations(gold)))
 
 
 def is_right(node: Node, expected: float | str, document: Document) -> bool:
