@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     READING,
@@ -14,7 +15,7 @@ from eval_pipeline.reports.comparison.words import (
     pairs_query,
     trends_query,
 )
-from eval_pipeline.reports.html.comparisons import pairs_sheet, standings_sheet, trends_sheet
+from eval_pipeline.reports.html.comparisons import conversations_sheet, pairs_sheet, standings_sheet, trends_sheet
 from eval_pipeline.reports.html.render import render
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
@@ -40,6 +41,7 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         standings=standings_sheet(compared.standings, [*sql["trends"], *sql["pairs"]]),
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         discordant=list(_discordant(compared.pairs)),
+        conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
         trends=trends_sheet(compared.nights, sql["trends"]),
         reading=READING,
     )

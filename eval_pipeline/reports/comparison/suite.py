@@ -1,6 +1,6 @@
 """What the record holds of a suite's model versions side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
 
@@ -46,10 +47,12 @@ class SuiteComparison:
 
     Attributes:
         comparisons, trends: the tables as they are on record.
+        conversations: figures on what turns make of those before them (`conversation.FIGURES`); none of most tracks.
     """
 
-    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table) -> None:
+    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table, conversations: Sequence[Row] = ()) -> None:
         self.suite, self.comparisons, self.trends = suite, comparisons, trends
+        self.conversations = conversations
 
     @cached_property
     def pairs(self) -> list[Row]:
@@ -83,13 +86,27 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
     if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
         return None
     trends = record.read(TRENDS, key)
-    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends) if trends.num_rows else None
+    if not trends.num_rows:
+        return None
+    figures = newest_figures(record, suite, _newest(trends))
+    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends, figures)
+
+
+def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
+    """The newest date of each model version."""
+    names, dates = trends["model_version"].to_pylist(), trends["eval_date"].to_pylist()
+    return list(dict(sorted(zip(names, dates, strict=True))).items())
 
 
 def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """Content hashes of what a report of the suite's comparisons shows; empty where there is nothing."""
     headers = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in (MODEL_COMPARISONS, TRENDS)}
-    return {name: header.content_hash for name, header in headers.items() if header is not None}
+    hashes = {name: header.content_hash for name, header in headers.items() if header is not None}
+    if headers[TRENDS.name] is None:
+        return hashes
+    trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
+    figures = newest_figures(record, suite, _newest(trends))
+    return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 
 def pairs_of(record: Record, partition: Partition) -> list[Row]:

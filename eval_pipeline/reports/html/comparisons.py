@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.suite import Row, Standing
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.render import Sheet
@@ -47,6 +48,25 @@ def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
         "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn", "latency a turn",
     )  # fmt: skip
     return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
+
+
+def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """How errors go through conversations, of each model version."""
+    headers = ("figure", "model version", "date", "turns", "value", "95% interval")
+    shown = [
+        [
+            FIGURES[row["metric"]],
+            row["model_version"],
+            row["eval_date"].isoformat(),
+            shown_count(row["n"]),
+            f"{row['mean']:.2f}" if row["metric"] == "first_wrong_turn" else shown_rate(row["mean"]),
+            shown_interval(row, "count" if row["metric"] == "first_wrong_turn" else "rate"),
+        ]
+        for metric in FIGURES
+        for row in rows
+        if row["metric"] == metric
+    ]
+    return Sheet("What turns make of those before them", headers, shown, frozenset({0}), sql)
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
