@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, suite_names
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from eval_pipeline.store.record import Record
 
 FORMATS = ("text", "table", "csv", "json")
 Row = Mapping[str, Any]
@@ -42,7 +45,7 @@ def compare(
     if format == "text":
         for name, rows in found.items():
             for row in rows:
-                for line in comparison_lines(name, row):
+                for line in (*comparison_lines(name, row), *conversation_lines(workspace.record, name, row)):
                     typer.echo(line)
         raise typer.Exit(code)
     from eval_pipeline.cli.terminal import print_rows
@@ -84,6 +87,34 @@ def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     for column, what in (("broken", f"both answered, only {a} right"), ("fixed", f"both answered, only {b} right")):
         yield f"  {column:<13} {row[column]:,} turns, {what}"
         yield from (f"    {turn}" for turn in json.loads(row[f"{column}_turns"]))
+
+
+def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """What turns of both make of those before them, in tracks that know; not where the two must not be compared."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.reports.comparison.conversation import FIGURES, conversation_figures
+
+    if is_refused(row["reason"]):
+        return
+    sides = [
+        {
+            found["metric"]: found
+            for found in conversation_figures(record, Partition(suite, row[f"model_{s}"], row[f"eval_date_{s}"]))
+        }
+        for s in ("a", "b")
+    ]
+    told = [metric for metric in FIGURES if all(metric in found for found in sides)]
+    if told:
+        yield "  over conversations, each on all of its own turns (95% interval)"
+    for metric in told:
+        a, b = (_figure(found[metric]) for found in sides)
+        yield f"    {FIGURES[metric]}: {a} → {b}"
+
+
+def _figure(row: Row) -> str:
+    ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{row['mean']:.3f}{ends} of {row['n']:,}"
 
 
 def _test_lines(row: Row) -> Iterator[str]:

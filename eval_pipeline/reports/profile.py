@@ -9,7 +9,7 @@ from eval_pipeline.store.schemas import Table
 
 Unit = Literal["rate", "score", "count", "tokens", "usd", "ms"]
 
-WORSE_WHEN_HIGH = frozenset({"has_error"})
+WORSE_WHEN_HIGH = frozenset({"has_error", "inherited_error", "error_propagation"})
 """Verdicts and rates of which less is better."""
 
 _KINDS: Mapping[str, Unit] = {"boolean": "rate", "score": "score", "count": "count"}

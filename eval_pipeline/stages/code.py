@@ -19,7 +19,16 @@ Roots = tuple[Root, ...]
 _GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity")
 _SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
 _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
-_SCORED = ("values", "score", "turn_row", "table_rows", "turn_columns", "feature_columns", "error_columns")
+_SCORED = (
+    "values",
+    "conversation_values",
+    "score",
+    "turn_row",
+    "table_rows",
+    "turn_columns",
+    "feature_columns",
+    "error_columns",
+)
 
 
 _WHAT_IS_ASKED = (

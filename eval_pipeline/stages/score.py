@@ -1,13 +1,15 @@
 """Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from functools import cache
+from itertools import groupby, islice
 from typing import Any
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.model import Json
-from eval_pipeline.stages.attempts.rows import attempted_turns
+from eval_pipeline.core.model import Attempt, Case, Json, Turn
+from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import EvidenceByTurn, load_evidence
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
@@ -22,9 +24,9 @@ from eval_pipeline.stages.scoring.turn_rows import (
     wide_columns,
 )
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, SUITE_EDITIONS, TURN_RESULTS
+from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, MODEL_VERSIONS, SUITE_EDITIONS, TURN_RESULTS
 from eval_pipeline.tracks.base import Metric, Track
-from eval_pipeline.tracks.capabilities import Tabulates, turn_tables_of
+from eval_pipeline.tracks.capabilities import Tabulates, conversations_of, turn_tables_of
 from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -35,6 +37,7 @@ BLOCK = 1000
 """Turns scored and written together: small enough to bound memory, large enough to be fast."""
 
 Rows = Columns[Mapping[str, Any]]
+_Told = tuple[Case, Turn, int, Made, list[Attempt], Mapping[str, Any]]
 
 
 def score(inputs: Inputs, outputs: Outputs) -> None:
@@ -81,16 +84,34 @@ def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredT
     made_turns = list(attempted_turns(inputs))
     priced = any(row["usd"] is not None for *_, made in made_turns for row, _ in made)
     runner = MetricRunner(track.metrics)
-    waiting = inputs.counted("scoring", made_turns, len(made_turns))
+    waiting = inputs.counted("scoring", _with_conversations(inputs, made_turns), len(made_turns))
     while block := list(islice(waiting, BLOCK)):
         turns, values = [], []
-        for case, turn, sample, made in block:
-            attempts, rows = [attempt for _, attempt in made], [row for row, _ in made]
+        for case, turn, sample, made, attempts, told in block:
+            rows = [row for row, _ in made]
             spent = spent_on(rows, priced=priced)
             turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
             found = (*evidence.get((turn.id, sample), ()), *judgements.get((turn.id, sample), ()))
             values.append(track.values(case, turn, attempts, found))
+            values[-1].update(told)
         yield ScoredTurns(track, turns, runner.run(values))
+
+
+def _with_conversations(inputs: Inputs, made_turns: Sequence[tuple[Case, Turn, int, Made]]) -> Iterator[_Told]:
+    """The turns with their attempts, and what the conversation of each tells its metrics."""
+    history = cache(lambda: _history(inputs))
+    for _, of_case in groupby(made_turns, key=lambda made: made[0].id):
+        asked = [(*made_turn, [attempt for _, attempt in made_turn[3]]) for made_turn in of_case]
+        said = [(turn, sample, attempts) for _, turn, sample, _, attempts in asked]
+        told = conversations_of(inputs.track, asked[0][0], said, history)
+        for made_turn in asked:
+            yield (*made_turn, told.get((made_turn[1].id, made_turn[2]), {}))
+
+
+def _history(inputs: Inputs) -> str:
+    """Whose answers the model was shown, as its settings were recorded: it need not be on file any more."""
+    settings = inputs.read(MODEL_VERSIONS, ["settings"])["settings"].to_pylist()
+    return str(json.loads(settings[0]).get("history", "gold"))
 
 
 def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:

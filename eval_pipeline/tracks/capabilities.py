@@ -5,7 +5,7 @@ the functions at the end.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +72,26 @@ class Recovers:
     def recovery_message(self, failed: Failed) -> str:
         """What follows the failed response in the conversation."""
         return f"That failed with this error: {failed.message}\nAnswer again in the same form, without the error."
+
+
+class Converses(ABC, Generic[ContextT, GoldT, ArtefactT]):
+    """Turns build on what earlier ones said, and metrics are told of it. Without it a metric sees its own turn only."""
+
+    @abstractmethod
+    def conversation_values(
+        self,
+        case: Case[ContextT, GoldT],
+        said: Sequence[tuple[Turn[GoldT], Sequence[Attempt[ArtefactT]]]],
+        history: str,
+    ) -> Sequence[Mapping[str, Any]]:
+        """For each turn the values that metrics are given in the place of those of the same names in `values`.
+
+        Args:
+            case: the conversation.
+            said: turns of the case in one sample that were asked, in their order, each with its attempts; turns that
+                the budget did not allow are not among them.
+            history: `gold` or `own`, the answers that the model was shown.
+        """
 
 
 class Shares(ABC):
@@ -228,6 +248,29 @@ class Reports:
 def suite_tables_of(track: Track) -> tuple[Table, ...]:
     """The tables of what the cases of a suite share."""
     return track.suite_tables if isinstance(track, Shares) else ()
+
+
+def conversations_of(
+    track: Track, case: Case, asked: Sequence[tuple[Turn, int, Sequence[Attempt]]], history: Callable[[], str]
+) -> Mapping[tuple[str, int], Mapping[str, Any]]:
+    """What metrics are told of a case's conversations, by turn and sample; empty where the track does not converse.
+
+    Args:
+        track: the case's.
+        case: the case.
+        asked: turns, samples and attempts.
+        history: gives what the model was shown.
+    """
+    if not isinstance(track, Converses):
+        return {}
+    by_sample: dict[int, list[tuple[Turn, Sequence[Attempt]]]] = {}
+    for turn, sample, attempts in asked:
+        by_sample.setdefault(sample, []).append((turn, attempts))
+    return {
+        (turn.id, sample): told
+        for sample, said in by_sample.items()
+        for (turn, _), told in zip(said, track.conversation_values(case, said, history()), strict=True)
+    }
 
 
 def turn_tables_of(track: Track) -> tuple[Table, ...]:

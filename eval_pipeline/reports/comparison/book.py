@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval_pipeline.core.coverage import WORDS
+from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     REACHED,
@@ -37,6 +38,10 @@ _TRENDS = (
     Field("since the first date", 12, POINTS), Field("p, corrected again", 11, "0.0000"), Field("tokens", 12, INTEGER),
     Field("US dollars", 12, DOLLARS), Field("verdict", 60),
 )  # fmt: skip
+_CONVERSATIONS = (
+    Field("model version", 30), Field("date", 12), Field("figure", 44), Field("turns", 9, INTEGER),
+    Field("value", 10, "0.000"), Field("95% low", 10, "0.000"), Field("95% high", 10, "0.000"),
+)  # fmt: skip
 _DISCORDANT = (Field("second model version", 30), Field("first", 30), Field("change", 12), Field("turn", 60))
 
 
@@ -52,6 +57,9 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
         write_long_sheet(book, "Differing turns", _DISCORDANT, _discordant(compared.pairs), frozen=1)
     else:
         page.note("There is only one model version: nothing to compare it with.")
+    if compared.conversations:
+        book.add_query("Conversations", "all rows", figures_query(compared.suite))
+        write_long_sheet(book, "Conversations", _CONVERSATIONS, map(_conversation, compared.conversations), frozen=2)
     book.add_query("Evaluation dates", "all rows", trends_query(compared.suite))
     write_long_sheet(book, "Evaluation dates", _TRENDS, (_night(row) for row in compared.nights), frozen=2)
     page = Page(book, GOLD, GOLD_WIDTHS)
@@ -99,6 +107,13 @@ def _discordant(pairs: list[Row]) -> Iterator[Row]:
                 yield {
                     "second model version": row["model_b"], "first": row["model_a"], "change": change, "turn": turn,
                 }  # fmt: skip
+
+
+def _conversation(row: Row) -> Row:
+    return {
+        "model version": row["model_version"], "date": row["eval_date"].isoformat(), "figure": FIGURES[row["metric"]],
+        "turns": row["n"], "value": row["mean"], "95% low": row["low"], "95% high": row["high"],
+    }  # fmt: skip
 
 
 def _night(row: Row) -> Row:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     READING,
@@ -16,6 +17,7 @@ from eval_pipeline.reports.comparison.words import (
 )
 from eval_pipeline.reports.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
+    conversations_sheet,
     coverage_sheet,
     figures_sheet,
     pairs_sheet,
@@ -50,6 +52,7 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
         discordant=list(_discordant(compared.pairs)),
+        conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
         trends=trends_sheet(compared.nights, sql["trends"]),
         suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],
         suspects_reading=SUSPECTS_READING,

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
 
@@ -47,10 +48,19 @@ class SuiteComparison:
     Attributes:
         comparisons, trends: the tables as they are on record.
         suspects: rows of `gold_suspects`.
+        conversations: figures on what turns make of those before them (`conversation.FIGURES`); none of most tracks.
     """
 
-    def __init__(self, suite: str, comparisons: pa.Table, trends: pa.Table, suspects: Sequence[Row] = ()) -> None:
-        self.suite, self.comparisons, self.trends, self.suspects = suite, comparisons, trends, suspects
+    def __init__(
+        self,
+        suite: str,
+        comparisons: pa.Table,
+        trends: pa.Table,
+        suspects: Sequence[Row] = (),
+        conversations: Sequence[Row] = (),
+    ) -> None:
+        self.suite, self.comparisons, self.trends = suite, comparisons, trends
+        self.suspects, self.conversations = suspects, conversations
 
     @cached_property
     def pairs(self) -> list[Row]:
@@ -88,7 +98,14 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
         return None
     audited = record.header(GOLD_SUSPECTS, key) is not None
     suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
-    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends, suspects)
+    figures = newest_figures(record, suite, _newest(trends))
+    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends, suspects, figures)
+
+
+def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
+    """The newest date of each model version."""
+    names, dates = trends["model_version"].to_pylist(), trends["eval_date"].to_pylist()
+    return list(dict(sorted(zip(names, dates, strict=True))).items())
 
 
 def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
@@ -97,7 +114,12 @@ def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
         table.name: record.header(table, RecordKey.of_suite(suite))
         for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
     }
-    return {name: header.content_hash for name, header in headers.items() if header is not None}
+    hashes = {name: header.content_hash for name, header in headers.items() if header is not None}
+    if headers[TRENDS.name] is None:
+        return hashes
+    trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
+    figures = newest_figures(record, suite, _newest(trends))
+    return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 
 def pairs_of(record: Record, partition: Partition) -> list[Row]:

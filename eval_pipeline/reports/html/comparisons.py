@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from eval_pipeline.core.coverage import WORDS
+from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.suite import Row, Standing
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.render import Sheet
@@ -86,6 +87,25 @@ def _both_figures(row: Row) -> Iterator[list[str]]:
             shown_p(row[f"{which}p_value"]),
             shown_p(row[f"{which}p_exact"]),
         ]
+
+
+def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """How errors go through conversations, of each model version."""
+    headers = ("figure", "model version", "date", "turns", "value", "95% interval")
+    shown = [
+        [
+            FIGURES[row["metric"]],
+            row["model_version"],
+            row["eval_date"].isoformat(),
+            shown_count(row["n"]),
+            f"{row['mean']:.2f}" if row["metric"] == "first_wrong_turn" else shown_rate(row["mean"]),
+            shown_interval(row, "count" if row["metric"] == "first_wrong_turn" else "rate"),
+        ]
+        for metric in FIGURES
+        for row in rows
+        if row["metric"] == metric
+    ]
+    return Sheet("What turns make of those before them", headers, shown, frozenset({0}), sql)
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:

@@ -11,17 +11,14 @@ from eval_pipeline.core.model import Json, Ran
 from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import FinqaGold
-from eval_pipeline.tracks.finqa.execute import run_program
+from eval_pipeline.tracks.finqa.document import Document, FinqaGold
+from eval_pipeline.tracks.finqa.execute import cell_number, run_program
 from eval_pipeline.tracks.finqa.gold import gold_response, gold_steps, response_text
 from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
-from eval_pipeline.tracks.finqa.metrics.failure_mode import failure_mode
-from eval_pipeline.tracks.finqa.metrics.logic_recall import logic_recall
+from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
-from eval_pipeline.tracks.finqa.metrics.operand_recall import operand_recall
 from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
-from eval_pipeline.tracks.finqa.metrics.unit_agnostic_match import unit_agnostic_match
-from eval_pipeline.tracks.finqa.program import expanded_operations, literal_values
+from eval_pipeline.tracks.finqa.refusals import says_no_answer
 
 Steps = list[dict[str, Json]]
 
@@ -34,24 +31,26 @@ _OTHER_ROW = {
 }
 
 
-def damaged_response(gold: FinqaGold, mode: str, rng: Random) -> str | None:
+def damaged_response(gold: FinqaGold, document: Document, mode: str, rng: Random) -> str | None:
     """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+
+    An error is inherited from another turn, so that none is made here.
 
     Raises:
         ValueError: for a mode that is not in `FAILURE_MODES`.
     """
-    if mode not in _CANDIDATES:
-        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(_CANDIDATES)}")
-    candidates = (text for text in _CANDIDATES[mode](gold, rng) if _mode_of(text, gold) == mode)
+    if mode not in FAILURE_MODES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
+    candidates = (text for text in _candidates(gold, document, mode, rng) if _mode_of(text, gold, document) == mode)
     return next(candidates, None)
 
 
-def _mode_of(text: str, gold: FinqaGold) -> str | None:
-    """The failure mode that the metrics give a response."""
+def _mode_of(text: str, gold: FinqaGold, document: Document) -> str | None:
+    """The failure mode that the metrics give a response that is the first of its conversation."""
     try:
         plan = parse_plan(text, False)
     except ArtefactError:
-        return "execution_error" if text.strip() else "no_answer"
+        return "no_answer" if not text.strip() else "refusal" if says_no_answer(text) else "execution_error"
     if plan.program is None:
         return None
     outcome = run_program(plan.program, gold.table)
@@ -62,12 +61,23 @@ def _mode_of(text: str, gold: FinqaGold) -> str | None:
         numerical_match=numerical_match(predicted, gold.expected),
         exact_match=exact_match(predicted, gold.expected, gold.printed, gold.printed_number),
         no_answer=False,
+        refused=False,
         failed=False,
         sign_agnostic_match=sign_agnostic_match(predicted, gold.expected),
-        unit_agnostic_match=unit_agnostic_match(predicted, gold.expected),
-        logic_recall=logic_recall(expanded_operations(plan.program), gold.operations),
-        operand_recall=operand_recall(literal_values(plan.program), gold.literals),
+        predicted=predicted,
+        expected=gold.expected,
+        plan_program=plan.program,
+        resolved_plan=plan.program,
+        resolved_gold=gold.program,
+        earlier=(),
+        document=document,
     )
+
+
+def _candidates(gold: FinqaGold, document: Document, mode: str, rng: Random) -> Iterator[str]:
+    if mode in ("wrong_year", "wrong_row"):
+        return _other_cell(gold, document, rng)
+    return _CANDIDATES[mode](gold, rng)
 
 
 def _extract(value: float | str) -> dict[str, Json]:
@@ -104,6 +114,27 @@ def _with_swapped(steps: Steps, rng: Random) -> Iterator[str]:
 
 def _no_answer(gold: FinqaGold, rng: Random) -> Iterator[str]:
     yield ""
+
+
+def _refusal(gold: FinqaGold, rng: Random) -> Iterator[str]:
+    yield rng.choice(("The page does not say.", "This cannot be determined from the document.", "not disclosed"))
+
+
+def _inherited(gold: FinqaGold, rng: Random) -> Iterator[str]:
+    yield from ()
+
+
+def _swapped(gold: FinqaGold, rng: Random) -> Iterator[str]:
+    yield from _with_swapped(gold_steps(gold.program), rng)
+
+
+def _other_cell(gold: FinqaGold, document: Document, rng: Random) -> Iterator[str]:
+    """One number of the table in another's place, those of the same row or column first or last as it falls."""
+    steps = gold_steps(gold.program)
+    cells = [number for row in document.table[1:] for cell in row[1:] if (number := cell_number(cell)) is not None]
+    for index in _shuffled(rng, [index for index, step in enumerate(steps) if step["tool"] == "extract"]):
+        for number in rng.sample(cells, len(cells)):
+            yield _replaced(steps, index, value=number)
 
 
 def _execution_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
@@ -194,7 +225,6 @@ def _other(gold: FinqaGold, rng: Random) -> Iterator[str]:
         yield response_text([*steps, _extract(_other_value(gold, rng))])
         yield from (response_text([*steps, _extract(word)]) for word in ("yes", "no"))
         return
-    yield from _with_swapped(steps, rng)
     for name, argument in rng.sample((("multiply", "const_2"), ("divide", "const_3"), ("add", "const_10")), 3):
         yield response_text([*steps, _compute(name, _last(steps), argument)])
     yield response_text([*steps, _extract(_other_value(gold, rng))])
@@ -247,9 +277,12 @@ def _plain(value: float | str) -> float:
 
 _CANDIDATES: dict[str, Callable[[FinqaGold, Random], Iterator[str]]] = {
     "no_answer": _no_answer,
+    "refusal": _refusal,
     "execution_error": _execution_error,
+    "inherited_error": _inherited,
     "sign_error": _sign_error,
     "scale_error": _scale_error,
+    "swapped_operands": _swapped,
     "wrong_operations": _wrong_operations,
     "wrong_operands": _wrong_operands,
     "other": _other,

@@ -1,7 +1,7 @@
 """The document of a case, the gold of a turn, and the numbers that an operand may come from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +10,10 @@ from typing import TypeAlias
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.numbers import Number, number_text
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.number_places import NumberPlace, Rows, number_places
+from eval_pipeline.tracks.finqa.program import Literal, Program
 
 Cell = str | float
-Rows = tuple[tuple[Cell, ...], ...]
-
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _FRACTION = re.compile(r"\.\d+")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
@@ -40,10 +39,27 @@ class Document:
     @cached_property
     def numbers(self) -> frozenset[float]:
         """Sizes of all numbers in text, table and answers; percentages as printed, `has` knows their scale."""
+        return self.printed | {_rounded(abs(answer.value)) for answer in self.answers}
+
+    @cached_property
+    def printed(self) -> frozenset[float]:
+        """Sizes of all numbers that the page shows."""
         found = numbers_in("\n".join((self.pre_text, self.post_text, *_texts(self.table))))
         found.update(abs(cell) for row in self.table for cell in row if not isinstance(cell, str))
-        found.update(_rounded(abs(answer.value)) for answer in self.answers)
         return frozenset(found)
+
+    @cached_property
+    def _places(self) -> Mapping[float, Sequence[NumberPlace]]:
+        return number_places(self.table, (self.pre_text, self.post_text))
+
+    def places_of(self, literal: Literal) -> Sequence[NumberPlace]:
+        """Where a number stands on the page, sign aside; 0.0397 is found where 3.97 is printed as well."""
+        size = abs(literal.value)
+        return [*self._places.get(_rounded(size), ()), *self._places.get(_rounded(size * 100), ())]
+
+    def prints(self, size: float) -> bool:
+        """Whether a size is shown on the page just so, or in percent."""
+        return size in self.printed or _rounded(size * 100) in self.printed
 
     @cached_property
     def text(self) -> str:

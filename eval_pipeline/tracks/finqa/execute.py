@@ -113,14 +113,21 @@ def _step_value(step: ProgramStep, index: int, values: list[Value], table: Table
     name, arguments = step.operation, step.arguments
     if name in TABLE_OPERATIONS:
         label = arguments[0]
-        return _over_row(name, label.text if isinstance(label, Label) else "", index, table)
+        return over_row(name, label.text if isinstance(label, Label) else "", table, index)
     if name == EXTRACT and isinstance(arguments[0], Label):
         return normalised_text(arguments[0].text)
     if name == LOOKUP:
         return _looked_up(step, index, table)
     numbers = _numbers(step, index, values)
-    if name == EXTRACT:
-        return numbers[0]
+    return numbers[0] if name == EXTRACT else apply_operation(name, numbers, index)
+
+
+def apply_operation(name: str, numbers: list[float], index: int = 0) -> Value:
+    """The result of an operation that folds or takes two numbers; `index` is the step that messages name.
+
+    Raises:
+        StepError: it divides by zero or gives no real number.
+    """
     if name in FOLDING_OPERATIONS:
         return _fold(name, numbers)
     return _binary(name, numbers[0], numbers[1], index)
@@ -181,13 +188,18 @@ def _power(a: float, b: float, index: int) -> float:
     return float(value)
 
 
-def _over_row(name: str, label: str, index: int, table: Table) -> float:
+def over_row(name: str, label: str, table: Table, index: int = 0) -> float:
+    """The result of a `table_*` operation over the row of that label.
+
+    Raises:
+        StepError: there is no such row, or no number in it.
+    """
     wanted = normalised_text(label)
     row = next((row for row in table if row and normalised_text(str(row[0])) == wanted), None)
     if row is None:
         labels = ", ".join(f"'{str(row[0])[:40]}'" for row in table[1:9] if row)
         raise StepError(f"step {index}: the table has no row '{label[:60]}'; rows: {labels or 'none'}")
-    cells = (float(cell) if not isinstance(cell, str) else _cell(cell) for cell in row[1:])
+    cells = map(cell_number, row[1:])
     numbers = [cell for cell in cells if cell is not None]
     if not numbers:
         raise StepError(f"step {index}: the row '{label[:60]}' holds no numbers")
@@ -198,6 +210,9 @@ def _over_row(name: str, label: str, index: int, table: Table) -> float:
     return _fold("average" if name == "table_average" else "sum", numbers)
 
 
-def _cell(text: str) -> float | None:
-    number = parse_number(text)
+def cell_number(cell: str | int | float) -> float | None:
+    """The number in a cell of a table; None where it holds none."""
+    if not isinstance(cell, str):
+        return float(cell)
+    number = parse_number(cell)
     return None if number is None else number.value

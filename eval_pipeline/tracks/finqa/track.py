@@ -11,21 +11,36 @@ from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
-from eval_pipeline.tracks.capabilities import Audits, Contradiction, Damageable, Executes, Gathers, Recovers, Validates
+from eval_pipeline.tracks.capabilities import (
+    Audits,
+    Contradiction,
+    Converses,
+    Damageable,
+    Executes,
+    Gathers,
+    Recovers,
+    Validates,
+)
 from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.conversation import (
+    NOTHING_BEFORE,
+    conversation_values,
+    own_values,
+    prediction,
+)
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.execute import result_json, run_program
 from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
-from eval_pipeline.tracks.finqa.lookup import resolved
-from eval_pipeline.tracks.finqa.matching import Answer, answers_match
+from eval_pipeline.tracks.finqa.matching import answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.metrics.partial_credit import partial_credit
-from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable, plan_from_json, plan_json
-from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
+from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
 from eval_pipeline.tracks.finqa.recorded import NO_CALCULATION, REASONING, as_given, not_comparable, recorded_response
+from eval_pipeline.tracks.finqa.refusals import refuses
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
@@ -76,6 +91,7 @@ class FinqaTrack(
     Validates[Document, FinqaGold, FinqaPlan],
     Gathers[Document, FinqaGold, FinqaPlan],
     Recovers,
+    Converses[Document, FinqaGold, FinqaPlan],
     Damageable[Document, FinqaGold],
     Audits[Document, FinqaGold],
 ):
@@ -188,7 +204,7 @@ class FinqaTrack(
         it is beyond any float.
         """
         gold = turn.gold
-        predicted, percent = _prediction(final)
+        predicted, percent = prediction(final)
         difference = relative = None
         if isinstance(predicted, float) and isinstance(gold.expected, float):
             difference = _finite(abs(predicted - gold.expected))
@@ -218,9 +234,7 @@ class FinqaTrack(
         """
         gold = turn.gold
         final = attempts[-1]
-        predicted, percent = _prediction(final)
-        plan = final.artefact
-        program = None if plan is None or plan.program is None else resolved(plan.program, case.context.table)
+        predicted, percent = prediction(final)
         return {
             "predicted": predicted,
             "predicted_percent": percent,
@@ -229,15 +243,22 @@ class FinqaTrack(
             "printed_number": gold.printed_number,
             "no_answer": not any(a.response is not None and a.response.text.strip() for a in attempts),
             "failed": not isinstance(final.outcome, Ran),
-            "plan_program": program,
-            "comparable_program": None if plan is None or program is None else comparable(program, plan.in_percent),
-            "plan_operation_list": None if program is None else expanded_operations(program),
-            "plan_literals": None if program is None else literal_values(program),
-            "gold_program": gold.program,
-            "gold_operation_list": gold.operations,
-            "gold_literals": gold.literals,
+            "turn_index": turn.index,
+            "refused": refuses(final),
+            "document": case.context,
+            **own_values(final, gold, case.context),
+            **NOTHING_BEFORE,
             "attempts_outcomes": attempt_outcomes(attempts),
         }
+
+    def conversation_values(
+        self,
+        case: FinqaCase,
+        said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]],
+        history: str,
+    ) -> Sequence[Mapping[str, Any]]:
+        """See `conversation.conversation_values`."""
+        return conversation_values(case, said, history == "own")
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
         """`partial_credit`; reasoning that is not shown earns nothing: a third of the answer without a plan."""
@@ -263,7 +284,7 @@ class FinqaTrack(
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.finqa.damage import damaged_response
 
-        return damaged_response(turn.gold, mode, rng)
+        return damaged_response(turn.gold, case.context, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""
@@ -286,16 +307,6 @@ class FinqaTrack(
 @asynccontextmanager
 async def _executor() -> AsyncIterator[Executor]:
     yield _Executor()
-
-
-def _prediction(attempt: Attempt) -> tuple[Answer, bool]:
-    """The answer of an attempt and whether it carries a percent mark; (None, False) where it gave none."""
-    if not isinstance(attempt.outcome, Ran):
-        return None, False
-    value = attempt.outcome.value
-    if "text" in value:
-        return str(value["text"]), False
-    return float(value["value"]), bool(value["percent"])
 
 
 TRACK = FinqaTrack()

@@ -1,7 +1,7 @@
 """Running a response through the whole track, as the stages do."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,28 @@ def validation_of(case: Case, text: str) -> ValidationRow:
 
 def measured(case: Case, turn: Turn, *attempts: Attempt) -> dict[str, Any]:
     """Every metric of a turn, run in order as the score stage does."""
-    known: dict[str, Any] = dict(TRACK.values(case, turn, attempts, ()))
-    results: dict[str, Any] = {}
+    return _measured(TRACK.values(case, turn, attempts, ()))
+
+
+def measured_conversation(
+    case: Case, said: Sequence[tuple[Turn, Sequence[Attempt]]], history: str = "gold"
+) -> list[dict[str, Any]]:
+    """Values and metrics of each turn of a conversation."""
+    found = []
+    for (turn, attempts), told in zip(said, TRACK.conversation_values(case, said, history), strict=True):
+        values = TRACK.values(case, turn, attempts, ()) | told
+        found.append(values | _measured(values))
+    return found
+
+
+def answered(case: Case, *texts: str, history: str = "gold") -> list[dict[str, Any]]:
+    """Values and metrics of the first turns of a case, with these responses."""
+    said = [(turn, [attempt_at(case, turn, text)]) for turn, text in zip(case.turns, texts, strict=False)]
+    return measured_conversation(case, said, history)
+
+
+def _measured(values: Mapping[str, Any]) -> dict[str, Any]:
+    known, results = dict(values), dict[str, Any]()
     for metric in TRACK.metrics:
         results[metric.name] = known[metric.name] = metric.function(*[known[name] for name in metric.inputs()])
     return results

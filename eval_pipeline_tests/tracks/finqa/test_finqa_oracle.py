@@ -79,11 +79,15 @@ def _drawn_and_found(cases: list[Case], seed: int) -> Counter[tuple[str, str | N
     return found
 
 
+RARE = {"inherited_error": 0.0, "other": 0.0, "swapped_operands": 0.25, "wrong_year": 0.0, "wrong_row": 0.0}
+"""Modes that most golds cannot show: that inherit, or that need two operands in an order, or a number of the table."""
+
+
 def _check(found: Counter[tuple[str, str | None]], turns: int, possible: float) -> None:
     astray = {pair: count for pair, count in found.items() if pair[0] != pair[1]}
     assert sum(astray.values()) <= 0.03 * found.total(), astray
     for mode in TRACK.failure_modes:
-        assert found[mode, mode] >= possible * turns, (mode, found)
+        assert found[mode, mode] >= RARE.get(mode, possible) * turns, (mode, found)
 
 
 def test_what_is_drawn_is_what_is_found_in_random_programs() -> None:
@@ -104,7 +108,9 @@ def test_what_is_drawn_is_what_is_found_in_the_sample_suite() -> None:
         for file in files
     ]
     assert [TRACK.check_gold(case) for case in cases] == [[]] * len(cases)
-    _check(_drawn_and_found(cases, 2), sum(len(case.turns) for case in cases), 0.9)
+    turns, found = sum(len(case.turns) for case in cases), _drawn_and_found(cases, 2)
+    _check(found, turns, 0.9)
+    assert min(found[mode, mode] for mode in ("wrong_year", "wrong_row")) > 0.8 * turns
 
 
 def test_damage_repeats_with_its_seed_and_varies_without() -> None:

@@ -2,6 +2,8 @@
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.metrics import (
+    as_written,
+    conversation,
     exact_match,
     failure_mode,
     general_match,
@@ -16,6 +18,7 @@ from eval_pipeline.tracks.finqa.metrics import (
     partial_credit,
     plan_steps,
     program_match,
+    resolved,
     sign_agnostic_match,
     soft_match,
     unit_agnostic_match,
@@ -40,6 +43,9 @@ METRICS: tuple[Metric, ...] = (
     gold_operations.METRIC,
     plan_steps.METRIC,
     failure_mode.METRIC,
+    *conversation.METRICS,
+    *as_written.METRICS,
+    *resolved.METRICS,
     *recovery.METRICS,
 )
 """In an order in which a metric may take those before it."""

@@ -1,12 +1,25 @@
 """What went wrong, in one word."""
 
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.finqa.conversation import EarlierTurn
+from eval_pipeline.tracks.finqa.document import Document
+from eval_pipeline.tracks.finqa.faults import calculation_fault, is_scale_error
+from eval_pipeline.tracks.finqa.inheriting import inherits, takes_up_wrong, without_inherited
+from eval_pipeline.tracks.finqa.matching import Answer
+from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 FAILURE_MODES = (
     "no_answer",
+    "refusal",
     "execution_error",
+    "inherited_error",
     "sign_error",
     "scale_error",
+    "swapped_operands",
+    "wrong_year",
+    "wrong_row",
     "wrong_operations",
     "wrong_operands",
     "other",
@@ -19,24 +32,32 @@ def failure_mode(
     numerical_match: bool,
     exact_match: bool | None,
     no_answer: bool,
+    refused: bool,
     failed: bool,
     sign_agnostic_match: bool,
-    unit_agnostic_match: bool,
-    logic_recall: float | None,
-    operand_recall: float | None,
+    predicted: Answer,
+    expected: float | str,
+    plan_program: Program | None,
+    resolved_plan: Program | None,
+    resolved_gold: Program,
+    earlier: Sequence[EarlierTurn],
+    document: Document,
 ) -> str | None:
     """The first of `FAILURE_MODES` that applies; None for a correct turn that is no matter of rounding."""
     if numerical_match:
         return "rounding" if exact_match is False else None
-    tried = (
-        (no_answer, "no_answer"),
-        (failed, "execution_error"),
-        (sign_agnostic_match, "sign_error"),
-        (unit_agnostic_match, "scale_error"),
-        (logic_recall is not None and logic_recall < 1, "wrong_operations"),
-        (operand_recall is not None and operand_recall < 1, "wrong_operands"),
-    )
-    return next((mode for applies, mode in tried if applies), "other")
+    for applies, mode in ((no_answer, "no_answer"), (refused, "refusal"), (failed, "execution_error")):
+        if applies:
+            return mode
+    taken_up = bool(earlier) and takes_up_wrong(predicted, plan_program, earlier)
+    if taken_up and inherits(predicted, plan_program, earlier, expected, document):
+        return "inherited_error"
+    if sign_agnostic_match:
+        return "sign_error"
+    if is_scale_error(predicted, expected, resolved_plan, resolved_gold):
+        return "scale_error"
+    plan = without_inherited(plan_program, earlier, resolved_gold, document) if taken_up else resolved_plan
+    return calculation_fault(predicted, plan, resolved_gold, document)
 
 
 METRIC = Metric(

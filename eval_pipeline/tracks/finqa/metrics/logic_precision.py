@@ -4,12 +4,12 @@ from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share, shared
 from eval_pipeline.tracks.metric import Metric
 
 
-def logic_precision(plan_operation_list: Operations | None, gold_operation_list: Operations) -> float | None:
+def logic_precision(resolved_plan_operations: Operations | None, resolved_gold_operations: Operations) -> float | None:
     """Shared operations / operations of the plan; None without a parsed plan."""
-    if plan_operation_list is None:
+    if resolved_plan_operations is None:
         return None
-    shared = shared_operations(plan_operation_list, gold_operation_list)
-    return share(shared, len(plan_operation_list), len(gold_operation_list))
+    shared = shared_operations(resolved_plan_operations, resolved_gold_operations)
+    return share(shared, len(resolved_plan_operations), len(resolved_gold_operations))
 
 
 METRIC = Metric(

@@ -8,13 +8,15 @@ from eval_pipeline.tracks.metric import Metric
 _NOISE = 1e-9
 
 
-def operand_recall(plan_literals: Sequence[float] | None, gold_literals: Sequence[float]) -> float | None:
+def operand_recall(
+    resolved_plan_literals: Sequence[float] | None, resolved_gold_literals: Sequence[float]
+) -> float | None:
     """Share of the gold's distinct literals that the plan has; 1.0 where it has none, None without a parsed plan."""
-    if plan_literals is None:
+    if resolved_plan_literals is None:
         return None
-    if not gold_literals:
+    if not resolved_gold_literals:
         return 1.0
-    return sum(_among(value, plan_literals) for value in gold_literals) / len(gold_literals)
+    return sum(_among(value, resolved_plan_literals) for value in resolved_gold_literals) / len(resolved_gold_literals)
 
 
 def _among(value: float, literals: Sequence[float]) -> bool:

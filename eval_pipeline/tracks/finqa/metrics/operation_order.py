@@ -4,12 +4,12 @@ from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share
 from eval_pipeline.tracks.metric import Metric
 
 
-def operation_order(plan_operation_list: Operations | None, gold_operation_list: Operations) -> float | None:
+def operation_order(resolved_plan_operations: Operations | None, resolved_gold_operations: Operations) -> float | None:
     """Longest common subsequence / gold length; None without a parsed plan."""
-    if plan_operation_list is None:
+    if resolved_plan_operations is None:
         return None
-    common = _longest_common_subsequence(plan_operation_list, gold_operation_list)
-    return share(common, len(gold_operation_list), len(plan_operation_list))
+    common = _longest_common_subsequence(resolved_plan_operations, resolved_gold_operations)
+    return share(common, len(resolved_gold_operations), len(resolved_plan_operations))
 
 
 def _longest_common_subsequence(a: Operations, b: Operations) -> int:

@@ -4,9 +4,9 @@ from eval_pipeline.tracks.finqa.program import Program, operations
 from eval_pipeline.tracks.metric import Metric
 
 
-def operations_per_turn(plan_program: Program | None) -> int | None:
+def operations_per_turn(written_program: Program | None) -> int | None:
     """Compute steps of the plan as written; None without a parsed plan."""
-    return None if plan_program is None else len(operations(plan_program))
+    return None if written_program is None else len(operations(written_program))
 
 
 METRIC = Metric(

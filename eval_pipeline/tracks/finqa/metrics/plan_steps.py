@@ -4,9 +4,9 @@ from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 
-def plan_steps(plan_program: Program | None) -> int | None:
+def plan_steps(written_program: Program | None) -> int | None:
     """All steps of the plan, extract and compute; None without a parsed plan."""
-    return None if plan_program is None else len(plan_program.steps)
+    return None if written_program is None else len(written_program.steps)
 
 
 METRIC = Metric("plan_steps", plan_steps, "count", "Steps of the plan; NULL without a parsed plan.")

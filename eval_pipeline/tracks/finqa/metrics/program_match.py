@@ -5,9 +5,9 @@ from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 
-def program_match(comparable_program: Program | None, gold_program: Program) -> bool | None:
+def program_match(resolved_plan: Program | None, resolved_gold: Program) -> bool | None:
     """Whether both compute the same function of their literals; None without a parsed plan."""
-    return None if comparable_program is None else same_expression(comparable_program, gold_program)
+    return None if resolved_plan is None else same_expression(resolved_plan, resolved_gold)
 
 
 METRIC = Metric(

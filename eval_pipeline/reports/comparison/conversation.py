@@ -1,0 +1,57 @@
+"""What turns make of those before them, of several model versions side by side; of tracks that have such figures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow.compute as pc
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.queries import literal
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.tables import STATISTICS
+
+Row = dict[str, Any]
+FIGURES: Mapping[str, str] = {
+    "right_after_right": "right after a right turn",
+    "right_after_wrong": "right after a wrong turn",
+    "inherited_error": "wrong turns that inherit the error",
+    "error_propagation": "turns after a wrong one that inherit its error",
+    "first_wrong_turn": "first wrong turn of a conversation, from 0",
+}
+"""Metrics whose means say how errors go through a conversation, in words; all but the last are shares."""
+_COLUMNS = ["metric", "split", "n", "mean", "low", "high"]
+
+
+def conversation_figures(record: Record, partition: Partition) -> list[Row]:
+    """Rows of `statistics` over all turns of an evaluation, in the order of `FIGURES`; none where it has none."""
+    key = RecordKey.of(partition)
+    if record.header(STATISTICS, key) is None:
+        return []
+    table = record.read(STATISTICS, key, _COLUMNS)
+    table = table.filter(pc.equal(table["split"], "all"))
+    found = {row["metric"]: row for row in table.to_pylist() if row["metric"] in FIGURES and row["n"]}
+    place = {"model_version": partition.model_version, "eval_date": partition.eval_date}
+    return [place | found[metric] for metric in FIGURES if metric in found]
+
+
+def newest_figures(record: Record, suite: str, newest: Iterable[tuple[str, date]]) -> list[Row]:
+    """The rows of some model versions, each at its date."""
+    partitions = (Partition(suite, name, day) for name, day in newest)
+    return [row for partition in partitions for row in conversation_figures(record, partition)]
+
+
+def figures_hash(rows: Sequence[Row]) -> str:
+    """One hash of these rows."""
+    return json_hash([[str(value) for value in row.values()] for row in rows])
+
+
+def figures_query(suite: str) -> str:
+    """The rows as the store has them."""
+    names = ", ".join(literal(metric) for metric in FIGURES)
+    return (
+        "SELECT model_version, eval_date, metric, n, mean, low, high FROM statistics JOIN latest_partitions "
+        f"USING (suite, model_version, eval_date) WHERE suite = {literal(suite)} AND split = 'all' "
+        f"AND metric IN ({names}) ORDER BY metric, model_version"
+    )

@@ -1,0 +1,168 @@
+"""A conversation of scored turns: what each turn may have taken over from those before it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.model import Attempt, Ran
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, bands_of, computes, near_any, resolve
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.lookup import resolved
+from eval_pipeline.tracks.finqa.matching import Answer, answers_match
+from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable
+from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
+
+NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "turn_before": None}
+"""What the metrics of a turn are told where nothing is known of the turns before it."""
+
+
+@value
+class EarlierTurn:
+    """An earlier turn of the conversation in the same sample.
+
+    Attributes:
+        index: of the turn.
+        predicted: its answer; None where it gave none.
+        program: what it calculated, carried values written out; None where no plan could be read.
+        gold: what was to be calculated, likewise.
+        is_right: by `numerical_match`.
+    """
+
+    index: int
+    predicted: Answer
+    program: Program | None
+    gold: Program
+    expected: float | str
+    is_right: bool
+
+
+def prediction(attempt: Attempt) -> tuple[Answer, bool]:
+    """The answer of an attempt and whether it carries a percent mark; (None, False) where it gave none."""
+    if not isinstance(attempt.outcome, Ran):
+        return None, False
+    found = attempt.outcome.value
+    if "text" in found:
+        return str(found["text"]), False
+    return float(found["value"]), bool(found["percent"])
+
+
+def program_of(attempt: Attempt[FinqaPlan], page: Document) -> Program | None:
+    """What an attempt calculates, in the unit of gold programs; None where no plan could be read."""
+    written = _written_program(attempt, page)
+    return None if written is None or attempt.artefact is None else comparable(written, attempt.artefact.in_percent)
+
+
+def _written_program(attempt: Attempt[FinqaPlan], page: Document) -> Program | None:
+    plan = attempt.artefact
+    return None if plan is None or plan.program is None else resolved(plan.program, page.table)
+
+
+def own_values(final: Attempt[FinqaPlan], gold: FinqaGold, page: Document) -> dict[str, Any]:
+    """Plan and gold program as they are written, which is also how they are scored where nothing is carried over."""
+    written, program = _written_program(final, page), program_of(final, page)
+    operations = None if written is None else expanded_operations(written)
+    literals = None if program is None else literal_values(program)
+    return {
+        "written_program": written,
+        "plan_program": program,
+        "plan_operation_list": operations,
+        "plan_literals": literals,
+        "gold_program": gold.program,
+        "gold_operation_list": gold.operations,
+        "gold_literals": gold.literals,
+        "resolved_plan": program,
+        "resolved_plan_operations": operations,
+        "resolved_plan_literals": literals,
+        "resolved_gold": gold.program,
+        "resolved_gold_operations": gold.operations,
+        "resolved_gold_literals": gold.literals,
+    }
+
+
+def conversation_values(
+    case: FinqaCase, said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]], own_history: bool
+) -> list[dict[str, Any]]:
+    """What the metrics of each turn are told beyond the turn itself: carried values written out, and earlier turns.
+
+    Args:
+        case: the conversation.
+        said: the turns of one conversation and sample that were asked, in their order, each with its attempts.
+        own_history: whether the model was shown its own answers, not the gold ones.
+    """
+    teller = _Teller(case, own_history)
+    return [teller.next(turn, attempts[-1]) for turn, attempts in said]
+
+
+class _Teller:
+    """Goes through a conversation and keeps what was answered, the latest first."""
+
+    def __init__(self, case: FinqaCase, own_history: bool) -> None:
+        self._case, self._own_history = case, own_history
+        self._earlier: list[EarlierTurn] = []
+        self._own: list[CarriedAnswer] = []
+        self._gold: list[CarriedAnswer] = []
+        self._golds = 0
+        self._bands = set[int]()
+
+    def next(self, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> dict[str, Any]:
+        self._take_golds(turn.index)
+        gold, program = turn.gold, program_of(final, self._case.context)
+        told: dict[str, Any] = {"earlier": tuple(self._earlier), "turn_before": self._turn_before(turn.index)}
+        written_out = program
+        if program is not None and (self._may_carry(program) or self._may_carry(gold.program)):
+            answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
+            found = self._resolved(program, answers, gold.program)
+            written_out = found.program
+            in_percent = final.artefact is not None and final.artefact.in_percent
+            told |= _changed(found, self._resolved(gold.program, self._gold, program), in_percent)
+        if turn.index + 1 < len(self._case.turns):
+            self._keep(turn, prediction(final)[0], written_out)
+        return told
+
+    def _keep(self, turn: FinqaTurn, predicted: Answer, resolved: Program | None) -> None:
+        gold = turn.gold
+        right = answers_match(predicted, gold.expected)
+        self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.program, gold.expected, right))
+        if resolved is not None and isinstance(predicted, float) and computes(resolved):
+            self._own.insert(0, CarriedAnswer(predicted, resolved))
+            if not right:  # else the gold answer, which is as good as the same, is among them
+                self._bands.update(bands_of(predicted))
+
+    def _may_carry(self, program: Program) -> bool:
+        """Whether one of its numbers is near an earlier answer: mostly not, and then there is nothing more to do."""
+        return bool(self._bands) and bool(near_any(program, self._bands))
+
+    def _turn_before(self, index: int) -> bool | None:
+        """Whether the turn straight before was right; None where there is none, or it was not asked."""
+        before = self._earlier[-1] if self._earlier else None
+        return before.is_right if before is not None and before.index == index - 1 else None
+
+    def _resolved(self, program: Program, answers: Sequence[CarriedAnswer], other: Program | None) -> Resolved:
+        return resolve(program, answers, other, self._case.context.prints)
+
+    def _take_golds(self, index: int) -> None:
+        """The gold answers of the turns before one, also of those that were not asked."""
+        for turn in self._case.turns[self._golds : index]:
+            gold = turn.gold
+            if not isinstance(gold.expected, float):
+                continue
+            written = gold.program
+            if self._may_carry(written):
+                written = self._resolved(written, self._gold, None).program
+            if computes(written):
+                self._gold.insert(0, CarriedAnswer(gold.expected, written))
+                self._bands.update(bands_of(gold.expected))
+        self._golds = max(self._golds, index)
+
+
+def _changed(plan: Resolved, gold: Resolved, in_percent: bool) -> dict[str, Any]:
+    """The values of the forms in which something was written out."""
+    told: dict[str, Any] = {}
+    for name, found in (("plan", plan), ("gold", gold)):
+        if found.carried:
+            told[f"resolved_{name}"] = found.program
+            operations = expanded_operations(found.program)
+            # The division that brings percent into the unit of the gold is nobody's operation.
+            told[f"resolved_{name}_operations"] = operations[:-1] if in_percent and name == "plan" else operations
+            told[f"resolved_{name}_literals"] = literal_values(found.program)
+    return told

@@ -1,0 +1,213 @@
+"""What is wrong with a wrong calculation, held against the gold one and the page (docs/finqa.md)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import isclose, isfinite, log10
+
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.finqa.document import Document
+from eval_pipeline.tracks.finqa.expression import (
+    Node,
+    NoTreeError,
+    Operation,
+    number_of,
+    numbers_of,
+    operations_of,
+    places,
+    replaced,
+    tree_of,
+    value_of,
+)
+from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
+from eval_pipeline.tracks.finqa.number_places import NumberPlace
+from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations
+
+_NOISE = 1e-9
+_EXACT = 0.001
+_MOST_POWERS = 12
+_POWERS_OF_TEN = frozenset(10.0**k for k in range(1, _MOST_POWERS + 1))
+_ORDERED = frozenset({"subtract", "divide", "exp", "greater"})
+_NO_OPERANDS = {1.0, 100.0}
+"""Numbers that bring a growth or a share into another unit."""
+_SCALING = frozenset({"multiply", "divide"})
+_FOLDS = frozenset({"add", "multiply"})
+
+
+@value
+class Pair:
+    """A number of the gold calculation and what the model has in its place."""
+
+    gold: Literal
+    plan: Literal
+
+
+def is_scale_error(predicted: Answer, expected: float | str, plan: Program | None, gold: Program) -> bool:
+    """Whether |p| is |e| times a power of ten other than 1.
+
+    Within 1% by the operations that were asked for, and within 0.1% by others: one in a hundred wrong numbers is that
+    near to some power of ten by chance.
+    """
+    if not is_power_of_ten_off(predicted, expected):
+        return False
+    if plan is None or is_power_of_ten_off(predicted, expected, _EXACT):
+        return True
+    tree, wanted = normal_tree(plan), normal_tree(gold)
+    return tree is not None and wanted is not None and operations_of(tree) == operations_of(wanted)
+
+
+def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: float = RELATIVE) -> bool:
+    """Whether |p| is |e| times a power of ten other than 1, within that share of it."""
+    if not is_number(predicted) or not is_number(expected) or not predicted or not expected:
+        return False
+    if not isfinite(predicted):
+        return False
+    power = round(log10(abs(predicted)) - log10(abs(expected)))
+    if power == 0 or abs(power) > _MOST_POWERS:
+        return False
+    return abs(abs(predicted) * 10.0**-power - abs(expected)) <= relative * abs(expected)
+
+
+def normal_tree(program: Program | None) -> Node | None:
+    """The tree of a program without a last scaling; None where it has none."""
+    if program is None:
+        return None
+    try:
+        tree = tree_of(program)
+    except NoTreeError:
+        return None
+    while isinstance(tree, Operation) and (inner := _scaled(tree)) is not None:
+        tree = inner
+    return tree
+
+
+def _scaled(node: Operation) -> Node | None:
+    """What is multiplied or divided by a power of ten; None where nothing is."""
+    if node.name not in ("multiply", "divide") or len(node.parts) != 2:
+        return None
+    first, second = node.parts
+    if number_of(second) in _POWERS_OF_TEN and isinstance(first, Operation):
+        return first
+    is_first = node.name == "multiply" and number_of(first) in _POWERS_OF_TEN
+    return second if is_first and isinstance(second, Operation) else None
+
+
+def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Document) -> bool:
+    """Whether the answer is that of the gold calculation with two operands the other way round."""
+    if plan is not None and not numbers_of(plan) <= numbers_of(gold) | _NO_OPERANDS:
+        return False
+    return any(
+        (plan is not None and _same(plan, variant)) or _gives(variant, predicted, document)
+        for variant in _swapped(gold)
+    )
+
+
+def _gives(tree: Node, predicted: Answer, document: Document) -> bool:
+    """Whether a calculation gives the number that was answered, scale aside; a word is no evidence."""
+    found = value_of(tree, document.table)
+    if not is_number(found) or not is_number(predicted) or not found:
+        return False
+    return within_relative(predicted, found) or is_power_of_ten_off(predicted, found)
+
+
+def _swapped(tree: Node) -> Iterator[Node]:
+    """The tree with one operation's operands exchanged, or with the growth divided by its other number."""
+    for place, node in places(tree):
+        if not isinstance(node, Operation) or node.name not in _ORDERED or len(node.parts) != 2:
+            continue
+        first, second = node.parts
+        yield replaced(tree, place, Operation(node.name, (second, first)))
+        if node.name == "divide" and isinstance(first, Operation) and first.name == "subtract":
+            for base in first.parts:
+                yield replaced(tree, place, Operation("divide", (first, base)))
+                yield replaced(tree, place, Operation("divide", (Operation("subtract", first.parts[::-1]), base)))
+
+
+def _same(plan: Node, other: Node) -> bool:
+    return aligned(plan, other) == ()
+
+
+def aligned(plan: Node, gold: Node) -> tuple[Pair, ...] | None:
+    """The numbers in which two calculations of one shape differ; None where their operations differ."""
+    if isinstance(plan, Operation):
+        if not isinstance(gold, Operation) or plan.name != gold.name or len(plan.parts) != len(gold.parts):
+            return None
+        straight = _joined(aligned(a, b) for a, b in zip(plan.parts, gold.parts, strict=True))
+        if plan.name not in _FOLDS or straight == ():
+            return straight
+        crossed = _joined(aligned(a, b) for a, b in zip(plan.parts[::-1], gold.parts, strict=True))
+        found = [pairs for pairs in (straight, crossed) if pairs is not None]
+        return min(found, key=len, default=None)
+    if isinstance(gold, Operation):
+        return None
+    mine, theirs = number_of(plan), number_of(gold)
+    if mine is None or theirs is None:
+        return () if plan == gold else None
+    if isclose(abs(mine), abs(theirs), rel_tol=_NOISE):
+        return ()
+    return (Pair(_literal(gold, theirs), _literal(plan, mine)),)
+
+
+def _literal(node: Node, number: float) -> Literal:
+    return node if isinstance(node, Literal) else Literal(number)
+
+
+def _joined(found: Iterable[tuple[Pair, ...] | None]) -> tuple[Pair, ...] | None:
+    joined: tuple[Pair, ...] = ()
+    for pairs in found:
+        if pairs is None:
+            return None
+        joined += pairs
+    return joined
+
+
+def misread(pairs: Sequence[Pair], document: Document) -> str:
+    """`wrong_year`, `wrong_row` or `wrong_operands`: where on the page the wrong numbers stand."""
+    kinds = {_misread(pair, document) for pair in pairs}
+    return kinds.pop() if len(kinds) == 1 else "wrong_operands"
+
+
+def _misread(pair: Pair, document: Document) -> str:
+    kinds = {_moved(there, here) for there in document.places_of(pair.gold) for here in document.places_of(pair.plan)}
+    return next((kind for kind in ("wrong_year", "wrong_row") if kind in kinds), "wrong_operands")
+
+
+def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
+    """How the place of a number differs from the right one."""
+    if there.item == here.item and there.period != here.period:
+        return "wrong_year"
+    if there.item != here.item and there.period == here.period:
+        return "wrong_row"
+    return None
+
+
+def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, document: Document) -> str:
+    """What is wrong with a calculation, carried values written out, that nothing simpler explains."""
+    if plan is not None and _other_operations(plan, gold):
+        return "wrong_operations"
+    wanted = normal_tree(gold)
+    if wanted is None:
+        return "other"
+    tree = normal_tree(plan)
+    if tree is None and is_number(predicted) and not isinstance(wanted, Operation):
+        tree = Literal(predicted)
+    pairs = None if tree is None else aligned(tree, wanted)
+    if pairs == ():
+        return "other"
+    if is_swapped(predicted, tree, wanted, document):
+        return "swapped_operands"
+    if tree is None:
+        return "other"
+    if pairs:
+        return misread(pairs, document)
+    if operations_of(tree) != operations_of(wanted):
+        return "wrong_operations"
+    return "other" if numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
+
+
+def _other_operations(plan: Program, gold: Program) -> bool:
+    """Whether a plan has an operation that the gold program has not, scaling aside: quick to tell."""
+    return not _SCALING.issuperset(set(expanded_operations(plan)).difference(expanded_operations(gold)))
+
+
+def is_right(node: Node, expected: float | str, document: Document) -> bool:
+    """Whether a calculation gives the expected answer."""
+    return answers_match(value_of(node, document.table), expected)

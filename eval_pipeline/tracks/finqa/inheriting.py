@@ -1,0 +1,133 @@
+"""Whether a turn is wrong only because an earlier one was."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
+
+from eval_pipeline.tracks.finqa.carried import CarriedAnswer, resolve, sizes
+from eval_pipeline.tracks.finqa.conversation import EarlierTurn
+from eval_pipeline.tracks.finqa.document import Document
+from eval_pipeline.tracks.finqa.execute import Value
+from eval_pipeline.tracks.finqa.expression import Node, NoTreeError, Operation, exchanged, tree_of, value_of
+from eval_pipeline.tracks.finqa.faults import aligned, is_right, normal_tree
+from eval_pipeline.tracks.finqa.matching import Answer, is_number
+from eval_pipeline.tracks.finqa.program import Literal, Program
+
+_NEAR = 0.005
+_SCALES = (1.0, 100.0)
+
+
+def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn]) -> bool:
+    """Whether a calculation has a wrong answer of an earlier turn in it, or a number of one: quick, and mostly not."""
+    wrong = [turn for turn in earlier if not turn.is_right]
+    if not wrong:
+        return False
+    written = ({abs(predicted)} if is_number(predicted) else set()) if plan is None else sizes(plan)
+    for turn in wrong:
+        if turn.program is not None and not written.isdisjoint(sizes(turn.program)):
+            return True
+        whole = abs(turn.predicted) if is_number(turn.predicted) else 0.0
+        if any(isclose(size, whole * scale, rel_tol=_NEAR) for size in written for scale in _SCALES):
+            return True
+    return False
+
+
+def inherits(
+    predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn], expected: float | str, document: Document
+) -> bool:
+    """Whether the calculation is right once the wrong answers of earlier turns in it are the right ones.
+
+    In it is an answer that is written as a number, or computed again, or whose wrong numbers are used again.
+    """
+    tree = _tree(predicted, plan)
+    if tree is None:
+        return False
+    wrong = [turn for turn in earlier if not turn.is_right]
+    return any(is_right(mended, expected, document) for mended in _mended(tree, wrong, document))
+
+
+def without_inherited(
+    plan: Program | None, earlier: Sequence[EarlierTurn], gold: Program, document: Document
+) -> Program | None:
+    """A plan with its carried values written out, and where these are wrong, what would have been right.
+
+    So only what the turn itself does wrong is left in it.
+    """
+    if plan is None:
+        return None
+    answers = [
+        CarriedAnswer(turn.predicted, program)
+        for turn in reversed(earlier)
+        for program in [turn.program if turn.is_right else turn.gold]
+        if is_number(turn.predicted) and program is not None
+    ]
+    return resolve(plan, answers, gold, document.prints).program
+
+
+def _tree(predicted: Answer, plan: Program | None) -> Node | None:
+    if plan is None:
+        return Literal(predicted) if is_number(predicted) else None
+    try:
+        return tree_of(plan)
+    except NoTreeError:
+        return None
+
+
+def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document) -> Iterator[Node]:
+    """The tree with right answers in the place of wrong ones: of all turns, then of one, then with their numbers."""
+    for turns in (wrong, *([turn] for turn in wrong if len(wrong) > 1)):
+        found = exchanged(tree, _Exchange(turns, document).right_answer)
+        if found != tree:
+            yield found
+    numbers = _right_numbers(wrong)
+    if numbers:
+        yield exchanged(tree, lambda node: _other_number(node, numbers))
+
+
+class _Exchange:
+    """Puts the right answers of some turns in the place of the wrong ones."""
+
+    def __init__(self, turns: Sequence[EarlierTurn], document: Document) -> None:
+        self._answers = [
+            (turn.predicted, turn.expected)
+            for turn in turns
+            if is_number(turn.predicted) and is_number(turn.expected) and turn.predicted
+        ]
+        self._document = document
+
+    def right_answer(self, node: Node) -> Node | None:
+        if isinstance(node, Literal):
+            return self._of_literal(node)
+        if isinstance(node, Operation):
+            return self._of_result(value_of(node, self._document.table))
+        return None
+
+    def _of_literal(self, literal: Literal) -> Node | None:
+        for mine, right in self._answers:
+            for scale in _SCALES:
+                if isclose(abs(literal.value), abs(mine) * scale, rel_tol=_NEAR):
+                    turned = -1.0 if (literal.value < 0) != (mine < 0) else 1.0
+                    return Literal(turned * scale * right)
+        return None
+
+    def _of_result(self, result: Value | None) -> Node | None:
+        for mine, right in self._answers:
+            if is_number(result) and isclose(result, mine, rel_tol=1e-6):
+                return Literal(right)
+        return None
+
+
+def _right_numbers(wrong: Sequence[EarlierTurn]) -> dict[float, float]:
+    """What the wrong numbers of calculations with the right operations should have been."""
+    numbers: dict[float, float] = {}
+    for turn in wrong:
+        plan, gold = normal_tree(turn.program), normal_tree(turn.gold)
+        if plan is not None and gold is not None:
+            for pair in aligned(plan, gold) or ():
+                numbers.setdefault(pair.plan.value, pair.gold.value)
+    return numbers
+
+
+def _other_number(node: Node, numbers: Mapping[float, float]) -> Node | None:
+    if isinstance(node, Literal) and node.value in numbers:
+        return Literal(numbers[node.value])
+    return None

@@ -1,0 +1,31 @@
+"""Plan and gold program with carried values written out, as people read them."""
+
+from eval_pipeline.tracks.finqa.carried import program_text
+from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.metric import Metric
+
+
+def resolved_plan_text(plan_program: Program | None, resolved_plan: Program | None) -> str | None:
+    """The plan with carried values written out, in FinQA's form; None where it carries none."""
+    return None if resolved_plan is None or resolved_plan is plan_program else program_text(resolved_plan)
+
+
+def resolved_program_text(gold_program: Program, resolved_gold: Program) -> str | None:
+    """The gold program likewise."""
+    return None if resolved_gold is gold_program else program_text(resolved_gold)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "resolved_plan_text",
+        resolved_plan_text,
+        "label",
+        "The plan with answers to earlier turns written out, in FinQA's form; NULL: it carries none, or no plan.",
+    ),
+    Metric(
+        "resolved_program_text",
+        resolved_program_text,
+        "label",
+        "The gold program with answers to earlier turns written out that the plan computes; NULL: there are none.",
+    ),
+)

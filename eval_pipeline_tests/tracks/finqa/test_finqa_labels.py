@@ -1,0 +1,108 @@
+"""How far failure modes agree with what people say of the same answers; docs/finqa.md publishes what is found."""
+
+import hashlib
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from eval_pipeline.statistics.agreement import Agreement, cohens_kappa
+from eval_pipeline.tracks.finqa.importers.convfinqa import page_of
+from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
+
+from .helpers import ROOT
+from .shared_sample import scored
+
+LABELS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    (Path(__file__).parents[2] / "golden" / "finqa_failure_labels.yaml").read_text(encoding="utf-8")
+)
+HALVES = ("tuning", "reported")
+
+
+@cache
+def _modes() -> dict[tuple[str, str, int], str]:
+    """What the product says of every wrong turn of both runs."""
+    return {
+        (run, case, turn): values["failure_mode"]
+        for run in "ab"
+        for (case, turn), values in scored(run).items()
+        if not values["numerical_match"]
+    }
+
+
+def _said(half: str, who: str) -> list[str]:
+    if who == "product":
+        return [_modes()[row["run"], row["case"], row["turn"]] for row in LABELS[half]]
+    return [row[who] for row in LABELS[half]]
+
+
+def _agreement(half: str, one: str, other: str) -> Agreement:
+    numbers = {mode: number for number, mode in enumerate(FAILURE_MODES)}
+    pages = {page: number for number, page in enumerate(dict.fromkeys(page_of(row["case"]) for row in LABELS[half]))}
+    codes = [pages[page_of(row["case"])] for row in LABELS[half]]
+    first, second = ([numbers[mode] for mode in _said(half, who)] for who in (one, other))
+    return cohens_kappa(first, second, codes)
+
+
+def _line(half: str, one: str, other: str) -> str:
+    found = _agreement(half, one, other)
+    assert found.kappa is not None
+    same = sum(a == b for a, b in zip(_said(half, one), _said(half, other), strict=True))
+    ends = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"| {half} | {one} and {other} | {same} of {found.n} | {same / found.n:.1%} | {found.kappa:.2f}{ends} |"
+
+
+def _confusion(half: str) -> list[str]:
+    pairs = Counter(zip(_said(half, "label"), _said(half, "product"), strict=True))
+    rows = sorted(pairs.items(), key=lambda found: (FAILURE_MODES.index(found[0][0]), -found[1]))
+    by_label: dict[str, list[str]] = {}
+    for (label, mode), count in rows:
+        by_label.setdefault(label, []).append(f"{mode} {count}")
+    return [f"| {label} | {', '.join(found)} |" for label, found in by_label.items()]
+
+
+def test_the_split_is_by_the_case_id_and_every_label_is_a_mode() -> None:
+    for half in HALVES:
+        for row in LABELS[half]:
+            assert row.keys() == {"run", "case", "turn", "first", "second", "label"}
+            even = hashlib.sha256(row["case"].encode()).digest()[0] % 2 == 0
+            assert even is (half == "tuning")
+            assert {row["first"], row["second"], row["label"]} <= set(FAILURE_MODES)
+            assert row["first"] == row["second"] or row["label"] in FAILURE_MODES
+    places = [(row["run"], row["case"], row["turn"]) for half in HALVES for row in LABELS[half]]
+    assert len(set(places)) == len(places) >= 150
+
+
+def test_every_wrong_answer_is_labelled() -> None:
+    labelled = {(row["run"], row["case"], row["turn"]) for half in HALVES for row in LABELS[half]}
+    assert labelled >= set(_modes()) - _unread()
+    assert set(_modes()) >= labelled
+
+
+def _unread() -> set[tuple[str, str, int]]:
+    """Wrong turns that the labels lack."""
+    return {(run, case, turn) for run in "ab" for (case, turn), found in scored(run).items() if found["no_answer"]}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_failure_modes_agree_with_the_labels(half: str) -> None:
+    found = _agreement(half, "label", "product")
+    assert found.observed is not None
+    assert found.kappa is not None
+    assert found.observed >= 0.85, _confusion(half)
+    assert found.kappa >= 0.8
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_the_docs_publish_what_is_found(half: str) -> None:
+    docs = (ROOT / "docs" / "finqa.md").read_text(encoding="utf-8")
+    wanted = [_line(half, "first", "second"), _line(half, "label", "product")]
+    missing = [line for line in wanted if line not in docs]
+    assert not missing, missing
+    table = re.search(rf"`{half}`:\n\n\| label \|[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", docs)
+    assert table is not None, _confusion(half)
+    assert table[1].splitlines() == _confusion(half)
