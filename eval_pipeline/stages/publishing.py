@@ -83,8 +83,12 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
 
 def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> Published:
     """Takes partitions out of the store whose files have been removed."""
-    keys = [RecordKey.of(partition) for partition in partitions]
-    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate)
+    return publish_keys(workspace, [RecordKey.of(partition) for partition in partitions], gate)
+
+
+def publish_keys(workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False) -> Published:
+    """Has the store hold of the keys what the record does; with `erase` no byte of other rows is left in it."""
+    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
 
 
 def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Progress = SILENT) -> StageResult:
