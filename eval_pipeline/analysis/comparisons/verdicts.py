@@ -51,11 +51,12 @@ def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
 
 def _in_use(inputs: Inputs, by_name: Mapping[str, list[Row]]) -> Iterable[str]:
     """Model versions that are active, or evaluated as late as any other."""
-    newest = max((rows[-1]["eval_date"] for rows in by_name.values()), default=None)
+    used = {name: rows for name, rows in by_name.items() if not rows[-1]["retired"]}
+    newest = max((rows[-1]["eval_date"] for rows in used.values()), default=None)
     versions = inputs.workspace.model_versions
     return (
         name
-        for name, rows in by_name.items()
+        for name, rows in used.items()
         if rows[-1]["eval_date"] == newest or (name in versions and versions[name].active)
     )
 

@@ -15,7 +15,7 @@ def unregistered(instance: dg.DagsterInstance, workspace: Workspace) -> list[str
 
 def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     """Partitions whose model version is not on file any more."""
-    return [name for name in instance.get_dynamic_partitions(DIMENSION) if name not in workspace.model_versions]
+    return [name for name in instance.get_dynamic_partitions(DIMENSION) if workspace.is_retired(name)]
 
 
 @dg.sensor(minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)

@@ -8,7 +8,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 
 def register_model_version(workspace: Workspace, version: ModelVersion, provider: Provider) -> None:
@@ -34,6 +34,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
                 "recorded": [provider.recorded],
                 "identity_hash": [version.identity_hash()],
                 "settings": [canonical_json(settings)],
+                RETIRED: [False],
             }
         )
 

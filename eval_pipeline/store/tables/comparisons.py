@@ -119,6 +119,7 @@ TRENDS = Table(
         Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL."),
         Column("eval_date", "DATE", "Logical date of the evaluation; never NULL."),
         Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL."),
+        Column("retired", "BOOLEAN", "true: no file of model versions lists it any more; never NULL."),
         Column("scope", "VARCHAR", "`full`, or which part of the suite is evaluated each time; never NULL."),
         Column("n", "BIGINT", "Turns and samples scored, from 0; never NULL."),
         Column("clusters", "BIGINT", "Independent groups among them (conversations), from 0; never NULL."),
