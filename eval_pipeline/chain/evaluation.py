@@ -8,7 +8,7 @@ from typing import Any, cast
 from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make, options_of
 from eval_pipeline.analysis.comparisons import making
-from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE, check_no_drift, check_no_loss, check_served
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
@@ -226,6 +226,12 @@ def _comparing() -> Iterator[Stage]:
                 "no_drift",
                 "No model version is significantly worse than on its first date since a break.",
                 check_no_drift,
+                warning=True,
+            ),
+            Check(
+                SERVED_AS_BEFORE,
+                "Each model version was answered by one model, by the provider's own words, and by that of before.",
+                check_served,
                 warning=True,
             ),
         ),

@@ -23,14 +23,14 @@ def remove(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Removes a model version: its evaluations, reports and rows in the store; with --purge every byte of its responses.
+    """Removes a model version: its evaluations, reports and rows; with --purge every byte of its responses too.
 
     Killed at any moment, the same command goes on where it was.
     """
     from eval_pipeline.cli.sweeping import sweep
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.defs.running.removing import forget
-    from eval_pipeline.operations.removing import Removal
+    from eval_pipeline.operations.purging import Removal
     from eval_pipeline.operations.removing import remove as remove_from_home
 
     workspace = open_workspace()
@@ -67,7 +67,7 @@ def _tell(found: "Removed", runs: int, would: str) -> None:
     if (purged := found.purged) is not None:
         typer.echo(
             f"{would}: {purged.responses:,} responses and {purged.batches:,} batches of the journal, "
-            f"{purged.judgements:,} judgements of the cache, {purged.files:,} files of predictions, exports and repairs, "
+            f"{purged.judgements:,} judgements of the cache, {purged.files:,} files (predictions, exports, repairs), "
             f"{runs:,} runs of Dagster's history"
         )
         if purged.of_nobody:

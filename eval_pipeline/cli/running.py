@@ -188,6 +188,10 @@ def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Seq
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):
         console.print(headline_table(name, [found for found in headlines if found.partition.suite == name]))
+    for found in headlines:
+        if found.served.models:
+            place = f"{found.partition.suite} · {found.partition.model_version}"
+            typer.echo(f"answered: {place}: by {', '.join((*found.served.models, *found.served.fingerprints))}")
     if headlines:
         typer.echo(f"store:    {workspace.home.store}")
     pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]

@@ -4,10 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS
+from eval_pipeline.store.tables import (
+    COMPLEXITY_CEILING,
+    COST_PER_CORRECT_ANSWER,
+    GENERATIONS,
+    MODEL_VERSIONS,
+    STATISTICS,
+)
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -22,6 +29,7 @@ class Headline:
         ceiling: the row of `complexity_ceiling` on the gold's own axis.
         simulated: the responses were not a real model's.
         scope: `full`, or what part of the suite was run.
+        served: which models answered, in the provider's own words.
     """
 
     partition: Partition
@@ -30,6 +38,7 @@ class Headline:
     ceiling: Mapping[str, Any]
     simulated: bool
     scope: str
+    served: Served
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -45,6 +54,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         ceilings[0],
         version["simulated"],
         planned_scope(workspace, partition),
+        Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT])),
     )
 
 

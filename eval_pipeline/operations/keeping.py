@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from eval_pipeline.analysis.comparisons.verdicts import Asked, check_no_drift, check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import Asked, check_no_drift, check_no_loss, check_served
 from eval_pipeline.chain.evaluation import chain_of, comparing, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.chain.runner import run_stage
@@ -85,15 +85,18 @@ def keep_comparisons(inputs: Inputs, asked: Asked, *, with_report: bool) -> tupl
         with_report: make the report too.
 
     Returns:
-        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts.
+        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts or
+        was answered by another model.
     """
     try:
         compare(inputs)
         deliver(comparing(chain_of(None)), inputs, with_report=with_report)
     except EvalError as error:
         return [f"{inputs.suite}: {error}"], []
-    loss, drift = check_no_loss(inputs, asked), check_no_drift(inputs, asked)
-    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), [f"{inputs.suite}: {drift.text}"] * (not drift.passed)
+    loss = check_no_loss(inputs, asked)
+    warnings = (check_no_drift(inputs, asked), check_served(inputs, asked))
+    told = [f"{inputs.suite}: {found.text}" for found in warnings if not found.passed]
+    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), told
 
 
 def compare(inputs: Inputs) -> bool:

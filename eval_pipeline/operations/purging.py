@@ -1,7 +1,7 @@
 """What a model version said, taken out of everything that keeps it beside record, reports and store.
 
-The rule is the same everywhere: what no evaluation that stays holds, goes, where it is the model version's or nobody knows
-whose it is. So nothing has to be known of evaluations that are gone, and a second call does what a first one left.
+The rule is the same everywhere: what no evaluation that stays holds, goes, where it is the model version's or nobody
+knows whose it is. So nothing has to be known of evaluations that are gone, and a second call does what the first left.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from eval_pipeline.asking.journal.codec import Asker
 from eval_pipeline.asking.journal.purging import purge_journal
@@ -28,16 +27,22 @@ _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms
 _Held = set[bytes]
 
 
-class Removing(Protocol):
-    """What is removed; see `removing.Removal`."""
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is to be removed.
 
-    @property
-    def model_version(self) -> str: ...
+    Attributes:
+        suites: of these suites only; None: of all, and the model version itself.
+        purge: its responses too, wherever the home has them.
+    """
 
-    @property
-    def suites(self) -> frozenset[str] | None: ...
+    model_version: str
+    suites: frozenset[str] | None = None
+    purge: bool = False
 
-    def covers(self, suite: str | None) -> bool: ...
+    def covers(self, suite: str | None) -> bool:
+        """Whether the removal is about the suite."""
+        return self.suites is None or suite in self.suites
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Purged:
 
     Attributes:
         responses: of the journal.
-        of_nobody: those of them that an older version wrote, which did not note who asked: nothing that stays holds them.
+        of_nobody: those of them that an older version wrote, which did not note who asked.
         batches: notes of batches that were handed in.
         judgements: of the judge's cache.
         files: predictions, exports, and damaged files that a repair had set aside.
@@ -59,7 +64,7 @@ class Purged:
     files: int
 
 
-def purge(workspace: Workspace, removal: Removing, gone: Collection[Partition], *, dry_run: bool) -> Purged:
+def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *, dry_run: bool) -> Purged:
     """Takes out of journal, judge's cache, predictions and exports what the model version said.
 
     Args:
@@ -96,7 +101,7 @@ class _Stays:
         self._places = {(key.suite, key.model_version) for key in runs}
         self._names = {key.model_version for key in runs}
 
-    def is_free(self, asker: Asker | None, removal: Removing) -> bool:
+    def is_free(self, asker: Asker | None, removal: Removal) -> bool:
         """Whether a response that nothing holds may go: nobody else has asked for it who may still want it."""
         if asker is None:
             return True
@@ -145,7 +150,7 @@ def _digest(*values: object) -> bytes:
     return hashlib.blake2b(whole.encode(), digest_size=16).digest()
 
 
-def _files(workspace: Workspace, removal: Removing) -> Iterator[Path]:
+def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
     """Predictions, exports, and what repairs have set aside: whole journals, of which nobody knows whose they are."""
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)

@@ -19,7 +19,7 @@ from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.operations.pruning import partition_tables, somebody_asks
-from eval_pipeline.operations.purging import Purged, purge
+from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removal_notes import Note, end_note, noted, write_note
 from eval_pipeline.providers.model_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
@@ -32,24 +32,6 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
 from eval_pipeline.workspace.workspace import Progress, Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """What is to be removed.
-
-    Attributes:
-        suites: of these suites only; None: of all, and the model version itself.
-        purge: its responses too, wherever the home has them.
-    """
-
-    model_version: str
-    suites: frozenset[str] | None = None
-    purge: bool = False
-
-    def covers(self, suite: str | None) -> bool:
-        """Whether the removal is about the suite."""
-        return self.suites is None or suite in self.suites
 
 
 @dataclass(frozen=True, slots=True)

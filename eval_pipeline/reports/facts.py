@@ -36,6 +36,7 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         ("Model version", evaluation.partition.model_version),
         ("Description", model["description"]),
         ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),
+        ("Answered by", ", ".join(evaluation.served)),
         ("Responses", _responses(evaluation)),
         ("Settings", _settings(model["settings"])),
         ("Scope", scope_text(planned.scope)),

@@ -58,7 +58,7 @@ WITH asked AS (
             'output_tokens', t.output_tokens, 'cache_read_tokens', t.cache_read_tokens,
             'cache_write_tokens', t.cache_write_tokens, 'usd', t.usd, 'latency_ms', t.latency_ms,
             'first_byte_ms', t.first_byte_ms, 'retries', t.retries, 'batch', t.batch, 'simulated', t.simulated,
-            'metadata', t.metadata)
+            'served_model', t.served_model, 'system_fingerprint', t.system_fingerprint, 'metadata', t.metadata)
     FROM tries AS t
     UNION ALL
     SELECT

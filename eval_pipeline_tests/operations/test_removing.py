@@ -20,7 +20,8 @@ from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.judge import Judgement, JudgementCache
-from eval_pipeline.operations.removing import Removal, Removed, remove
+from eval_pipeline.operations.purging import Removal
+from eval_pipeline.operations.removing import Removed, remove
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, response

@@ -1,4 +1,4 @@
-"""A model version deleted from the file: it leaves leaderboard, comparisons and pages, and comes back with its entry."""
+"""A model version deleted from the file: it leaves what is shown, and comes back with its entry."""
 
 import re
 from collections.abc import Sequence

@@ -70,6 +70,7 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
         scored = reader.read(found)
         tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
         row = _series_columns(workspace, found) | {"break_reason": ", ".join(changed) or None}
+        row |= found.served.columns(before.served if before else None)
         for name in ("previous", "first"):
             row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
         reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)

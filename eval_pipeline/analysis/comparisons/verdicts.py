@@ -1,6 +1,6 @@
 """What asset checks and the command line say of trends, of each model version on its own newest date."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
@@ -11,6 +11,8 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.workspace.inputs import Inputs
 
+SERVED_AS_BEFORE = "served_as_before"
+"""A warning that is notified of all the same: nobody would see it in figures that have not moved."""
 Asked = Mapping[str, date]
 """The date on which somebody asks about a model version."""
 
@@ -37,6 +39,22 @@ def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     rows = _rows(inputs, asked)
     worse = [_changed(row, "first") for row in rows if row["verdict"] == DRIFT_DOWN]
     return _verdict(rows, worse, "first", "the first date", {})
+
+
+def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+    """Each model version was answered by one model, the one of the date before; arguments as of `check_no_loss`."""
+    rows = _rows(inputs, asked)
+    told = [f"{row['model_version']}: {text}" for row in rows for text in _served(row)]
+    known = sum(row["served_model"] is not None for row in rows)
+    counts: dict[str, Json] = {"model_versions": len(rows), "told": known, "changed": len(told)}
+    return Verdict(not told, "; ".join(told) or f"who answered is told of {known} model versions, as before", counts)
+
+
+def _served(row: Row) -> Iterator[str]:
+    if row["served_change"]:
+        yield f"another model answered than on the date before ({row['served_change']}); its series begins anew"
+    if "," in (row["served_model"] or ""):
+        yield f"several models answered within one evaluation ({row['served_model']})"
 
 
 def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:

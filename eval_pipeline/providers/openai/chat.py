@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from eval_pipeline.core.model import CallErrorKind, Json, Response
+from eval_pipeline.core.model import SERVED_FINGERPRINT, SERVED_MODEL, CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams
@@ -112,7 +112,8 @@ class ChatEndpoint:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent JSON without an answer in it")
         if stream and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
-        told = {"request_id": answer.request_id, "model": answer.model, "sdk": self._sdk}
+        told = {"request_id": answer.request_id, "sdk": self._sdk}
+        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint}
         return Response(
             self._secrets.redact(answer.text or answer.refusal),
             stop_reason=answer.stop_reason or "stop",

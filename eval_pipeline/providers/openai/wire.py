@@ -107,6 +107,7 @@ class ChatAnswer:
         refusal: what the model said in place of an answer, where the endpoint tells them apart.
         begun: there was a choice at all.
         model: which model answered, by the endpoint's own name.
+        fingerprint: what the endpoint says of the system that ran it (llama.cpp names its build, Ollama a constant).
     """
 
     text: str = ""
@@ -115,12 +116,14 @@ class ChatAnswer:
     begun: bool = False
     request_id: str | None = None
     model: str | None = None
+    fingerprint: str | None = None
     usage: Usage = field(default_factory=Usage)
 
     def add(self, part: Json) -> bool:
         """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
         self.request_id = self.request_id or _text_at(part, "id") or None
         self.model = self.model or _text_at(part, "model") or None
+        self.fingerprint = self.fingerprint or _text_at(part, "system_fingerprint") or None
         told = _at(part, "usage")
         if isinstance(told, Mapping):
             self.usage = usage_of(told)

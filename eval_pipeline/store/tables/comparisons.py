@@ -132,8 +132,13 @@ TRENDS = Table(
             "break_reason",
             "VARCHAR",
             "What changed since the date before, so that no verdict is given across: `suite`, `prompt`, `harness`, "
-            "`scorer`, `judge`, with commas; NULL: nothing.",
+            "`scorer`, `judge`, `served`, with commas; NULL: nothing.",
         ),
+        Column(
+            "served_model", "VARCHAR", "Models that answered, in the provider's words, with commas; NULL: not told."
+        ),
+        Column("system_fingerprint", "VARCHAR", "Fingerprints of the systems that ran them, likewise; NULL: not told."),
+        Column("served_change", "VARCHAR", "Who answered before and now, where that changed; NULL: it has not."),
         *_against("previous", "previous date"),
         *_against("first", "first date since a break"),
         Column(

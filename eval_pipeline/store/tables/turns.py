@@ -53,6 +53,8 @@ ATTEMPTS = Table(
         Column("batch", "BOOLEAN", "Asked in a batch; NULL: the call failed."),
         Column("sandbox_tier", "VARCHAR", "What the artefact was executed in; NULL: nothing that needs one ran."),
         SIMULATED,
+        Column("served_model", "VARCHAR", "Model that answered, in the provider's own words; NULL: not told."),
+        Column("system_fingerprint", "VARCHAR", "What the provider says of the system that ran it; NULL: not told."),
         Column("metadata", "JSON", "Provider facts (request id, SDK version, drawn failure mode); NULL: none."),
     ),
     sources=("generations", "recovery_attempts"),
