@@ -13,6 +13,7 @@ from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
+from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.scoring.superseded import keep_superseded
 from eval_pipeline.store import tables
@@ -146,6 +147,14 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
             unfinished=judging.not_all_judged,
             after=("raw_dataset",),
             asks_again=frozenset({judging.JUDGE_PROMPT}),
+            checks=(
+                Check(
+                    "judge_of_another_family",
+                    "Judge and judged are of different families of models, as far as names tell.",
+                    check_judge_family,
+                    warning=True,
+                ),
+            ),
         )
     own = score.scored_tables(track) if track else (tables.TURN_RESULTS, tables.ERRORS, tables.METRIC_ERRORS)
     yield Stage(

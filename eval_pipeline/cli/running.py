@@ -139,6 +139,7 @@ def evaluate(
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.operations.changes import changes_told
     from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations
+    from eval_pipeline.stages.checks.judges import check_judge_family
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
     from eval_pipeline.workspace.runs import RunContext
@@ -169,6 +170,8 @@ def evaluate(
                 if finished.incomplete:
                     broken.add((finished.suite, finished.model_version))
         whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+        families = (check_judge_family(seen[partition]) for partition in whole)
+        notes += [f"warning: {found.text}" for found in families if not found.passed]
         for suite in dict.fromkeys(partition.suite for partition in whole):
             of_suite = Inputs(workspace, suite, progress=progress)
             asked = {p.model_version: p.eval_date for p in whole if p.suite == suite}

@@ -178,6 +178,26 @@ JUDGEMENTS = Table(
     ),
 )
 
+JUDGE_REPEATS = Table(
+    "judge_repeats",
+    "One row an answer of the LLM judge that was asked the same several times (`eval-pipeline judge-repeats`).",
+    (
+        TURN_ID,
+        CASE_ID,
+        TURN_INDEX,
+        SAMPLE,
+        Column("repeat", "BIGINT", "Which time it was asked, from 0; never NULL."),
+        Column("value", "DOUBLE", "1 same meaning, 0.5 partly, 0 wrong; NULL: it failed."),
+        Column("choice", "VARCHAR", "The judge's own word; NULL: it gave none."),
+        Column("reason", "VARCHAR", "The judge's reasoning; NULL: it gave none."),
+        Column("error", "VARCHAR", "Why the judge failed; NULL: it did not."),
+        Column("model", "VARCHAR", "Who judged, `provider/model`; NULL: nobody was asked."),
+        Column("prompt_version", "VARCHAR", "Version of the question to the judge; NULL: nobody was asked."),
+        Column("input_tokens", "BIGINT", "Tokens sent to the judge; NULL: not told."),
+        Column("output_tokens", "BIGINT", "Tokens that the judge wrote; NULL: not told."),
+    ),
+)
+
 TURN_ERRORS = Table(
     "turn_errors",
     "One row a turn that is not correct, with the context that a person needs to see why.",
@@ -243,4 +263,15 @@ def track_turns_table(
     return table
 
 
-TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, JUDGEMENTS, TURN_ERRORS, METRIC_ERRORS)
+TURN_TABLES = (
+    ATTEMPTS,
+    PROMPTS,
+    METRICS,
+    TURN_RESULTS,
+    VALIDATION,
+    EVIDENCE,
+    JUDGEMENTS,
+    JUDGE_REPEATS,
+    TURN_ERRORS,
+    METRIC_ERRORS,
+)
