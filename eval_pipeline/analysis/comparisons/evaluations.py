@@ -96,9 +96,9 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
         states = workspace.record.states(_READ, key)
         told = kept.get(f"{name} {key.eval_date}", states, lambda key=key: _told(workspace.record, key))  # type: ignore[misc]
         if told is not None:
-            *others, served = told
-            evaluated = Evaluated(partition, simulated[name], *others, Served(*map(tuple, served)))
-            found.setdefault(name, []).append(evaluated)
+            *_, (models, fingerprints) = told
+            served = Served(tuple(models), tuple(fingerprints))
+            found.setdefault(name, []).append(Evaluated(partition, simulated[name], *told[:4], served))
     kept.save()
     return found
 
