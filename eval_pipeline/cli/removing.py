@@ -1,6 +1,7 @@
 """`remove`: a model version leaves."""
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,8 +45,8 @@ def remove(
     if not yes:
         _ask(model_version, purge=purge)
     with ProgressBars() as progress:
-        done = remove_from_home(workspace, removal, dry_run=False, progress=progress)
-    forget(workspace.home, model_version, partition=suite is None, history=purge, dry_run=False)
+        rest = partial(forget, workspace.home, model_version, partition=suite is None, history=purge, dry_run=False)
+        done = remove_from_home(workspace, removal, dry_run=False, progress=progress, last=rest)
     typer.echo(f"removed: {model_version}, {len(done.partitions):,} evaluations{' and all responses' * purge}")
 
 

@@ -5,7 +5,7 @@ call goes on where a first one was killed. What is made of others is removed fir
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -69,11 +69,25 @@ class _Found:
         return {suite: day.isoformat() for suite, day in first.items()}
 
 
-def remove(workspace: Workspace, removal: Removal, *, dry_run: bool, progress: Progress = SILENT) -> Removed:
+def remove(
+    workspace: Workspace,
+    removal: Removal,
+    *,
+    dry_run: bool,
+    progress: Progress = SILENT,
+    last: Callable[[], object] = lambda: None,
+) -> Removed:
     """Removes a model version: its evaluations, reports and rows in the store, and what is compared with it.
 
     May be killed at any time and called again. Nothing is begun while a run is at one of its evaluations, or, with a
     purge, while any run asks models.
+
+    Args:
+        workspace: the home.
+        removal: what is removed.
+        dry_run: only say what would be.
+        progress: told of the evaluations.
+        last: does what is left to do elsewhere; where it fails, the same call does it again.
 
     Raises:
         UsageError: the home has nothing of that name, or a run is at it.
@@ -97,6 +111,7 @@ def remove(workspace: Workspace, removal: Removal, *, dry_run: bool, progress: P
         if removal.purge:
             with busy(progress, "purging responses"):
                 purged = purge(workspace, removal, found.partitions, dry_run=False)
+    last()
     end_note(note)
     return Removed(_sorted(found.partitions), *told, entry, listed, purged)
 

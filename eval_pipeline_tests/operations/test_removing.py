@@ -15,10 +15,13 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from eval_pipeline.asking.batches.intents import insert_batch, make_table
 from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.operations.removing import Removed, remove
@@ -194,6 +197,38 @@ def _killed_at(place: str, *, done: bool) -> Iterator[None]:
 
     with patch(place, killed):
         yield
+
+
+def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(home: Lab) -> None:
+    home.versions({"name": "staying", "provider": "puppet", "model": "staying"})
+    runs = next((home.home.dagster / "history").glob("runs.db"))
+    with closing(sqlite3.connect(runs)) as connection:
+        assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (3,)
+    refused = StoreError("it is in use")
+    with patch("eval_pipeline.defs.running.removing._write_anew", side_effect=refused):
+        said = command("remove", "--model-version", "leaving", "--purge", "--yes")
+    assert (said.code, "it is in use" in said.err) == (2, True), said.text
+    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 0
+    assert b"leaving" not in runs.read_bytes()
+    with open_instance(home.home) as instance:
+        assert instance.get_dynamic_partitions(DIMENSION) == ["staying"]
+    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
+
+
+def test_batches_that_were_handed_in_are_forgotten(home: Lab) -> None:
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        make_table(connection)
+        for name in ("leaving", "staying"):
+            insert_batch(connection, (name, "p", "", "m", name, "2026-03-01T00:00:00", '["key"]', "1", "here", "open"))
+        connection.commit()
+    told = removed(home, suites=("other",)).purged
+    assert told is not None
+    assert told.batches == 0, "nothing tells that it asked for that suite"
+    told = removed(home).purged
+    assert told is not None
+    assert told.batches == 1
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT intent_id FROM batches").fetchall() == [("staying",)]
 
 
 def test_nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
