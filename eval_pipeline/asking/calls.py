@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from eval_pipeline.asking.batches.queue import BatchQueue, Told
 from eval_pipeline.asking.budgets import NOTHING, REACHED, Amount, Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
-from eval_pipeline.asking.journal.codec import decode_response, encode_response
+from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.sqlite import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.reachability import Reachability
@@ -225,7 +225,7 @@ class Caller:
         outcome = await self._ask_in_turn(call, key)
         if isinstance(outcome, CallFailure):
             return outcome
-        if await self._journal.append(key, encode_response(outcome)):
+        if await self._journal.append(key, encode_response(outcome, self._asker(call))):
             return Answered(outcome, from_journal=False)
         # Another process recorded an answer meanwhile. Its answer is the one that a restart will find, so use it.
         return Answered(self._recorded(key) or outcome, from_journal=True)
@@ -247,6 +247,9 @@ class Caller:
         if isinstance(told, Response):
             return Answered(told, from_journal=covered)
         return told if isinstance(told, CallFailure) else None
+
+    def _asker(self, call: Call) -> Asker:
+        return Asker(call.suite, self._version.name)
 
     def _settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
         self._budget.settle(reserved, outcome)

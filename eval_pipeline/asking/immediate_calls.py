@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from eval_pipeline.asking.budgets import NOTHING
 from eval_pipeline.asking.calls import Answer, Answered, Caller
-from eval_pipeline.asking.journal.codec import encode_response
+from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.core.model import CallFailure, Response
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.providers.standins.inprocess import Immediate
@@ -27,6 +27,7 @@ class ImmediateCaller(Caller):
         bodies = self._journal.get_many(keys)
         answers: list[Answer | None] = []
         fresh: dict[str, Response] = {}
+        askers: dict[str, Asker] = {}
         try:
             for key, call in zip(keys, calls, strict=True):
                 answer: Answer | None = None
@@ -36,9 +37,10 @@ class ImmediateCaller(Caller):
                     answer = self._ask_now(call)
                     if isinstance(answer, Answered):
                         fresh[key] = answer.response
+                        askers[key] = self._asker(call)
                 answers.append(answer)
         finally:
-            late = await self._record(fresh)
+            late = await self._record(fresh, askers)
         told: list[Answer] = []
         for key, call, found in zip(keys, calls, answers, strict=True):
             told.append(await self._answer(call) if found is None or key in late else found)
@@ -55,12 +57,12 @@ class ImmediateCaller(Caller):
         self._settle(NOTHING, response)
         return Answered(response, from_journal=False)
 
-    async def _record(self, fresh: Mapping[str, Response]) -> set[str]:
+    async def _record(self, fresh: Mapping[str, Response], askers: Mapping[str, Asker]) -> set[str]:
         """Journals the responses; the keys under which another process recorded one meanwhile."""
         shared: asyncio.Future[Answer | Exception | None] = asyncio.get_running_loop().create_future()
         self._under_way |= dict.fromkeys(fresh, shared)
         try:
-            rows = [(key, encode_response(response)) for key, response in fresh.items()]
+            rows = [(key, encode_response(response, askers[key])) for key, response in fresh.items()]
             new = await self._journal.append_many(rows)
         finally:
             for key in fresh:

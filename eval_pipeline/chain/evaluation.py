@@ -8,13 +8,14 @@ from typing import Any, cast
 from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make, options_of
 from eval_pipeline.analysis.comparisons import making
-from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE, check_no_drift, check_no_loss, check_served
 from eval_pipeline.analysis.gold import suspects
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
+from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
@@ -151,6 +152,14 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
             unfinished=judging.not_all_judged,
             after=("raw_dataset",),
             asks_again=frozenset({judging.JUDGE_PROMPT}),
+            checks=(
+                Check(
+                    "judge_of_another_family",
+                    "Judge and judged are of different families of models, as far as names tell.",
+                    check_judge_family,
+                    warning=True,
+                ),
+            ),
         )
     own = score.scored_tables(track) if track else (tables.TURN_RESULTS, tables.ERRORS, tables.METRIC_ERRORS)
     yield Stage(
@@ -244,6 +253,12 @@ def _comparing() -> Iterator[Stage]:
                 "no_drift",
                 "No model version is significantly worse than on its first date since a break.",
                 check_no_drift,
+                warning=True,
+            ),
+            Check(
+                SERVED_AS_BEFORE,
+                "Each model version was answered by one model, by the provider's own words, and by that of before.",
+                check_served,
                 warning=True,
             ),
         ),

@@ -17,8 +17,10 @@ from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.exporting import export_app
 from eval_pipeline.cli.importing import import_app
+from eval_pipeline.cli.judging import judge_repeats
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
+from eval_pipeline.cli.removing import remove
 from eval_pipeline.cli.rescoring import rescore
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
@@ -41,7 +43,9 @@ app.command()(inspecting.query)
 app.command()(compare)
 app.command()(rescore)
 app.command()(acknowledge)
+app.command()(judge_repeats)
 app.command()(prune)
+app.command()(remove)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
 app.command()(demo)

@@ -194,18 +194,28 @@ def evaluate(
     return problems, whole
 
 
+def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
+    """Prints what the evaluations of a suite came to, how far they got, and who answered."""
+    from eval_pipeline.cli.terminal import console, coverage_lines, headline_table
+
+    console.print(headline_table(name, headlines))
+    for line in coverage_lines(headlines):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for found in headlines:
+        if found.served.models:
+            answered = ", ".join((*found.served.models, *found.served.fingerprints))
+            typer.echo(f"answered: {found.partition.model_version}: by {answered}")
+
+
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline, where the results lie, and what went wrong."""
-    from eval_pipeline.cli.terminal import console, coverage_lines, fail, headline_table, note
+    from eval_pipeline.cli.terminal import fail, note
     from eval_pipeline.reports.gold import overridden_text
     from eval_pipeline.reports.paths import WORKBOOK
     from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):
-        of_suite = [found for found in headlines if found.partition.suite == name]
-        console.print(headline_table(name, of_suite))
-        for line in coverage_lines(of_suite):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        show_suite(name, [found for found in headlines if found.partition.suite == name])
     if headlines:
         typer.echo(f"store:    {workspace.home.store}")
     pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]

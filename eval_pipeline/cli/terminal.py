@@ -100,6 +100,8 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
 
     Two lines a model version, so that it fits into 80 columns.
     """
+    from eval_pipeline.stages.checks.readable import WARN_BELOW
+
     title = f"{suite} · 95% intervals · success: every turn of a conversation right"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("model version", overflow="fold", min_width=20)
@@ -110,8 +112,9 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
         correct, cost = found.overall["correct"], found.cost
         turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
         facts = ["simulated"] * found.simulated + [turns] + ["part"] * (found.scope != "full")
-        if found.readability is not None and found.readability.low:
-            facts.append(f"{_percent(found.readability.share)} readable")
+        asked, readable = found.coverage.asked or 0, found.coverage.readable or 0
+        if readable < WARN_BELOW * asked and not found.simulated:
+            facts.append(f"{_percent(readable / asked)} readable")
         table.add_row(
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),

@@ -161,6 +161,10 @@ class Usage:
     cache_write_tokens: int = 0
 
 
+SERVED_MODEL, SERVED_FINGERPRINT = "model", "system_fingerprint"
+"""Names in a response's metadata under which providers keep who answered, by the endpoint's own words."""
+
+
 @value
 class Response:
     """What a provider gave for one call.

@@ -4,7 +4,7 @@ async with open_judge(version, cache_file) as judge:
     judgement = await judge.judge(generated, expected, schema.ddl())
 """
 
-from eval_pipeline.judge.cache import JudgementCache, forget_expired
+from eval_pipeline.judge.cache import JudgementCache, forget_expired, purge_judgements
 from eval_pipeline.judge.judge import DEFAULT_JUDGE, LLMJudge, open_judge, why_no_judge
 from eval_pipeline.judge.judgement import NO_JUDGE, TIMEOUT, Judge, Judgement, NoJudge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
@@ -22,5 +22,6 @@ __all__ = [
     "NoJudge",
     "forget_expired",
     "open_judge",
+    "purge_judgements",
     "why_no_judge",
 ]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from pydantic_core import from_json, to_json
 
+from eval_pipeline.asking.journal.purging import erase
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.private import touch
 from eval_pipeline.judge.judgement import Judgement
@@ -123,6 +125,28 @@ def forget_expired(path: Path, *, dry_run: bool = False) -> int:
             return connection.execute("DELETE FROM judgements WHERE written_at <= ?", oldest).rowcount
     except sqlite3.Error:
         return 0
+
+
+def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run: bool = False) -> int:
+    """Drops the judgements that do not stay, and writes the file anew so that nothing of them is left; how many.
+
+    Raises:
+        StoreError: the file cannot be used, or somebody reads it.
+    """
+    if not path.is_file():
+        return 0
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
+            rows = connection.execute("SELECT key, body FROM judgements").fetchall()
+            found = ((key, _decode(key, body)) for key, body in rows)
+            gone = [key for key, judgement in found if judgement is None or not stays(judgement)]
+            if not dry_run:
+                erase(connection, [("judgements", "key", gone)])
+            return len(gone)
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"cannot purge the judgements {path} ({error}); end what uses them, then give the same command again"
+        ) from error
 
 
 def _as_cached(judgement: Judgement) -> Judgement:

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.checks.readable import Readability, readability
 from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import (
     COMPLEXITY_CEILING,
     COST_PER_CORRECT_ANSWER,
+    GENERATIONS,
     GOLD_EDITIONS,
     MODEL_VERSIONS,
     STATISTICS,
 )
-from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -34,7 +34,7 @@ class Headline:
         scope: `full`, or what part of the suite was run.
         coverage: how far its turns got.
         editions: rows of `gold_editions`; none of an evaluation older than them.
-        readability: how much of it could be read; None where that is not known.
+        served: which models answered, in the provider's own words.
     """
 
     partition: Partition
@@ -44,8 +44,8 @@ class Headline:
     simulated: bool
     scope: str
     coverage: Coverage
+    served: Served
     editions: Sequence[Mapping[str, Any]] = ()
-    readability: Readability | None = None
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -62,8 +62,8 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         version["simulated"],
         planned_scope(workspace, partition),
         recorded_coverage(record, partition),
+        Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT])),
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
-        readability(Inputs.of(workspace, partition)),
     )
 
 

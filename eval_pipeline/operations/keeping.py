@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from eval_pipeline.analysis.comparisons.verdicts import Asked, check_no_drift, check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import Asked, check_no_drift, check_no_loss, check_served
 from eval_pipeline.chain.evaluation import chain_of, comparing, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_up_to_date
 from eval_pipeline.chain.runner import run_stage
@@ -11,6 +11,7 @@ from eval_pipeline.chain.stage import Chain
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
@@ -68,7 +69,7 @@ def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Part
 
 def remarks(inputs: Inputs) -> list[str]:
     """What is odd about the answers of an evaluation and no error, a sentence each."""
-    found = (check_readable(inputs), check_plausible(inputs))
+    found = (check_readable(inputs), check_plausible(inputs), check_judge_family(inputs))
     place = f"{inputs.suite}, {inputs.place.model_version}"
     return [f"{place}: {verdict.text}" for verdict in found if verdict.warning and not verdict.passed]
 
@@ -96,15 +97,18 @@ def keep_comparisons(inputs: Inputs, asked: Asked, *, with_report: bool) -> tupl
         with_report: make the report too.
 
     Returns:
-        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts.
+        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts or
+        was answered by another model.
     """
     try:
         compare(inputs)
         deliver(comparing(chain_of(None)), inputs, with_report=with_report)
     except EvalError as error:
         return [f"{inputs.suite}: {error}"], []
-    loss, drift = check_no_loss(inputs, asked), check_no_drift(inputs, asked)
-    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), [f"{inputs.suite}: {drift.text}"] * (not drift.passed)
+    loss = check_no_loss(inputs, asked)
+    warnings = (check_no_drift(inputs, asked), check_served(inputs, asked))
+    told = [f"{inputs.suite}: {found.text}" for found in warnings if not found.passed]
+    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), told
 
 
 def compare(inputs: Inputs) -> bool:

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -23,7 +23,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
-from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
+from eval_pipeline.workspace.runs import RUNNING, lock_file, run_rows, unused_partition
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -87,11 +87,11 @@ def prune(
     with busy(progress, "pruning the journal"):
         gone = set(removed)  # also those that a dry run left in place
         before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
-        responses = None if _somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
+        responses = None if somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(in_use), tuple(reports), responses)
 
 
-def _tables() -> list[Table]:
+def partition_tables() -> list[Table]:
     """The tables of the record with a file a partition; what is made last comes first, so that no half is whole."""
     found = [source for table in all_tables(further_tables()) for source in table.record_tables()]
     return [table for table in reversed(found) if table.key == "partition"]
@@ -100,7 +100,7 @@ def _tables() -> list[Table]:
 def _old_partitions(workspace: Workspace, keep: int) -> Iterator[Partition]:
     """The evaluations beyond the newest dates, oldest first in each series; what is left of half removed ones too."""
     dates: dict[tuple[str, str], set[date]] = {}
-    for table in _tables():
+    for table in partition_tables():
         for key in workspace.record.partitions(table):
             assert key.suite and key.model_version and key.eval_date
             dates.setdefault((key.suite, key.model_version), set()).add(key.eval_date)
@@ -126,7 +126,7 @@ def _suites(workspace: Workspace) -> Sequence[str]:
 
 def _remove(workspace: Workspace, partition: Partition) -> None:
     key = RecordKey.of(partition)
-    for table in _tables():
+    for table in partition_tables():
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
@@ -152,9 +152,12 @@ def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: P
         deliver(comparing(chain_of(None)), inputs, with_report=False)
 
 
-def _somebody_asks(workspace: Workspace) -> bool:
-    """Whether a run holds the lock of asking for any partition."""
+def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> bool:
+    """Whether a run holds the lock of asking for any partition but those whose locks are ours."""
+    own = {lock_file(workspace, partition, "asking") for partition in ours}
     for path in (workspace.home.root / "locks").rglob("asking.lock"):
+        if path in own:
+            continue
         try:
             with locked(path, 0):
                 pass

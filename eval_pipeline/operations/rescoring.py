@@ -135,7 +135,8 @@ def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILE
 
     Only where code has changed: other versions of libraries are no reason by themselves.
     """
-    compared = [one for found in evaluations_of(workspace, suite).values() for one in _compared(found)]
+    series = evaluations_of(workspace, suite).items()
+    compared = [one for name, found in series if not workspace.is_retired(name) for one in _compared(found)]
     waiting = outdated(workspace, compared, exact=False)
     return [rescore(workspace, partition, progress, exact=False) for partition in waiting]
 

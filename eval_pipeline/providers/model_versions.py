@@ -3,7 +3,8 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,12 +68,44 @@ def save_imported(path: Path, version: ModelVersion) -> None:
         InputError: the file as it is cannot be read.
         OSError: the new one cannot be written.
     """
+    with _imported(path) as versions:
+        versions[version.name] = version
+
+
+def forget_imported(path: Path, name: str, suites: Collection[str] | None, *, dry_run: bool) -> bool:
+    """Takes an entry out of the file of imported model versions; whether it goes.
+
+    Args:
+        path: the file, which need not exist.
+        name: of the entry.
+        suites: only their predictions go; None: all. An entry without any is gone.
+        dry_run: only look.
+
+    Raises:
+        InputError: the file as it is cannot be read.
+        OSError: the new one cannot be written.
+    """
+    entry = load_model_versions([path]).get(name)
+    if entry is None:
+        return False
+    left = {suite: found for suite, found in entry.predictions.items() if suites is not None and suite not in suites}
+    if not dry_run and (suites is None or left != entry.predictions):
+        with _imported(path) as versions:
+            versions.pop(name, None)
+            if left:
+                versions[name] = entry.model_copy(update={"predictions": left})
+    return suites is None or not left
+
+
+@contextmanager
+def _imported(path: Path) -> Iterator[dict[str, ModelVersion]]:
+    """The entries of the file, which has what is made of them when the block ends; others who change it wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         versions = load_model_versions([path])
-        versions[version.name] = version
+        yield versions
         entries = [_as_written(entry) for entry in versions.values()]
         text = _HEADER + yaml.safe_dump({_TOP: entries}, sort_keys=False, allow_unicode=True, width=120)
         _replace(path, text)

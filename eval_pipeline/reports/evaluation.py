@@ -23,6 +23,7 @@ Row = dict[str, Any]
 
 ALL = "all"
 _LATER = (tables.COVERAGE, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS, tables.GOLD_EDITIONS)
+_SERVED = ("served_model", "system_fingerprint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,14 @@ class Evaluation:
     def model(self) -> Row:
         """The row of `model_versions`."""
         return self.rows(tables.MODEL_VERSIONS)[0]
+
+    @cached_property
+    def served(self) -> list[str]:
+        """Models that answered, in the provider's own words, and fingerprints of what ran them; none if not told."""
+        attempts = self._record.read(tables.GENERATIONS, self._key(tables.GENERATIONS), _SERVED)
+        columns = (attempts[name].unique().to_pylist() for name in _SERVED)
+        models, fingerprints = (sorted(filter(None, found)) for found in columns)
+        return [*models, *(f"fingerprint {found}" for found in fingerprints)]
 
     @cached_property
     def statistics(self) -> list[Row]:

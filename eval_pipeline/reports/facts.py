@@ -48,6 +48,7 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         ("Model version", evaluation.partition.model_version),
         ("Description", model["description"]),
         ("Provider and model", " · ".join(filter(None, [model["provider"], model["model"]]))),
+        ("Answered by", ", ".join(evaluation.served)),
         ("Responses", _responses(evaluation)),
         *_origin(evaluation),
         ("Settings", _settings(model["settings"], _NEVER_ASKED if model["recorded"] else frozenset())),

@@ -99,6 +99,11 @@ def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidenc
     return found
 
 
+def pairs_of(inputs: Inputs) -> list[tuple[Place, ToJudge]]:
+    """What a judge would be shown of each turn and sample, settled ones too."""
+    return list(_pairs(inputs))
+
+
 def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
     """Who judges a suite: the model version that its option `judge_model` names, else a Claude model.
 

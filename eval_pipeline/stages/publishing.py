@@ -15,6 +15,7 @@ from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
+from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline.workspace.runs import FAILED, now, record_run
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
@@ -72,7 +73,7 @@ def publish_together(runs: Sequence[Inputs], keys: Sequence[RecordKey], gate: Re
 
 def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> StageResult:
     """Publishes what belongs to a suite as a whole: `tables` of its comparisons."""
-    keys = [RecordKey.of_suite(inputs.suite)]
+    keys = [RecordKey.of_suite(inputs.suite), *note_retired(inputs.workspace)]
     with busy(inputs.progress, inputs.label("publishing")):
         published = publish(inputs.record, inputs.workspace.home.store, further_tables(), keys, gate)
     headers = [header for table in tables if (header := inputs.header(table))]
@@ -83,8 +84,12 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
 
 def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> Published:
     """Takes partitions out of the store whose files have been removed."""
-    keys = [RecordKey.of(partition) for partition in partitions]
-    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate)
+    return publish_keys(workspace, [RecordKey.of(partition) for partition in partitions], gate)
+
+
+def publish_keys(workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False) -> Published:
+    """Has the store hold of the keys what the record does; with `erase` no byte of other rows is left in it."""
+    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
 
 
 def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Progress = SILENT) -> StageResult:
@@ -94,6 +99,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     has a sentence for each.
     """
     record, store = workspace.record, workspace.home.store
+    note_retired(workspace)
     with busy(progress, "publishing"):
         if full:
             published = publish_full(record, store, further_tables(), gate)

@@ -3,7 +3,7 @@
 A number the data cannot carry is None with a reason, never 0, NaN or infinity.
 """
 
-from eval_pipeline.statistics.agreement import Agreement, cohens_kappa
+from eval_pipeline.statistics.agreement import Agreement, SelfAgreement, cohens_kappa, self_agreement
 from eval_pipeline.statistics.calibration import BrierParts, Calibration, LevelCalibration, calibrate
 from eval_pipeline.statistics.ceiling import (
     Ceiling,
@@ -41,6 +41,7 @@ __all__ = [
     "Method",
     "PairedDifference",
     "RatioEstimate",
+    "SelfAgreement",
     "Verdict",
     "accuracy_by_level",
     "agreed_against_gold",
@@ -61,4 +62,5 @@ __all__ = [
     "pareto_front",
     "pass_at_k",
     "pass_hat_k",
+    "self_agreement",
 ]

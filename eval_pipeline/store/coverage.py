@@ -1,9 +1,17 @@
 """The coverage of an evaluation as the record has it."""
 
-from eval_pipeline.core.coverage import Coverage
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eval_pipeline.core.coverage import Coverage, Try
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import COVERAGE
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import COVERAGE, GENERATIONS, RECOVERY_ATTEMPTS
+
+_READ = ("turn_id", "sample", "call_error", "stop_reason", "artefact")
 
 
 def recorded_coverage(record: Record, partition: Partition) -> Coverage:
@@ -12,3 +20,11 @@ def recorded_coverage(record: Record, partition: Partition) -> Coverage:
     if record.header(COVERAGE, key) is None:
         return Coverage()
     return Coverage.from_row(record.read(COVERAGE, key).to_pylist()[0])
+
+
+def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:
+    """The attempts of an evaluation in the order in which they were made; `read` gives columns of its tables."""
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        found = read(table, _READ)
+        columns = (*(found[name] for name in _READ[:3]), *(pc.is_valid(found[name]) for name in _READ[3:]))
+        yield from map(Try, *(column.to_pylist() for column in columns))

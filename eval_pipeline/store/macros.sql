@@ -68,7 +68,7 @@ WITH asked AS (
             'output_tokens', t.output_tokens, 'cache_read_tokens', t.cache_read_tokens,
             'cache_write_tokens', t.cache_write_tokens, 'usd', t.usd, 'latency_ms', t.latency_ms,
             'first_byte_ms', t.first_byte_ms, 'retries', t.retries, 'batch', t.batch, 'simulated', t.simulated,
-            'metadata', t.metadata)
+            'served_model', t.served_model, 'system_fingerprint', t.system_fingerprint, 'metadata', t.metadata)
     FROM tries AS t
     UNION ALL
     SELECT
@@ -114,9 +114,11 @@ COMMENT ON MACRO TABLE explain_turn IS 'explain_turn(turn_id, model_version, on_
     'result in order: case with its source, question, gold; for each sample the attempts (prompt, response, '
     'validation, outcome), evidence, judgement, answer and metrics.';
 
-CREATE MACRO leaderboard(suite) AS TABLE
+CREATE MACRO leaderboard(suite, with_retired := false) AS TABLE
 WITH chosen AS (
-    SELECT p.suite, p.model_version, p.eval_date, p.scope FROM latest_partitions AS p WHERE p.suite = suite
+    SELECT p.suite, p.model_version, p.eval_date, p.scope, coalesce(v.retired, false) AS retired
+    FROM latest_partitions AS p LEFT JOIN model_versions AS v ON v.model_version = p.model_version
+    WHERE p.suite = suite AND (with_retired OR NOT coalesce(v.retired, false))
 ), results AS (
     SELECT
         r.model_version, count(*) AS turns, count(r.correct) AS scored, avg(r.correct::BIGINT) AS accuracy, bool_or(r.simulated) AS simulated,
@@ -170,7 +172,7 @@ SELECT
     c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns, coalesce(h.mean, r.accuracy) AS accuracy,
     h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens, coalesce(k.usd_total, r.usd) AS usd,
     k.tokens_per_success, k.usd_per_success, f.on_front, coalesce(r.simulated, v.simulated) AS simulated,
-    g.planned, g.asked, g.answered, g.readable, coalesce(g.scored, r.scored) AS scored
+    g.planned, g.asked, g.answered, g.readable, coalesce(g.scored, r.scored) AS scored, c.retired
 FROM chosen AS c
 LEFT JOIN results AS r ON r.model_version = c.model_version
 LEFT JOIN headline AS h ON h.model_version = c.model_version
@@ -180,7 +182,8 @@ LEFT JOIN front AS f ON f.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version
 ORDER BY accuracy DESC NULLS LAST, k.tokens_per_success NULLS LAST, c.model_version;
 
-COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite): every model version on its latest date, the most accurate '
+COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite, with_retired := false): every model version in use '
+    '(with_retired: those that no file lists any more too) on its latest date, the most accurate '
     'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation, and whether '
     'it is on the front of cost and accuracy (stand-ins and models apart), and how many turns were planned, asked, '
     'answered, readable and scored (NULL: not on record).';

@@ -73,6 +73,7 @@ def publish(
     refuse: Refusal | None = None,
     *,
     lock_seconds: float = _LOCK_SECONDS,
+    erase: bool = False,
 ) -> Published:
     """Brings the published store up to date; costs next to nothing where it is.
 
@@ -86,13 +87,15 @@ def publish(
             is left for them to publish; by default, at everything.
         refuse: says of a partition that is new or has changed, and is not in `changed`, why it must not be published.
         lock_seconds: how long to wait for another publisher.
+        erase: write the store compactly whatever has changed, so that no byte of rows taken out is left in it.
 
     Raises:
         StoreError: a file of the record is damaged, there is no room, or the lock was not to be had. The store is
             then as it was.
     """
     gate = Gate(refuse, changed or ())
-    return _Publisher(record, out, track_tables, gate).run(changed, full=False, lock_seconds=lock_seconds)
+    publisher = _Publisher(record, out, track_tables, gate, erase=erase)
+    return publisher.run(changed, full=False, lock_seconds=lock_seconds)
 
 
 def publish_full(
@@ -108,8 +111,11 @@ def publish_full(
 
 
 class _Publisher:
-    def __init__(self, record: Record, out: Path, track_tables: Sequence[Table], gate: Gate) -> None:
+    def __init__(
+        self, record: Record, out: Path, track_tables: Sequence[Table], gate: Gate, *, erase: bool = False
+    ) -> None:
         self._record = record
+        self._erase = erase
         self._gate = gate
         self._out = out
         self._new = out.with_name(f"{out.name}.new")
@@ -161,14 +167,14 @@ class _Publisher:
             return self._rebuild(lock, f"what is known of {self._out.name} was damaged ({error})")
         listing = Listing(self._record, self._track_tables, self._gate, changed)
         fresh, gone = listing.fresh(known), listing.gone(known)
-        if not fresh and not gone:
+        if not fresh and not gone and not self._erase:
             return Published(self._out)
         now = {name: file for name, file in known.items() if name not in gone} | fresh
         memo = memo.with_known(now, changed)
         self._clear()
         try:
             changes = listing.changes(known, now, self._workspace)
-            if not changes:
+            if not changes and not self._erase:
                 memo.save(lock)
                 return Published(self._out)
             result = self._write(lock, listing, changes, memo, fresh=False)
@@ -237,7 +243,7 @@ class _Publisher:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
             rows = snapshot.apply(changes, all_tables(self._track_tables))
-            if fresh or snapshot.free_share() <= _COMPACT_ABOVE:
+            if fresh or (not self._erase and snapshot.free_share() <= _COMPACT_ABOVE):
                 return rows, self._new
             snapshot.compact(self._compact)
             return rows, self._compact

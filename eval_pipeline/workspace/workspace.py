@@ -1,6 +1,7 @@
 """What every stage is handed: where things lie, the record, suites, model versions and progress."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.memory import give_back_memory
@@ -19,7 +20,7 @@ from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
+from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
 from eval_pipeline.suites import Override, ScoredGold, SuiteSource, find_suites
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, scored_gold
 from eval_pipeline.tracks.base import Track
@@ -66,6 +67,9 @@ class StageResult:
     facts: Mapping[str, Json] = field(default_factory=dict)
 
 
+RETIRED = "retired"
+"""Column of `model_versions`, and name in the footer of its record file where it is true."""
+
 CARRIERS = (
     "eval_pipeline.asking",
     "eval_pipeline.core.complaints",
@@ -110,6 +114,14 @@ class Workspace:
     def model_versions(self) -> dict[str, ModelVersion]:
         """Every model version by name. Raises InputError where a file is wrong."""
         return load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
+
+    def is_retired(self, model_version: str) -> bool:
+        """Whether no file lists the model version any more; as the record has it where there is no good file."""
+        if any(path.exists() for path in self.home.model_version_files):
+            with suppress(InputError):  # told elsewhere
+                return model_version not in self.model_versions
+        header = self.record.header(MODEL_VERSIONS, RecordKey.of_model_version(model_version))
+        return header is not None and RETIRED in header.made_from
 
     def suite(self, name: str) -> SuiteSource:
         """The suite of that name, or in a folder of that name. Raises UsageError with the known names."""

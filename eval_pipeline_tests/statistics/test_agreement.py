@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval_pipeline.statistics import cohens_kappa
+from eval_pipeline.statistics import cohens_kappa, self_agreement
 
 
 def ratings(table: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -72,3 +72,40 @@ def draw(rng: np.random.Generator, clusters: int) -> tuple[np.ndarray, np.ndarra
     first = rng.integers(0, 2, len(groups))
     second = np.where(rng.uniform(size=len(groups)) < agrees, first, 1 - first)
     return first, second, groups
+
+
+FLEISS = [
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+]  # fmt: skip
+"""Counts of five categories for ten items of 14 ratings: the worked example of Wikipedia's article on Fleiss' kappa."""
+
+
+def test_self_agreement_is_that_of_fleiss() -> None:
+    ratings = [[category for category, count in enumerate(counts) for _ in range(count)] for counts in FLEISS]
+    found = self_agreement(ratings, range(10))
+    assert (found.n, found.unanimous) == (10, 1)
+    assert found.agreement == pytest.approx(0.378, abs=5e-4)
+    assert found.kappa == pytest.approx(0.210, abs=5e-4)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.378 < found.high
+
+
+def test_a_judge_that_says_one_thing_only_has_no_kappa() -> None:
+    found = self_agreement([[1, 1, 1]] * 4, range(4))
+    assert (found.unanimous, found.agreement, found.kappa) == (4, 1.0, None)
+    assert found.reason == "both gave everything the same rating"
+
+
+@pytest.mark.parametrize("clusters", [[0, 0], [0]])
+def test_one_conversation_asked_again_has_no_interval(clusters: list[int]) -> None:
+    found = self_agreement([[0, 1], [1, 1]][: len(clusters)], clusters)
+    assert (found.low, found.high) == (None, None)
+    assert found.reason is not None
+
+
+def test_nothing_asked_again_has_no_figures() -> None:
+    assert self_agreement(np.zeros((0, 3)), []).reason == "nothing was rated by both"
+    with pytest.raises(ValueError, match="K at least 2"):
+        self_agreement([[0], [1]], [0, 1])

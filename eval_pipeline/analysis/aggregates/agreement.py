@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Floats, Row, Turns
 from eval_pipeline.judge import NO_JUDGE
 from eval_pipeline.statistics import cohens_kappa, estimate_rate
 from eval_pipeline.store.tables import JUDGE_AGREEMENT as TABLE
@@ -20,8 +20,8 @@ _EVIDENCE = ((1.0, "same"), (0.0, "different"))
 def agreement_rows(turns: Turns) -> list[Row]:
     """One row: the confusion matrix of the judge's three words and the two of the evidence, and Cohen's kappa.
 
-    Compared are pairs that a judge was asked about: what is the same text needed no opinion. For kappa `partly` is not
-    the same.
+    Compared are pairs that a judge was asked about: what is the same text needed no opinion. For kappa and rates
+    `partly` is not the same.
     """
     judgements = _judgements(turns)
     judged = np.array([_opinion(row) for row in judgements], dtype=np.float64)
@@ -29,15 +29,22 @@ def agreement_rows(turns: Turns) -> list[Row]:
     both = ~np.isnan(evidence) & ~np.isnan(judged)
     mine, theirs, clusters = judged[both] == 1.0, evidence[both] == 1.0, turns.clusters[both]
     kappa = cohens_kappa(mine, theirs, clusters)
-    share = estimate_rate((mine == theirs).astype(np.float64), clusters)
     row: Row = {"n": int(both.sum()), "clusters": kappa.clusters}
     for value, word in _JUDGED:
         for verdict, meaning in _EVIDENCE:
             count = ((judged[both] == value) & (evidence[both] == verdict)).sum()
             row[f"judge_{word}_evidence_{meaning}"] = int(count)
-    row |= {"agreement": share.mean, "agreement_low": share.low, "agreement_high": share.high}
+    row |= _rate("agreement", mine == theirs, clusters)
+    row |= _rate("true_positive_rate", mine[theirs], clusters[theirs])
+    row |= _rate("true_negative_rate", ~mine[~theirs], clusters[~theirs])
+    row |= _rate("base_rate", theirs, clusters)
     row |= {"kappa": kappa.kappa, "kappa_se": kappa.se, "kappa_low": kappa.low, "kappa_high": kappa.high}
     return [row | _calls(judgements, ~np.isnan(evidence)) | {"reason": kappa.reason}]
+
+
+def _rate(name: str, values: NDArray[np.bool_], clusters: Codes) -> Row:
+    found = estimate_rate(values.astype(np.float64), clusters)
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def _judgements(turns: Turns) -> list[Mapping[str, Any] | None]:
@@ -79,7 +86,19 @@ def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.b
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
-    names = ("n", "agreement", "kappa", "judge_calls", "judge_tokens", "judge_usd", "calls_saved", "reason")
+    names = (
+        "n",
+        "agreement",
+        "true_positive_rate",
+        "true_negative_rate",
+        "base_rate",
+        "kappa",
+        "judge_calls",
+        "judge_tokens",
+        "judge_usd",
+        "calls_saved",
+        "reason",
+    )
     return {name: rows[0][name] for name in names}
 
 

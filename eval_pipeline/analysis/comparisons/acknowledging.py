@@ -1,7 +1,8 @@
 """Losses that somebody has looked at: kept in the record with who and why."""
 
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eval_pipeline.analysis.comparisons.making import newest_trends
 from eval_pipeline.core.errors import UsageError
@@ -51,9 +52,23 @@ def acknowledge(inputs: Inputs, loss: Loss, who: str, why: str) -> None:
     with locked(path, _PATIENCE_S):
         rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
         rows.append(dict(zip(_COLUMNS, (*loss, who, why, now()), strict=True)))
-        made_from = {"acknowledgements": json_hash(len(rows))}
-        with inputs.record.writer(ACKNOWLEDGEMENTS, inputs.key(ACKNOWLEDGEMENTS), made_from) as writer:
-            writer.write({name: [row[name] for row in rows] for name in _COLUMNS})
+        _write(inputs, rows)
+
+
+def forget_acknowledged(inputs: Inputs, model_version: str) -> None:
+    """Takes out of the record what people said of a model version's losses."""
+    path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
+    with locked(path, _PATIENCE_S):
+        rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
+        left = [row for row in rows if row["model_version"] != model_version]
+        if len(left) < len(rows):
+            _write(inputs, left)
+
+
+def _write(inputs: Inputs, rows: Sequence[Mapping[str, Any]]) -> None:
+    made_from = {"acknowledgements": json_hash(len(rows))}
+    with inputs.record.writer(ACKNOWLEDGEMENTS, inputs.key(ACKNOWLEDGEMENTS), made_from) as writer:
+        writer.write({name: [row[name] for row in rows] for name in _COLUMNS})
 
 
 _COLUMNS = tuple(column.name for column in ACKNOWLEDGEMENTS.columns)

@@ -12,13 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
-from eval_pipeline.analysis.aggregates.coverage import tries_of
+from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, NOT_TOLD, Served
 from eval_pipeline.core.coverage import Coverage, turns_reached
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import CALL_ERROR, Partition
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.fingerprints import UNKNOWN_CODE
-from eval_pipeline.store.coverage import recorded_coverage
+from eval_pipeline.store.coverage import recorded_coverage, tries_of
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -58,6 +58,7 @@ class Evaluated:
         content_hash: of its scored turns.
         figures: one hash of the aggregates that comparisons show.
         made_with: by `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge`; equal texts, the same.
+        served: which models answered.
     """
 
     partition: Partition
@@ -66,6 +67,7 @@ class Evaluated:
     content_hash: str
     figures: str
     made_with: Mapping[str, str]
+    served: Served = NOT_TOLD
 
     def changes(self, other: "Evaluated") -> list[str]:
         """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs.
@@ -73,11 +75,14 @@ class Evaluated:
         Of the gold only its overrides: a suite that has grown has the same gold for the turns that it had.
         """
         made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
-        return [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
+        changed = [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
+        return changed + ["served"] * (self.served.change(other.served) is not None)
 
     def fingerprint(self) -> list[object]:
         """Everything that a comparison takes from it."""
-        return [str(self.partition), self.simulated, self.scope, self.content_hash, self.figures, dict(self.made_with)]
+        made_with = dict(self.made_with)
+        found = [str(self.partition), self.simulated, self.scope, self.content_hash, self.figures, made_with]
+        return [*found, *map(list, self.served)]
 
 
 def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
@@ -100,13 +105,15 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
         states = workspace.record.states(_READ, key)
         told = kept.get(f"{name} {key.eval_date}", states, lambda key=key: _told(workspace.record, key))  # type: ignore[misc]
         if told is not None:
-            found.setdefault(name, []).append(Evaluated(partition, simulated[name], *told))
+            *_, (models, fingerprints) = told
+            served = Served(tuple(models), tuple(fingerprints))
+            found.setdefault(name, []).append(Evaluated(partition, simulated[name], *told[:4], served))
     kept.save()
     return found
 
 
-_Told = tuple[str, str, str, Mapping[str, str]]
-"""Of an evaluation its scope, the hashes of turns and figures, and what it was made with."""
+_Told = tuple[str, str, str, Mapping[str, str], Sequence[Sequence[str]]]
+"""Of an evaluation its scope, the hashes of turns and figures, what it was made with, and who answered."""
 _READ = (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER, COVERAGE)
 
 
@@ -120,7 +127,8 @@ def _told(record: Record, key: RecordKey) -> _Told | None:
     if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
         return None
     figures = json_hash([ended.content_hash, *(header.content_hash if header else "" for header in further)])
-    return generated.made_from.get("scope", FULL), scored.content_hash, figures, _made_with(headers)
+    served = Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT]))
+    return generated.made_from.get("scope", FULL), scored.content_hash, figures, _made_with(headers), served
 
 
 @dataclass(slots=True)
@@ -153,7 +161,7 @@ class _Kept:
                 write_sealed(self.path, json.dumps({"made_with": _RULES, "found": self.now}))
 
 
-_RULES = [[name, [[table.name, *keys] for table, keys in places]] for name, places in _MADE_WITH.items()]
+_RULES = ["served"] + [[name, [[table.name, *keys] for table, keys in places]] for name, places in _MADE_WITH.items()]
 """What is kept by other rules is found anew."""
 
 

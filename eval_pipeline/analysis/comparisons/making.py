@@ -19,16 +19,14 @@ Evaluations = Mapping[str, Sequence[Evaluated]]
 
 def compare_models(inputs: Inputs, outputs: Outputs) -> None:
     """Makes `model_comparisons` of a suite."""
-    found = _evaluations(inputs)
-    chosen = [latest(found[name]) for name in sorted(found)]
+    chosen = _compared(inputs)
     with busy(inputs.progress, inputs.label("comparing models")):
         outputs.rows(MODEL_COMPARISONS).extend(comparison_rows(every_pair(chosen), TurnReader(inputs.workspace)))
 
 
 def latest_evaluations(inputs: Inputs) -> dict[str, str]:
-    """What the comparisons are made of: the latest evaluation of every model version."""
-    found = _evaluations(inputs)
-    return {"evaluations": json_hash([latest(found[name]).fingerprint() for name in sorted(found)])}
+    """What the comparisons are made of: the latest evaluation of every model version that is not retired."""
+    return {"evaluations": json_hash([found.fingerprint() for found in _compared(inputs)])}
 
 
 def comparison_facts(inputs: Inputs) -> dict[str, Json]:
@@ -49,13 +47,17 @@ def make_trends(inputs: Inputs, outputs: Outputs) -> None:
             if before.get("code") == code and before.get(source) == now[source]:
                 rows.extend(kept[name])
             else:
-                rows.extend(trend_rows(inputs.workspace, series_of(evaluations), reader))
+                retired = inputs.workspace.is_retired(name)
+                made = trend_rows(inputs.workspace, series_of(evaluations), reader)
+                rows.extend(row | {"retired": retired} for row in made)
 
 
 def every_series(inputs: Inputs) -> dict[str, str]:
     """What the trends are made of, a hash for each model version: a night adds to some of many long series."""
     return {
-        _source(name): json_hash([found.fingerprint() for found in series_of(series)])
+        _source(name): json_hash(
+            [*(found.fingerprint() for found in series_of(series)), inputs.workspace.is_retired(name)]
+        )
         for name, series in _evaluations(inputs).items()
     }
 
@@ -67,7 +69,7 @@ def trend_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 def newest_trends(workspace: Workspace, suite: str) -> list[Row]:
-    """The newest row of each model version in `trends`."""
+    """The newest row of each model version in `trends`, retired ones too."""
     return list({row["model_version"]: row for row in trends_of(workspace, suite)}.values())
 
 
@@ -79,6 +81,12 @@ def trends_of(workspace: Workspace, suite: str) -> list[Row]:
 
 def _evaluations(inputs: Inputs) -> Evaluations:
     return inputs.hold("evaluations", lambda: evaluations_of(inputs.workspace, inputs.suite))
+
+
+def _compared(inputs: Inputs) -> list[Evaluated]:
+    """The latest evaluation of each model version in use, by name."""
+    found = _evaluations(inputs)
+    return [latest(found[name]) for name in sorted(found) if not inputs.workspace.is_retired(name)]
 
 
 def _source(model_version: str) -> str:

@@ -7,6 +7,8 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import MODEL_VERSIONS
 from eval_pipeline.workspace.workspace import Workspace
 
 
@@ -20,7 +22,8 @@ def comparisons_of(workspace: Workspace, suites: Sequence[str], names: Sequence[
         UsageError: one of them is not known, or no suite has been answered by two of them.
     """
     for name in names:
-        workspace.model_version(name)
+        if not workspace.record.header(MODEL_VERSIONS, RecordKey.of_model_version(name)):  # retired ones have one
+            workspace.model_version(name)
     pairs: list[tuple[Evaluated, Evaluated]] = []
     for suite in suites:
         found = evaluations_of(workspace, suite)

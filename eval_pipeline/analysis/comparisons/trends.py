@@ -70,11 +70,9 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
             earlier, lost = {}, None
         scored = reader.read(found)
         tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
-        row = (
-            _series_columns(workspace, found)
-            | _coverage_columns(reader.coverage(found))
-            | {"break_reason": ", ".join(changed) or None}
-        )
+        row = _series_columns(workspace, found) | _coverage_columns(reader.coverage(found))
+        row |= {"break_reason": ", ".join(changed) or None}
+        row |= found.served.columns(before.served if before else None)
         for name in ("previous", "first"):
             row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
         reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)

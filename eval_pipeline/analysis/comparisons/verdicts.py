@@ -1,6 +1,6 @@
 """What asset checks and the command line say of trends, of each model version on its own newest date."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
@@ -11,6 +11,8 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.workspace.inputs import Inputs
 
+SERVED_AS_BEFORE = "served_as_before"
+"""A warning that is notified of all the same: nobody would see it in figures that have not moved."""
 Asked = Mapping[str, date]
 """The date on which somebody asks about a model version."""
 
@@ -39,6 +41,22 @@ def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     return _verdict(rows, worse, "first", "the first date", {})
 
 
+def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+    """Each model version was answered by one model, the one of the date before; arguments as of `check_no_loss`."""
+    rows = _rows(inputs, asked)
+    told = [f"{row['model_version']}: {text}" for row in rows for text in _served(row)]
+    known = sum(row["served_model"] is not None for row in rows)
+    counts: dict[str, Json] = {"model_versions": len(rows), "told": known, "changed": len(told)}
+    return Verdict(not told, "; ".join(told) or f"who answered is told of {known} model versions, as before", counts)
+
+
+def _served(row: Row) -> Iterator[str]:
+    if row["served_change"]:
+        yield f"another model answered than on the date before ({row['served_change']}); its series begins anew"
+    if "," in (row["served_model"] or ""):
+        yield f"several models answered within one evaluation ({row['served_model']})"
+
+
 def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
     """The row of each model version that is asked about: that of the date, else its newest."""
     by_name: dict[str, list[Row]] = {}
@@ -51,11 +69,12 @@ def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
 
 def _in_use(inputs: Inputs, by_name: Mapping[str, list[Row]]) -> Iterable[str]:
     """Model versions that are active, or evaluated as late as any other."""
-    newest = max((rows[-1]["eval_date"] for rows in by_name.values()), default=None)
+    used = {name: rows for name, rows in by_name.items() if not rows[-1]["retired"]}
+    newest = max((rows[-1]["eval_date"] for rows in used.values()), default=None)
     versions = inputs.workspace.model_versions
     return (
         name
-        for name, rows in by_name.items()
+        for name, rows in used.items()
         if rows[-1]["eval_date"] == newest or (name in versions and versions[name].active)
     )
 

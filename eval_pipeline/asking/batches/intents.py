@@ -85,6 +85,11 @@ class BatchIntents:
         with self._writing() as connection:
             make_table(connection)
 
+    @property
+    def model_version(self) -> str:
+        """Name of the model version that asks."""
+        return self._version
+
     def open(self) -> list[Intent]:
         """Batches whose results are not all in the journal yet, the oldest first. Raises StoreError."""
         with self._connection() as connection:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.watch import BatchWatch, Unwatched, shown
-from eval_pipeline.asking.journal.codec import decode_response, encode_response
+from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, FatalCallError
@@ -216,8 +216,9 @@ class BatchWork:
     async def _record(self, group: Mapping[str, Response | CallError], asked_on: str, tell: Tell) -> None:
         answered = {key: told for key, told in group.items() if isinstance(told, Response)}
         stamped = {key: _stamped(response, asked_on) for key, response in answered.items()}
+        asker = Asker("", self._intents.model_version)  # which suite asked is known of batches of this process only
         fresh = await asyncio.gather(
-            *(self._journal.append(key, encode_response(response)) for key, response in stamped.items())
+            *(self._journal.append(key, encode_response(response, asker)) for key, response in stamped.items())
         )
         for (key, response), new in zip(stamped.items(), fresh, strict=True):
             # What was recorded first is what a restart finds, so it is what counts.

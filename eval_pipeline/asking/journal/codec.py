@@ -3,11 +3,25 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 
+
+class Asker(NamedTuple):
+    """Who asked first for a response, so that what a model version was told can be found again and removed.
+
+    Attributes:
+        suite: empty where it is not known (a batch that was found again).
+    """
+
+    suite: str
+    model_version: str
+
+
+_ASKED_BY = "asked_by"
 _USAGE = tuple((field.name, field.default) for field in fields(Usage))
 _RESPONSE = tuple(
     (field.name, field.default) for field in fields(Response) if field.name not in {"text", "usage", "metadata"}
@@ -15,8 +29,8 @@ _RESPONSE = tuple(
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encode_response(response: Response) -> bytes:
-    """The response as bytes; `decode_response` gives an equal one back."""
+def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
+    """The response as bytes; `decode_response` gives an equal one back, `asker_in` who asked for it."""
     kept: dict[str, Json] = {"text": response.text}
     kept |= {name: value for name, default in _RESPONSE if (value := getattr(response, name)) != default}
     usage = response.usage
@@ -25,6 +39,8 @@ def encode_response(response: Response) -> bytes:
         kept["usage"] = told
     if response.metadata:
         kept["metadata"] = dict(response.metadata)
+    if asked_by is not None:
+        kept[_ASKED_BY] = asked_by
     try:
         return to_json(kept)
     except PydanticSerializationError:
@@ -41,6 +57,7 @@ def decode_response(body: bytes) -> Response:
     kept = json.loads(body.decode("utf-8", "surrogatepass"))
     if not isinstance(kept, dict) or not isinstance(kept.get("text"), str):
         raise ValueError("not an encoded response")
+    kept.pop(_ASKED_BY, None)
     usage = kept.pop("usage", None)
     if usage is not None and not isinstance(usage, Mapping):
         raise ValueError("not an encoded response")
@@ -50,3 +67,12 @@ def decode_response(body: bytes) -> Response:
         return Response(usage=Usage(**usage) if usage else Usage(), **kept)
     except TypeError as error:  # a field that this version does not know
         raise ValueError(str(error)) from error
+
+
+def asker_in(body: bytes) -> Asker | None:
+    """Who asked for the response in a body of `encode_response`; None where an older version wrote it."""
+    try:
+        suite, model_version = json.loads(body.decode("utf-8", "surrogatepass"))[_ASKED_BY]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Asker(suite, model_version)

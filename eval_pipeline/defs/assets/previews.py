@@ -52,7 +52,10 @@ PREVIEWS: Mapping[str, Preview] = {
         "grouping value turns share".split(), ("grouping", frozenset({"error_class", "failure_mode"})), "share"
     ),
     "calibration": Preview("level nominal n accuracy low high verdict".split(), bar="accuracy"),
-    "judge_agreement": Preview("n agreement kappa kappa_low kappa_high judge_calls judge_usd calls_saved".split()),
+    "judge_agreement": Preview(
+        "n agreement true_positive_rate true_negative_rate base_rate kappa kappa_low kappa_high judge_calls judge_usd "
+        "calls_saved".split()
+    ),
     "model_comparisons": Preview(
         "model_a model_b n accuracy_a accuracy_b difference low_corrected high_corrected p_corrected verdict".split()
     ),

@@ -2,6 +2,8 @@
 
 import dagster as dg
 
+from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
+
 
 def suite_of(event: dg.DagsterEvent) -> str:
     """The suite that an event of a step is about; a step is called after its asset: `suite__name`."""
@@ -14,7 +16,7 @@ def asset_of(event: dg.DagsterEvent) -> str:
 
 
 def error_of(event: dg.DagsterEvent) -> str | None:
-    """What went wrong, for events that say so: a step that failed, a check that did not pass and is no warning."""
+    """What went wrong, for events that say so: a step that failed, a check that did not pass and is no mere warning."""
     if event.is_step_failure:
         failure = event.step_failure_data
         if failure.user_failure_data is not None and failure.user_failure_data.description:
@@ -22,6 +24,7 @@ def error_of(event: dg.DagsterEvent) -> str | None:
         return failure.error_display_string
     if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         found = event.asset_check_evaluation_data
-        if not found.passed and found.severity == dg.AssetCheckSeverity.ERROR:
+        told = found.severity == dg.AssetCheckSeverity.ERROR or found.check_name == SERVED_AS_BEFORE
+        if not found.passed and told:
             return f"check {found.check_name}: {found.description}"
     return None

@@ -18,7 +18,7 @@ from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
 from eval_pipeline.defs.automation.jobs import ALL
-from eval_pipeline.defs.automation.sensors import unregistered
+from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.operations.keeping import REPORTS
 from eval_pipeline.workspace.scope import Scope
@@ -74,6 +74,8 @@ def _run(
 ) -> Iterator[Finished]:
     if new := unregistered(instance, workspace):
         instance.add_dynamic_partitions(DIMENSION, new)
+    for name in retired(instance, workspace):
+        instance.delete_dynamic_partition(DIMENSION, name)
     tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
     tags[CANARY] = "" if request.canary else "false"
     tags = {name: value for name, value in tags.items() if value}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from eval_pipeline.core.model import CallErrorKind, Json, Prompt, Response, Usage
+from eval_pipeline.core.model import SERVED_MODEL, CallErrorKind, Json, Prompt, Response, Usage
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.errors import redirected, retry_after
 
@@ -117,7 +117,7 @@ def response_of(message: Any, **known: Any) -> Response:
         metadata = {
             **known.pop("metadata", {}),
             "message_id": message.get("id"),
-            "model": message.get("model"),
+            SERVED_MODEL: message.get("model"),
             "service_tier": message["usage"].get("service_tier"),
         }
     except (KeyError, TypeError, AttributeError) as error:

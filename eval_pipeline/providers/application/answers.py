@@ -37,6 +37,7 @@ class Mapped:
     text: str
     usage: Usage
     usd: float | None
+    served_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class AnswerMapping:
     Attributes:
         answer_path: None: the whole body is the answer.
         answer_field: wraps the answer: what was found becomes the value of this field of an object.
-        input_tokens_path, output_tokens_path, cost_path: None where the application does not tell; nothing there, or
-            null, means that it did not tell this time.
+        input_tokens_path, output_tokens_path, cost_path, model_path: None where the application does not
+            tell; nothing there, or null, means that it did not tell this time.
     """
 
     answer_path: str | None = None
@@ -55,10 +56,17 @@ class AnswerMapping:
     input_tokens_path: str | None = None
     output_tokens_path: str | None = None
     cost_path: str | None = None
+    model_path: str | None = None
 
     def read(self, body: str) -> Mapped:
         """Maps the body of an answer. Raises CallError where it is not of the form that the paths expect."""
-        paths = (self.answer_path, self.input_tokens_path, self.output_tokens_path, self.cost_path)
+        paths = (
+            self.answer_path,
+            self.input_tokens_path,
+            self.output_tokens_path,
+            self.cost_path,
+            self.model_path,
+        )
         document = None if paths == (None,) * len(paths) else _decode(body)
         answer = body if self.answer_path is None else _one(document, self.answer_path)
         wrapped = answer if self.answer_field is None else {self.answer_field: answer}
@@ -67,6 +75,7 @@ class AnswerMapping:
             wrapped if isinstance(wrapped, str) else json.dumps(wrapped, ensure_ascii=False),
             Usage(_tokens(document, self.input_tokens_path), _tokens(document, self.output_tokens_path)),
             _dollars(document, self.cost_path),
+            _name(document, self.model_path),
         )
 
 
@@ -134,6 +143,13 @@ def _dollars(document: Json, path: str | None) -> float | None:
     if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told) or told < 0:
         raise _wrong_form(f"expected dollars at {path}, not {_shown(told)}")
     return float(told)
+
+
+def _name(document: Json, path: str | None) -> str | None:
+    told = _told(document, path)
+    if told is not None and not isinstance(told, str):
+        raise _wrong_form(f"expected the name of a model at {path}, not {_shown(told)}")
+    return told or None
 
 
 def _wrong_form(message: str) -> CallError:

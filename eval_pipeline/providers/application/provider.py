@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field
 
 from eval_pipeline.core.complaints import Complaint
-from eval_pipeline.core.model import CallErrorKind, Json, Response
+from eval_pipeline.core.model import SERVED_MODEL, CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application.answers import AnswerMapping, JsonPath
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError, Traits
@@ -46,7 +46,7 @@ class ApplicationSettings(Settings):
         path: what is posted to, below it.
         headers_env: headers → environment variables with their values.
         body: further fields of every request.
-        answer_path, answer_field, input_tokens_path, output_tokens_path, cost_path: see `AnswerMapping`.
+        answer_path, answer_field, input_tokens_path, output_tokens_path, cost_path, model_path: see `AnswerMapping`.
     """
 
     base_url: BaseUrl
@@ -58,6 +58,7 @@ class ApplicationSettings(Settings):
     input_tokens_path: JsonPath | None = None
     output_tokens_path: JsonPath | None = None
     cost_path: JsonPath | None = None
+    model_path: JsonPath | None = None
 
     @property
     def url(self) -> str:
@@ -67,9 +68,7 @@ class ApplicationSettings(Settings):
     @property
     def mapping(self) -> AnswerMapping:
         """How its answers are read."""
-        return AnswerMapping(
-            self.answer_path, self.answer_field, self.input_tokens_path, self.output_tokens_path, self.cost_path
-        )
+        return AnswerMapping(**{name: getattr(self, name) for name in _MAPPED})
 
 
 class ApplicationProvider(Traits):
@@ -98,7 +97,8 @@ class ApplicationProvider(Traits):
         The prompt is not part of it: the application has its own. The name of the model version is: of the
         application's release and model nothing is known here, so that another name is another application.
         """
-        read = {name: getattr(self._mapping, name) for name in _MAPPED}
+        # Who answered is no part of the answer, and a path that is new must not have everything asked again.
+        read = {name: getattr(self._mapping, name) for name in _MAPPED if name != "model_path"}
         return {"name": self._version.name, "url": self._settings.url, "read": read, "body": self._body(call)}
 
     async def generate(self, call: Call) -> Response:
@@ -118,7 +118,7 @@ class ApplicationProvider(Traits):
             latency_ms = _milliseconds(asked)
             mapped = self._mapping.read(text)
             request_id = answer.headers.get("x-request-id")
-        told = {"request_id": request_id, "sdk": f"httpx2 {httpx2.__version__}"}
+        told = {"request_id": request_id, SERVED_MODEL: mapped.served_model, "sdk": f"httpx2 {httpx2.__version__}"}
         return Response(
             self._secrets.redact(mapped.text),
             usage=mapped.usage,

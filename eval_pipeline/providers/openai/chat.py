@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from eval_pipeline.core.model import CallErrorKind, Json, Response
+from eval_pipeline.core.model import SERVED_FINGERPRINT, SERVED_MODEL, CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
@@ -122,7 +122,8 @@ class ChatEndpoint:
             raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True)
         if streams and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
-        told = {"request_id": answer.request_id, "model": answer.model, "sdk": self._sdk}
+        told = {"request_id": answer.request_id, "sdk": self._sdk}
+        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint}
         return Response(
             self._secrets.redact(answer.text or answer.refusal),
             stop_reason=answer.stop_reason or "stop",

@@ -109,6 +109,7 @@ class ChatAnswer:
         refusal: what the model said in place of an answer, where the endpoint tells them apart.
         begun: there was a choice at all.
         model: which model answered, by the endpoint's own name.
+        fingerprint: what the endpoint says of the system that ran it (llama.cpp names its build, Ollama a constant).
         heard: anything was taken in.
     """
 
@@ -119,6 +120,7 @@ class ChatAnswer:
     begun: bool = False
     request_id: str | None = None
     model: str | None = None
+    fingerprint: str | None = None
     usage: Usage = field(default_factory=Usage)
     heard: bool = field(default=False, compare=False)
 
@@ -127,6 +129,7 @@ class ChatAnswer:
         self.heard = True
         self.request_id = self.request_id or _text_at(part, "id") or None
         self.model = self.model or _text_at(part, "model") or None
+        self.fingerprint = self.fingerprint or _text_at(part, "system_fingerprint") or None
         told = _at(part, "usage")
         if isinstance(told, Mapping):
             self.usage = usage_of(told)

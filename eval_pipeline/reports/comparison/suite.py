@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
@@ -89,11 +90,12 @@ class SuiteComparison:
 
 
 def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
-    """The suite's comparisons; None where none are on record or nothing was evaluated."""
+    """The suite's comparisons, without retired model versions; None where none are on record or nothing is left."""
     key = RecordKey.of_suite(suite)
     if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
         return None
     trends = record.read(TRENDS, key)
+    trends = trends.filter(pc.invert(pc.fill_null(trends["retired"], False)))  # an older file does not say
     if not trends.num_rows:
         return None
     audited = record.header(GOLD_SUSPECTS, key) is not None

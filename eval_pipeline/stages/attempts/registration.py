@@ -10,7 +10,7 @@ from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 
 def refuse_changed(workspace: Workspace, version: ModelVersion) -> None:
@@ -42,6 +42,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
                 "recorded": [provider.recorded],
                 "identity_hash": [version.identity_hash()],
                 "settings": [canonical_json(settings)],
+                RETIRED: [False],
             }
         )
 

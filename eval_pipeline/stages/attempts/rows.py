@@ -8,6 +8,8 @@ from typing import Any
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import (
     CALL_ERROR,
+    SERVED_FINGERPRINT,
+    SERVED_MODEL,
     Attempt,
     CallErrorKind,
     CallFailure,
@@ -77,8 +79,15 @@ def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[An
         "call_error": [failure and failure.kind.value for failure in failures],
         "retries": [one and one.retries for one in tried],
         "sandbox_tier": [outcome and outcome.tier for outcome in outcomes],
+        "served_model": [_served(response, SERVED_MODEL) for response in responses],
+        "system_fingerprint": [_served(response, SERVED_FINGERPRINT) for response in responses],
         "metadata": [response and json_text(dict(response.metadata)) for response in responses],
     }
+
+
+def _served(response: Response | None, name: str) -> str | None:
+    found = response.metadata.get(name) if response is not None else None
+    return found if isinstance(found, str) and found else None
 
 
 def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:

@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from eval_pipeline.core.coverage import NOT_ASKED
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, CallErrorKind, Failed
+from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Track
 
 What = Literal["ran", "failed", "unreadable", "call_error"]
-NOT_ASKED = frozenset({CallErrorKind.BUDGET.value, CallErrorKind.NO_PREDICTION.value})
-"""Call errors that say nothing of what is asked: nobody was."""
 _DIFFERS = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
 _MOST = 160
 

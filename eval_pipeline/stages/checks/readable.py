@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core.coverage import turns_reached
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.attempts.advice import advice
-from eval_pipeline.stages.attempts.seen import NOT_ASKED, SEEN_COLUMNS, counted, example, seen_in_rows
+from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.store.coverage import tries_of
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
 
 WARN_BELOW, FAIL_BELOW = 0.95, 0.5
@@ -21,8 +22,7 @@ class Readability:
     """How much of an evaluation could be read.
 
     Attributes:
-        asked: turns and samples that were asked; not those that the budget refused, or without a recorded prediction.
-        readable: of them, those with an attempt in the track's answer form, a recovery attempt perhaps.
+        asked, readable: turns and samples, as of `core.coverage.Reached`.
         simulated: stand-ins are not judged: some give no answer on purpose.
     """
 
@@ -43,17 +43,9 @@ class Readability:
 
 def readability(inputs: Inputs) -> Readability:
     """How much of an evaluation could be read, from the record."""
-    rows = inputs.read(GENERATIONS, ["turn_id", "sample", "artefact", "call_error", "simulated"])
-    not_asked = pc.is_in(rows["call_error"], value_set=pa.array(sorted(NOT_ASKED)))
-    asked = rows.filter(pc.invert(not_asked))
-    unread = asked.filter(pc.is_null(asked["artefact"])).select(["turn_id", "sample"])
-    bad = set(zip(*(column.to_pylist() for column in unread.columns), strict=True)) if unread.num_rows else set()
-    if bad and inputs.header(RECOVERY_ATTEMPTS):
-        again = inputs.read(RECOVERY_ATTEMPTS, ["turn_id", "sample", "artefact"])
-        read = again.filter(pc.is_valid(again["artefact"]))
-        bad -= set(zip(read["turn_id"].to_pylist(), read["sample"].to_pylist(), strict=True))
-    simulated = bool(pc.any(rows["simulated"]).as_py())
-    return Readability(asked.num_rows, asked.num_rows - len(bad), simulated)
+    reached = turns_reached(tries_of(inputs.read)).values()
+    simulated = bool(pc.any(inputs.read(GENERATIONS, ["simulated"])["simulated"]).as_py())
+    return Readability(sum(turn.asked for turn in reached), sum(turn.readable for turn in reached), simulated)
 
 
 def check_readable(inputs: Inputs) -> Verdict:

@@ -30,6 +30,7 @@ from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIO
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
     EVIDENCE,
+    JUDGE_REPEATS,
     JUDGEMENTS,
     METRIC_ERRORS,
     METRICS,
@@ -61,6 +62,7 @@ __all__ = [
     "GOLD_SUSPECTS",
     "JUDGEMENTS",
     "JUDGE_AGREEMENT",
+    "JUDGE_REPEATS",
     "METRICS",
     "METRIC_ERRORS",
     "MODEL_COMPARISONS",

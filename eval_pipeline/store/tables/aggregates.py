@@ -176,6 +176,7 @@ CALIBRATION = Table(
     ),
 )
 
+_NO_SAME, _NO_OTHER = "no pair is the same, or an older row", "no pair differs, or an older row"
 _BOTH = "pairs, from 0; never NULL"
 JUDGE_AGREEMENT = Table(
     "judge_agreement",
@@ -190,6 +191,9 @@ JUDGE_AGREEMENT = Table(
         Column("judge_different_evidence_same", "BIGINT", f"Judge 0, evidence equivalent or agreed: {_BOTH}."),
         Column("judge_different_evidence_different", "BIGINT", f"Judge 0, evidence different: {_BOTH}."),
         *_interval("agreement", "Share of pairs with one opinion, partly counted as different, 0..1", "no such pairs"),
+        *_interval("true_positive_rate", "Of pairs that are the same, the share the judge calls so, 0..1", _NO_SAME),
+        *_interval("true_negative_rate", "Of pairs that differ, the share the judge does not call same", _NO_OTHER),
+        *_interval("base_rate", "Share of these pairs that are the same by the evidence, 0..1", "no such pairs"),
         *_interval("kappa", "Cohen's kappa of same against not the same, at most 1", "see `reason`"),
         Column("kappa_se", "DOUBLE", "Its standard error, jackknife over conversations; NULL: see `reason`."),
         Column("judged", "BIGINT", "Pairs that a judge was asked about, its cache included, from 0; never NULL."),

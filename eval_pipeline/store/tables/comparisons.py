@@ -174,6 +174,7 @@ TRENDS = Table(
         Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL."),
         Column("eval_date", "DATE", "Logical date of the evaluation; never NULL."),
         Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL."),
+        Column("retired", "BOOLEAN", "true: no file of model versions lists it any more; never NULL."),
         Column("scope", "VARCHAR", "`full`, or which part of the suite is evaluated each time; never NULL."),
         Column("planned", "BIGINT", "Turns and samples planned, from 0; NULL: not on record (made by 0.1.0)."),
         Column("asked", "BIGINT", "Of these, put to the model, from 0; NULL: not on record."),
@@ -190,8 +191,13 @@ TRENDS = Table(
             "break_reason",
             "VARCHAR",
             "What changed since the date before, so that no verdict is given across: `suite`, `prompt`, `harness`, "
-            "`scorer`, `judge`, with commas; NULL: nothing.",
+            "`scorer`, `judge`, `served`, with commas; NULL: nothing.",
         ),
+        Column(
+            "served_model", "VARCHAR", "Models that answered, in the provider's words, with commas; NULL: not told."
+        ),
+        Column("system_fingerprint", "VARCHAR", "Fingerprints of the systems that ran them, likewise; NULL: not told."),
+        Column("served_change", "VARCHAR", "Who answered before and now, where that changed; NULL: it has not."),
         *_against("previous", "previous date"),
         *_against("first", "first date since a break"),
         Column(

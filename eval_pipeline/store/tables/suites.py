@@ -86,6 +86,7 @@ MODEL_VERSIONS = Table(
         Column("recorded", "BOOLEAN", "true: the responses were read from a file of predictions; never NULL."),
         Column("identity_hash", "VARCHAR", "SHA-256 of all settings that can change a response; never NULL."),
         Column("settings", "JSON", "Every setting of the entry; never NULL."),
+        Column("retired", "BOOLEAN", "true: no file of model versions lists it any more; NULL: an older row, in use."),
     ),
     key="model_version",
 )

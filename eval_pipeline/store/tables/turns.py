@@ -59,6 +59,8 @@ ATTEMPTS = Table(
         Column("batch", "BOOLEAN", "Asked in a batch; NULL: the call failed."),
         Column("sandbox_tier", "VARCHAR", "What the artefact was executed in; NULL: nothing that needs one ran."),
         SIMULATED,
+        Column("served_model", "VARCHAR", "Model that answered, in the provider's own words; NULL: not told."),
+        Column("system_fingerprint", "VARCHAR", "What the provider says of the system that ran it; NULL: not told."),
         Column("metadata", "JSON", "Provider facts (request id, SDK version, drawn failure mode); NULL: none."),
     ),
     sources=("generations", "recovery_attempts"),
@@ -182,6 +184,26 @@ JUDGEMENTS = Table(
     ),
 )
 
+JUDGE_REPEATS = Table(
+    "judge_repeats",
+    "One row an answer of the LLM judge that was asked the same several times (`eval-pipeline judge-repeats`).",
+    (
+        TURN_ID,
+        CASE_ID,
+        TURN_INDEX,
+        SAMPLE,
+        Column("repeat", "BIGINT", "Which time it was asked, from 0; never NULL."),
+        Column("value", "DOUBLE", "1 same meaning, 0.5 partly, 0 wrong; NULL: it failed."),
+        Column("choice", "VARCHAR", "The judge's own word; NULL: it gave none."),
+        Column("reason", "VARCHAR", "The judge's reasoning; NULL: it gave none."),
+        Column("error", "VARCHAR", "Why the judge failed; NULL: it did not."),
+        Column("model", "VARCHAR", "Who judged, `provider/model`; NULL: nobody was asked."),
+        Column("prompt_version", "VARCHAR", "Version of the question to the judge; NULL: nobody was asked."),
+        Column("input_tokens", "BIGINT", "Tokens sent to the judge; NULL: not told."),
+        Column("output_tokens", "BIGINT", "Tokens that the judge wrote; NULL: not told."),
+    ),
+)
+
 TURN_ERRORS = Table(
     "turn_errors",
     "One row a turn that is not correct, with the context that a person needs to see why.",
@@ -247,4 +269,15 @@ def track_turns_table(
     return table
 
 
-TURN_TABLES = (ATTEMPTS, PROMPTS, METRICS, TURN_RESULTS, VALIDATION, EVIDENCE, JUDGEMENTS, TURN_ERRORS, METRIC_ERRORS)
+TURN_TABLES = (
+    ATTEMPTS,
+    PROMPTS,
+    METRICS,
+    TURN_RESULTS,
+    VALIDATION,
+    EVIDENCE,
+    JUDGEMENTS,
+    JUDGE_REPEATS,
+    TURN_ERRORS,
+    METRIC_ERRORS,
+)

@@ -19,6 +19,13 @@ _LABELS = (
 """Title, and column of `sql_turns`."""
 _COUNTS = "count(*) AS turns, count(*) FILTER (correct) AS correct, avg(correct::INT) AS accuracy"
 _JUDGED = ("same", "partly", "different")
+_FIGURES = (
+    ("Agreement", "agreement", PERCENT),
+    ("Called same of those that are", "true_positive_rate", PERCENT),
+    ("Not called same of those that differ", "true_negative_rate", PERCENT),
+    ("Share that is the same (base rate)", "base_rate", PERCENT),
+    ("Cohen's kappa", "kappa", SCORE),
+)
 
 
 def write_sql(book: Book, evaluation: Evaluation) -> None:
@@ -74,7 +81,7 @@ def _agreement(page: Page, evaluation: Evaluation) -> None:
             (label, PLAIN), (row[name], Look(form, bold=True)), (row[f"{name}_low"], Look(form)),
             (row[f"{name}_high"], Look(form)), (row["reason"], NOTE),
         ]
-        for label, name, form in (("Agreement", "agreement", PERCENT), ("Cohen's kappa", "kappa", SCORE))
+        for label, name, form in _FIGURES
     ]  # fmt: skip
     page.table(["figure", "value", "95% low", "95% high", "note"], figures)
     page.blank()

@@ -1,0 +1,109 @@
+"""Taking responses out of the journal for good: rows, batches, and the bytes that SQLite would leave behind."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from eval_pipeline.asking.journal.codec import Asker, asker_in, decode_response
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.model import Response
+
+_CHUNK = 500
+_PATIENCE_S = 10.0
+
+Goes = Callable[[Response, Asker | None], bool]
+"""Whether a response is to go, by what it says and who asked for it; None where an older version wrote the row."""
+
+
+class PurgedJournal(NamedTuple):
+    """What is taken out, or would be.
+
+    Attributes:
+        responses: rows of responses.
+        of_nobody: those of them that an older version wrote, which did not note who asked.
+        batches: batches that were handed in for them.
+    """
+
+    responses: int = 0
+    of_nobody: int = 0
+    batches: int = 0
+
+
+def purge_journal(path: Path, goes: Goes, model_version: str, *, every_suite: bool, dry_run: bool) -> PurgedJournal:
+    """Removes what is to go, and writes the file anew so that nothing of it is left in free pages or the log.
+
+    Bodies that cannot be read stay: `doctor` tells of them.
+
+    Args:
+        path: the journal; where there is none, nothing is done.
+        goes: which responses go.
+        model_version: whose batches go: all with `every_suite`, else those that asked for a response that goes.
+        every_suite: see there.
+        dry_run: only count.
+
+    Raises:
+        StoreError: the file cannot be read or written, or somebody else has it open.
+    """
+    if not path.is_file():
+        return PurgedJournal()
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
+            keys, of_nobody = _going(connection, goes)
+            batches = _batches(connection, model_version, None if every_suite else frozenset(keys))
+            if not dry_run:
+                erase(connection, (("responses", "key", keys), ("batches", "intent_id", batches)))
+            return PurgedJournal(len(keys), of_nobody, len(batches))
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"cannot purge the journal {path} ({error}); end what uses it, then give the same command again"
+        ) from error
+
+
+def erase(connection: sqlite3.Connection, gone: Sequence[tuple[str, str, Sequence[str]]]) -> None:
+    """Deletes rows, and has SQLite write the file anew without them.
+
+    Killed in between, the same call does the rest: it writes anew whether or not there are rows to delete.
+
+    Args:
+        connection: without a transaction.
+        gone: table, its key column and the keys.
+
+    Raises:
+        sqlite3.Error: the file cannot be written, or somebody reads it.
+    """
+    connection.execute("PRAGMA secure_delete=ON")
+    for table, column, keys in gone:
+        for start in range(0, len(keys), _CHUNK):
+            chunk = [(key,) for key in keys[start : start + _CHUNK]]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", chunk)
+            connection.execute("COMMIT")
+    connection.execute("VACUUM")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise sqlite3.OperationalError("somebody reads it, so that its log keeps what was deleted")
+
+
+def _going(connection: sqlite3.Connection, goes: Goes) -> tuple[list[str], int]:
+    keys, of_nobody = [], 0
+    for key, body in connection.execute("SELECT key, body FROM responses"):
+        asker = asker_in(body)
+        try:
+            found = goes(decode_response(body), asker)
+        except ValueError:
+            continue
+        if found:
+            keys.append(key)
+            of_nobody += asker is None
+    return keys, of_nobody
+
+
+def _batches(connection: sqlite3.Connection, model_version: str, asked: frozenset[str] | None) -> list[str]:
+    """Ids of the model version's batches: all, or those with one of the keys."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        return []
+    rows = connection.execute("SELECT intent_id, custom_ids FROM batches WHERE model_version = ?", (model_version,))
+    return [found for found, keys in rows if asked is None or not asked.isdisjoint(parse_json(keys))]

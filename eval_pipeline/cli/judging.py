@@ -1,0 +1,42 @@
+"""`judge-repeats`: how far a judge agrees with itself."""
+
+from typing import Annotated
+
+import typer
+
+from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.core.errors import UsageError
+
+
+def judge_repeats(
+    suite: Annotated[str, typer.Option(help="Suite whose judge is asked.")],
+    model_version: Annotated[str, typer.Option(help="Model version whose newest evaluation it judges again.")],
+    repeats: Annotated[int, typer.Option(min=2, max=20, help="How often it is asked the same.")] = 3,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs at most; drawn at random, the same ones each time.")] = 50,
+) -> None:
+    """Asks the judge the same several times, and says how often it contradicts itself. Every question is paid for."""
+    from eval_pipeline.analysis.baseline import newest_partition
+    from eval_pipeline.chain.wholeness import gate
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.stages.judge_repeats import repeat_judging
+    from eval_pipeline.stages.publishing import publish_keys
+    from eval_pipeline.store.keys import RecordKey
+    from eval_pipeline.workspace.inputs import Inputs
+
+    workspace = open_workspace()
+    name = workspace.suite(suite).name
+    partition = newest_partition(workspace, name, workspace.model_version(model_version).name)
+    if partition is None:
+        raise UsageError(f"'{model_version}' has no evaluation of '{name}'; `eval-pipeline run` makes one")
+    found = repeat_judging(Inputs.of(workspace, partition), repeats, pairs)
+    publish_keys(workspace, [RecordKey.of(partition)], gate(workspace))
+    said = found.agreement
+    typer.echo(f"{name} · {model_version} · {partition.eval_date}: {found.judge}, asked {repeats} times")
+    typer.echo(f"  pairs          {said.n:,}, {said.unanimous:,} of them with one answer every time")
+    if said.agreement is not None:
+        ends = f", 95% interval [{said.low:.3f}, {said.high:.3f}]" if said.low is not None else ""
+        typer.echo(f"  self-agreement {said.agreement:.3f}{ends} (two answers to the same question are the same)")
+    kappa = "unknown" if said.kappa is None else f"{said.kappa:.3f}"
+    typer.echo(f"  Fleiss' kappa  {kappa}{f' ({said.reason})' if said.reason else ''}")
+    if found.failures:
+        note(f"{found.failures:,} answers did not come; their pairs are not counted")

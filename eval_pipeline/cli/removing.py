@@ -1,0 +1,82 @@
+"""`remove`: a model version leaves."""
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from eval_pipeline.operations.removing import Removed
+
+
+def remove(
+    model_version: Annotated[str, typer.Option(help="Model version to remove.")],
+    suite: Annotated[
+        list[str] | None, typer.Option("--suite", help="Only its evaluations of this suite; several times for several.")
+    ] = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Its responses too: journal, batches, judge's cache, predictions, exports.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Removes a model version: its evaluations, reports and rows; with --purge every byte of its responses too.
+
+    Killed at any moment, the same command goes on where it was.
+    """
+    from eval_pipeline.cli.sweeping import sweep
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.defs.running.removing import forget
+    from eval_pipeline.operations.purging import Removal
+    from eval_pipeline.operations.removing import remove as remove_from_home
+
+    workspace = open_workspace()
+    sweep(workspace.home)  # a run whose process is gone is at nothing any more
+    removal = Removal(model_version, frozenset(suite) if suite else None, purge)
+    planned = remove_from_home(workspace, removal, dry_run=True)
+    runs = forget(workspace.home, model_version, partition=False, history=purge, dry_run=True)
+    _tell(planned, runs, "would be removed" if dry_run else "to be removed")
+    if dry_run:
+        return
+    if not yes:
+        _ask(model_version, purge=purge)
+    with ProgressBars() as progress:
+        rest = partial(forget, workspace.home, model_version, partition=suite is None, history=purge, dry_run=False)
+        done = remove_from_home(workspace, removal, dry_run=False, progress=progress, last=rest)
+    typer.echo(f"removed: {model_version}, {len(done.partitions):,} evaluations{' and all responses' * purge}")
+
+
+def _ask(model_version: str, *, purge: bool) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("nobody can be asked whether to go on; --yes goes on without asking")
+    what = "with all its responses, which nothing brings back" if purge else "its responses stay in the journal"
+    typer.confirm(f"Remove {model_version} ({what})?", abort=True)
+
+
+def _tell(found: "Removed", runs: int, would: str) -> None:
+    from eval_pipeline.cli.terminal import note
+
+    for partition in found.partitions:
+        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
+    typer.echo(f"{would}: {len(found.partitions):,} evaluations, {found.files:,} files with {found.size / 1e6:,.1f} MB")
+    if found.entry:
+        typer.echo(f"{would}: the imported entry of `model_versions.yaml`")
+    if (purged := found.purged) is not None:
+        typer.echo(
+            f"{would}: {purged.responses:,} responses and {purged.batches:,} batches of the journal, "
+            f"{purged.judgements:,} judgements of the cache, {purged.files:,} files (predictions, exports, repairs), "
+            f"{runs:,} runs of Dagster's history"
+        )
+        if purged.of_nobody:
+            note(
+                f"{purged.of_nobody:,} of the responses were journalled by an older version, which did not note who "
+                "asked; no evaluation that stays holds them"
+            )
+        if purged.batches:
+            note("what a provider keeps of batches has to be deleted there")
+    if found.listed_in is not None:
+        note(f"{found.listed_in} still lists it: delete the entry there, or the next run evaluates it again")

@@ -1,0 +1,183 @@
+"""What a model version said, taken out of everything that keeps it beside record, reports and store.
+
+The rule is the same everywhere: what no evaluation that stays holds, goes, where it is the model version's or nobody
+knows whose it is. So nothing has to be known of evaluations that are gone, and a second call does what the first left.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval_pipeline.asking.journal.codec import Asker
+from eval_pipeline.asking.journal.purging import purge_journal
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.judge import Judgement, purge_judgements
+from eval_pipeline.reports.paths import safe_name
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, RUNS
+from eval_pipeline.workspace.workspace import Workspace
+
+EXPORTS = "exports"
+"""Folder of the home for what is written for other tools, by suite and model version."""
+_TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
+_Held = set[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is to be removed.
+
+    Attributes:
+        suites: of these suites only; None: of all, and the model version itself.
+        purge: its responses too, wherever the home has them.
+    """
+
+    model_version: str
+    suites: frozenset[str] | None = None
+    purge: bool = False
+
+    def covers(self, suite: str | None) -> bool:
+        """Whether the removal is about the suite."""
+        return self.suites is None or suite in self.suites
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What was purged beside record, reports and store, or would be.
+
+    Attributes:
+        responses: of the journal.
+        of_nobody: those of them that an older version wrote, which did not note who asked.
+        batches: notes of batches that were handed in.
+        judgements: of the judge's cache.
+        files: predictions, exports, and damaged files that a repair had set aside.
+    """
+
+    responses: int
+    of_nobody: int
+    batches: int
+    judgements: int
+    files: int
+
+
+def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *, dry_run: bool) -> Purged:
+    """Takes out of journal, judge's cache, predictions and exports what the model version said.
+
+    Args:
+        workspace: the home.
+        removal: what is removed.
+        gone: its evaluations, which a dry run finds in the record still.
+        dry_run: only count.
+
+    Raises:
+        StoreError: a file cannot be written, or is in use.
+    """
+    stays = _Stays(workspace, frozenset(map(RecordKey.of, gone)))
+    responses = stays.digests(GENERATIONS) | stays.digests(RECOVERY_ATTEMPTS)
+
+    def goes(response: Response, asker: Asker | None) -> bool:
+        return stays.is_free(asker, removal) and _of_response(response) not in responses
+
+    every = removal.suites is None
+    journal = purge_journal(workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run)
+    judgements = stays.judgements()
+    judged = purge_judgements(workspace.home.judgements, lambda one: _of_judgement(one) in judgements, dry_run=dry_run)
+    files = list(_files(workspace, removal))
+    for path in () if dry_run else files:
+        _remove(path)
+    return Purged(*journal, judged, sum(1 for path in files for found in _within(path) if found.is_file()))
+
+
+class _Stays:
+    """What evaluations hold that stay."""
+
+    def __init__(self, workspace: Workspace, gone: frozenset[RecordKey]) -> None:
+        self._record, self._gone = workspace.record, gone
+        runs = [key for key in self._record.partitions(RUNS) if key not in gone]
+        self._places = {(key.suite, key.model_version) for key in runs}
+        self._names = {key.model_version for key in runs}
+
+    def is_free(self, asker: Asker | None, removal: Removal) -> bool:
+        """Whether a response that nothing holds may go: nobody else has asked for it who may still want it."""
+        if asker is None:
+            return True
+        if asker.model_version == removal.model_version and (not asker.suite or removal.covers(asker.suite)):
+            return True
+        # It was asked first by somebody who has been removed, and then used by the one that is removed now.
+        known = (
+            (asker.suite, asker.model_version) in self._places if asker.suite else asker.model_version in self._names
+        )
+        return not known
+
+    def digests(self, table: Table) -> _Held:
+        """Of the responses of attempts."""
+        held: _Held = set()
+        for key in self._keys(table):
+            for group in self._record.row_groups(table, key, _TOLD_BY):
+                held.update(_digest(*row.values()) for row in group.to_pylist() if row["response"] is not None)
+        return held
+
+    def judgements(self) -> _Held:
+        """Of what judges said."""
+        columns = ("value", "choice", "reason")
+        held: _Held = set()
+        for key in self._keys(JUDGEMENTS):
+            rows = self._record.read(JUDGEMENTS, key, columns).to_pylist()
+            held.update(_digest(row["value"], row["choice"] or "", row["reason"] or "") for row in rows)
+        return held
+
+    def _keys(self, table: Table) -> Iterator[RecordKey]:
+        return (key for key in self._record.partitions(table) if key not in self._gone)
+
+
+def _of_response(response: Response) -> bytes:
+    usage = response.usage
+    return _digest(response.text, response.asked_on, usage.input_tokens, usage.output_tokens, response.latency_ms)
+
+
+def _of_judgement(judgement: Judgement) -> bytes:
+    return _digest(judgement.value, judgement.choice, judgement.reason)
+
+
+def _digest(*values: object) -> bytes:
+    """Sixteen bytes that stand for the values; the record has U+FFFD for what is half of a surrogate pair."""
+    text = "\0".join(str(value) for value in values)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return hashlib.blake2b(whole.encode(), digest_size=16).digest()
+
+
+def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
+    """Predictions, exports, and what repairs have set aside: whole journals, of which nobody knows whose they are."""
+    home, name = workspace.home, safe_name(removal.model_version)
+    (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
+    predictions = home.predictions / removal.model_version
+    if removal.suites is None:
+        yield predictions
+    else:
+        yield from (predictions / f"{suite}.jsonl" for suite in sorted(removal.suites))
+    yield from (path for path in (home.root / EXPORTS).glob(f"*/{name}*") if removal.covers(path.parent.name))
+    damaged = home.root / "damaged"
+    yield from damaged.glob("*/*.sqlite*")
+    for folder in damaged.glob(f"*/record/*/suite=*/{own}"):
+        if removal.suites is None or folder.parent.name.removeprefix("suite=") in removal.suites:
+            yield folder
+
+
+def _within(path: Path) -> Iterator[Path]:
+    yield path
+    if path.is_dir():
+        yield from path.rglob("*")
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot remove {path}: {error.strerror or error}") from error

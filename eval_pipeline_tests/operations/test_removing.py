@@ -1,0 +1,342 @@
+"""Leaving: what a removal takes, what it leaves, and that after a purge no byte of a response is found anywhere."""
+
+import json
+import pkgutil
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from unittest.mock import patch
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from eval_pipeline.asking.batches.intents import insert_batch, make_table
+from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.rows import insert
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.judge import Judgement, JudgementCache
+from eval_pipeline.operations.purging import Removal
+from eval_pipeline.operations.removing import Removed, remove
+from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
+from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, response
+
+MARKER = "zebra-quartz-7391"
+"""What only the responses of `leaving` say."""
+NEXT = DAY + timedelta(days=1)
+WITH_TEXT = "unreadable, it says {}"
+
+
+def places_of(home: Path, marker: str) -> list[str]:
+    """Files below a folder that hold the text, whatever form they have: bytes, Parquet, DuckDB, SQLite, zip."""
+    return sorted({str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and _holds(path, marker)})
+
+
+def _holds(path: Path, marker: str) -> bool:
+    data = path.read_bytes()
+    wide = (marker.encode(), marker.encode("utf-16-le"))
+    return any(text in data for text in wide) or any(marker in text for text in _texts(path, data))
+
+
+def _texts(path: Path, data: bytes) -> Iterator[str]:
+    if data[:4] == b"PAR1":
+        yield str(pq.ParquetFile(path).read().to_pylist())
+    elif data[8:12] == b"DUCK":
+        with duckdb.connect(str(path), read_only=True) as store:
+            for schema, name in store.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall():
+                yield str(store.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall())
+    elif data[:2] == b"PK":
+        with zipfile.ZipFile(path) as book:
+            yield from (book.read(name).decode("utf-8", "replace") for name in book.namelist())
+    elif data[:15] == b"SQLite format 3":
+        with closing(sqlite3.connect(path)) as connection:
+            yield "\n".join(connection.iterdump())
+
+
+def answer_of(name: str) -> Callable[[object], Response]:
+    return lambda call: response(WITH_TEXT.format(name))
+
+
+@pytest.fixture
+def home(lab: Lab, puppet: type[Puppet], few_pictures: None) -> Lab:
+    """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
+    lab.suite()
+    lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
+    lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("leaving", "staying")))
+    for name, text in (("leaving", MARKER), ("staying", "plain words")):
+        puppet.answer = staticmethod(answer_of(text))
+        for suite, day in (("small", DAY), ("small", NEXT), ("other", DAY)):
+            said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), "--fresh")
+            assert said.code in {0, 1}, said.text
+    return lab
+
+
+def removed(lab: Lab, *, suites: tuple[str, ...] = (), purge: bool = True, dry_run: bool = False) -> Removed:
+    removal = Removal("leaving", frozenset(suites) or None, purge)
+    return remove(lab.workspace(), removal, dry_run=dry_run)
+
+
+def names_in(lab: Lab, table: str) -> set[str]:
+    columns = {"model_comparisons": "unnest([model_a, model_b])"}
+    return {name for (name,) in lab.sql(f"SELECT DISTINCT {columns.get(table, 'model_version')} FROM {table}")}
+
+
+def test_a_purge_leaves_no_byte_of_the_responses_anywhere(home: Lab) -> None:
+    before = places_of(home.home.root, MARKER)
+    kinds = {place.split("/")[0] for place in before}
+    assert {"record", "reports", "eval.duckdb", "journal.sqlite"} <= kinds, "the search finds it where it is"
+    said = command("remove", "--model-version", "leaving", "--purge", "--yes")
+    assert said.code == 0, said.text
+    assert places_of(home.home.root, MARKER) == []
+    assert {"record", "reports", "eval.duckdb", "journal.sqlite"} <= {
+        place.split("/")[0] for place in places_of(home.home.root, "plain words")
+    }, "what the other one said is still there"
+    for table in ("attempts", "turn_results", "trends", "model_versions", "runs", "model_comparisons"):
+        assert names_in(home, table) <= {"staying"}, table
+    assert not (home.home.root / "removing").exists()
+
+
+def test_what_stays_is_as_it_was_and_is_not_asked_again(home: Lab) -> None:
+    before = home.sql("SELECT * FROM attempts WHERE model_version = 'staying' ORDER BY ALL")
+    removed(home)
+    assert home.sql("SELECT * FROM attempts ORDER BY ALL") == before
+    Puppet.reset()
+    assert command("run", "--suite", "small", "--model-version", "staying", "--eval-date", str(NEXT)).code in {0, 1}
+    assert Puppet.asked == []
+
+
+def test_without_a_purge_the_journal_keeps_what_was_paid_for(home: Lab) -> None:
+    done = removed(home, purge=False)
+    assert done.purged is None
+    assert len(done.partitions) == 3
+    assert names_in(home, "turn_results") == {"staying"}
+    left = {place.split("/")[0] for place in places_of(home.home.root, MARKER)}
+    assert left - {"eval.duckdb", "dagster"} == {"journal.sqlite"}
+    removed(home)
+    assert places_of(home.home.root, MARKER) == [], "a purge takes what an earlier removal left"
+
+
+def test_one_suite_alone_can_go(home: Lab) -> None:
+    done = removed(home, suites=("other",))
+    assert done.partitions == (Partition("other", "leaving", DAY),)
+    assert set(home.sql("SELECT DISTINCT suite, model_version FROM turn_results")) == {
+        ("small", "leaving"), ("small", "staying"), ("other", "staying"),
+    }  # fmt: skip
+    assert "leaving" in names_in(home, "model_versions")
+    Puppet.reset()
+    assert command("run", "--suite", "small", "--model-version", "leaving", "--eval-date", str(NEXT)).code in {0, 1}
+    assert Puppet.asked == [], "the responses of the suite that stays are still in the journal"
+
+
+def test_a_dry_run_says_what_would_go_and_changes_nothing(home: Lab) -> None:
+    before = {path: path.stat().st_mtime_ns for path in home.home.root.rglob("*") if path.is_file()}
+    said = command("remove", "--model-version", "leaving", "--purge", "--dry-run")
+    assert said.code == 0, said.text
+    told = removed(home, dry_run=True)
+    assert told.purged is not None
+    assert told.purged.responses == 8 * 3, "8 turns in all, each tried three times"
+    assert f"would be removed: 3 evaluations, {told.files:,} files" in said.out
+    assert "24 responses and 0 batches" in said.out
+    after = {path: path.stat().st_mtime_ns for path in home.home.root.rglob("*") if path.is_file()}
+    assert {path.suffix for path in before.keys() ^ after.keys()} <= {".lock"}
+    changed = {path for path in before.keys() & after.keys() if before[path] != after[path]}
+    assert not [path for path in changed if path.suffix not in {".lock", ".db"}]
+    assert removed(home) == told
+
+
+STEPS = (
+    ("eval_pipeline.store.record.Record", "remove"),
+    ("eval_pipeline.operations.removing", "remove_folder"),
+    ("eval_pipeline.operations.removing", "forget_acknowledged"),
+    ("eval_pipeline.operations.removing", "compare"),
+    ("eval_pipeline.operations.removing", "publish_keys"),
+    ("eval_pipeline.operations.removing", "deliver"),
+    ("eval_pipeline.operations.purging", "purge_journal"),
+    ("eval_pipeline.operations.purging", "purge_judgements"),
+    ("eval_pipeline.operations.removing", "end_note"),
+)
+"""What a removal does one after the other."""
+
+
+def test_a_removal_that_is_killed_goes_on_where_it_was(home: Lab, tmp_path: Path) -> None:
+    """Killed before and after each of its steps, the same call brings it to the same end."""
+    kept = shutil.copytree(home.home.root, tmp_path / "kept")
+    for place, name in STEPS:
+        for done in (False, True):
+            shutil.rmtree(home.home.root)
+            shutil.copytree(kept, home.home.root)
+            with pytest.raises(KeyboardInterrupt), _killed_at(f"{place}.{name}", done=done):
+                removed(home)
+            removed(home)
+            left = {path for path in places_of(home.home.root, MARKER) if not path.startswith("dagster")}
+            assert not left, (name, done)
+            assert names_in(home, "turn_results") == {"staying"}, (name, done)
+            assert names_in(home, "trends") == {"staying"}, (name, done)
+            assert not (home.home.root / "removing").exists()
+
+
+@contextmanager
+def _killed_at(place: str, *, done: bool) -> Iterator[None]:
+    """Ends the process, as it were, at the first call of a function: before it does anything, or when it has."""
+    real = pkgutil.resolve_name(place)
+
+    def killed(*arguments: object, **more: object) -> object:
+        if more.get("dry_run"):
+            return real(*arguments, **more)
+        if done:
+            real(*arguments, **more)
+        raise KeyboardInterrupt
+
+    with patch(place, killed):
+        yield
+
+
+def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(home: Lab) -> None:
+    home.versions({"name": "staying", "provider": "puppet", "model": "staying"})
+    runs = next((home.home.dagster / "history").glob("runs.db"))
+    with closing(sqlite3.connect(runs)) as connection:
+        assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (3,)
+    refused = StoreError("it is in use")
+    with patch("eval_pipeline.defs.running.removing._write_anew", side_effect=refused):
+        said = command("remove", "--model-version", "leaving", "--purge", "--yes")
+    assert (said.code, "it is in use" in said.err) == (2, True), said.text
+    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 0
+    assert b"leaving" not in runs.read_bytes()
+    with open_instance(home.home) as instance:
+        assert instance.get_dynamic_partitions(DIMENSION) == ["staying"]
+    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
+
+
+def test_batches_that_were_handed_in_are_forgotten(home: Lab) -> None:
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        make_table(connection)
+        for name in ("leaving", "staying"):
+            insert_batch(connection, (name, "p", "", "m", name, "2026-03-01T00:00:00", '["key"]', "1", "here", "open"))
+        connection.commit()
+    told = removed(home, suites=("other",)).purged
+    assert told is not None
+    assert told.batches == 0, "nothing tells that it asked for that suite"
+    told = removed(home).purged
+    assert told is not None
+    assert told.batches == 1
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT intent_id FROM batches").fetchall() == [("staying",)]
+
+
+def test_nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
+    before = home.record_files()
+    with (
+        partition_lock(home.workspace(), Partition("small", "leaving", NEXT), Silent()),
+        pytest.raises(UsageError, match=r"a run is at small · leaving · 2026-03-02; .*nothing has been removed"),
+    ):
+        removed(home, purge=False)
+    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", scope="full", status="running")
+    with pytest.raises(UsageError, match="a run is at small · leaving · 2026-03-01"):
+        removed(home, purge=False)
+    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", status=COMPLETE)
+    with (
+        partition_lock(home.workspace(), Partition("small", "staying", NEXT), Silent()),
+        pytest.raises(UsageError, match="a run is asking models, and the journal cannot be purged beside it"),
+    ):
+        removed(home)
+    assert home.record_files() == before
+
+
+def test_a_model_version_that_nobody_knows_is_told(home: Lab) -> None:
+    said = command("remove", "--model-version", "leavin", "--yes")
+    assert (said.code, "nothing is kept of a model version 'leavin'; known: leaving, staying" in said.err) == (2, True)
+
+
+def test_nothing_goes_unasked(home: Lab) -> None:
+    before = home.record_files()
+    said = command("remove", "--model-version", "leaving")
+    assert (said.code, "--yes goes on without asking" in said.err) == (2, True), said.text
+    assert home.record_files() == before
+
+
+def test_what_was_journalled_and_never_recorded_goes_too(home: Lab) -> None:
+    """Of a killed run, of another epoch, and of a version that did not note who asked."""
+    rows = [("killed", encode_response(Response(f"{MARKER} 1"), Asker("small", "leaving")))]
+    rows += [("batch", encode_response(Response(f"{MARKER} 2"), Asker("", "leaving")))]
+    rows += [("older", encode_response(Response(f"{MARKER} 3")))]
+    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), Asker("small", "long gone")))]
+    rows += [("killed too", encode_response(Response("plain words"), Asker("small", "staying")))]
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        insert(connection, rows, 0)
+        connection.commit()
+    purged = removed(home).purged
+    assert purged is not None
+    assert (purged.responses, purged.of_nobody) == (8 * 3 + 4, 1)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed too'").fetchone() == (1,)
+
+
+def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions(*({"name": name, "provider": "puppet", "model": "same"} for name in ("leaving", "staying")))
+    puppet.answer = staticmethod(answer_of(MARKER))
+    for name in ("leaving", "staying"):
+        lab.evaluate(version=name, run_id=name, publish=True)
+    assert len(puppet.asked) == 3 * 3
+    first = removed(lab).purged
+    assert first is not None
+    assert first.responses == 0
+    second = remove(lab.workspace(), Removal("staying", None, True), dry_run=False).purged
+    assert second is not None
+    assert second.responses == 3 * 3
+    assert places_of(lab.home.root, MARKER) == []
+
+
+def test_judgements_of_the_cache_go_unless_an_evaluation_holds_them(home: Lab) -> None:
+    with closing(JudgementCache(home.home.judgements)) as cache:
+        cache.put("one", Judgement(0.0, "different", f"the query says {MARKER}", model="m", prompt_version="1"))
+    purged = removed(home).purged
+    assert purged is not None
+    assert purged.judgements == 1
+    assert places_of(home.home.root, MARKER) == [
+        place for place in places_of(home.home.root, MARKER) if place.startswith("dagster")
+    ]
+
+
+def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    source = lab.home.data.parent / "predictions.jsonl"
+    rows = [{"case_id": "alpha", "turn_index": turn, "response": f"{MARKER} {turn}"} for turn in (0, 1)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    imported = command("import", "predictions", str(source), "--suite", "small", "--model-version", "leaving")
+    assert imported.code == 0, imported.text
+    lab.evaluate(version="leaving", publish=True)
+    done = removed(lab)
+    assert done.entry
+    assert done.listed_in is None
+    assert places_of(lab.home.root, MARKER) == []
+    assert "leaving" not in lab.workspace().model_versions
+
+
+def test_what_a_repair_set_aside_goes_too(home: Lab) -> None:
+    aside = home.home.root / "damaged" / "20260301T000000"
+    place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"
+    place.parent.mkdir(parents=True)
+    place.write_text(MARKER)
+    (aside / "journal.sqlite-wal").write_text(MARKER)
+    removed(home)
+    assert not [found for found in places_of(home.home.root, MARKER) if found.startswith("damaged")]
+
+
+def test_a_journal_that_somebody_reads_is_told(home: Lab) -> None:
+    with closing(sqlite3.connect(home.home.journal, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM responses").fetchone()
+        with patch("eval_pipeline.asking.journal.purging._PATIENCE_S", 0.1), pytest.raises(StoreError, match="again"):
+            removed(home)
+    removed(home)
+    assert not [found for found in places_of(home.home.root, MARKER) if not found.startswith("dagster")]
