@@ -226,7 +226,7 @@ def _comparing() -> Iterator[Stage]:
     yield Stage(
         "model_comparisons",
         tables.MODEL_COMPARISONS.comment,
-        reads=(tables.STATISTICS,),
+        reads=(tables.STATISTICS, tables.COVERAGE),
         writes=(tables.MODEL_COMPARISONS,),
         run=making.compare_models,
         code=lambda _: (making.compare_models, making.latest_evaluations),
@@ -237,7 +237,7 @@ def _comparing() -> Iterator[Stage]:
     yield Stage(
         "trends",
         tables.TRENDS.comment,
-        reads=(tables.STATISTICS, tables.COST_PER_CORRECT_ANSWER),
+        reads=(tables.STATISTICS, tables.COVERAGE, tables.COST_PER_CORRECT_ANSWER),
         writes=(tables.TRENDS,),
         run=making.make_trends,
         code=lambda _: (making.make_trends, making.every_series),

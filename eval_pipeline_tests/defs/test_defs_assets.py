@@ -18,7 +18,14 @@ from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import Lab, python
 from eval_pipeline_tests.tracks.sql.helpers import shop_lab
 
-AGGREGATES = {"statistics", "accuracy_by_complexity", "cost_per_correct_answer", "complexity_ceiling", "error_analysis"}
+AGGREGATES = {
+    "statistics",
+    "accuracy_by_complexity",
+    "cost_per_correct_answer",
+    "complexity_ceiling",
+    "error_analysis",
+    "coverage",
+}
 AGGREGATES |= set(installed_aggregates())
 READS = {
     "raw_dataset": set(),
@@ -29,9 +36,10 @@ READS = {
     "turn_metrics": {"cases", "generations", "recovery_attempts", "evidence"},
     **{name: {"raw_dataset", "turn_metrics"} for name in AGGREGATES},
     "error_analysis": {"raw_dataset", "generations", "turn_metrics"},
+    "coverage": {"raw_dataset", "generations", "recovery_attempts", "turn_metrics"},
     "report": {"published"},
-    "model_comparisons": {"statistics"},
-    "trends": {"statistics", "cost_per_correct_answer"},
+    "model_comparisons": {"statistics", "coverage"},
+    "trends": {"statistics", "coverage", "cost_per_correct_answer"},
     "comparison_published": {"model_comparisons", "trends"},
     "comparison_report": {"comparison_published"},
 }

@@ -111,16 +111,15 @@ def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Each date of each model version."""
     headers = (
-        "model version", "date", "verdict", "answered", "scored", "accuracy", "95% interval",
-        "since the date before, points", "since the first date, points",
+        "model version", "date", "verdict", "turns", "accuracy", "95% interval", "since the date before, points",
+        "since the first date, points",
     )  # fmt: skip
     rows = [
         [
             row["model_version"],
             row["eval_date"].isoformat(),
             trend_verdict(row),
-            shown_count(row["answered"]),
-            shown_count(row["n"]),
+            _turns(row),
             shown_rate(row["accuracy"]),
             shown_interval(row, "rate"),
             _against(row, "previous"),
@@ -147,6 +146,13 @@ def _pair(row: Row) -> list[str]:
         _signed(row["usd_difference"], shown_dollars(row["usd_difference"])),
         _signed(row["latency_ms_difference"], shown_time(row["latency_ms_difference"])),
     ]
+
+
+def _turns(row: Row) -> str:
+    """Turns scored, and how many of them were answered where that is not all: a page has no room for more."""
+    answered = row["answered"]
+    scored = shown_count(row["n"])
+    return scored if answered is None or answered >= row["n"] else f"{scored} ({shown_count(answered)} answered)"
 
 
 def _against(row: Row, which: str) -> str:
