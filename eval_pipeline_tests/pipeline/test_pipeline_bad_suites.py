@@ -228,7 +228,9 @@ def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, pu
     lab.versions({"name": "puppet", "provider": "puppet"})
     puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.BAD_REQUEST, "no"))
     said = lab.cli(*RUN)
-    assert said.code == 0, said.text
+    assert said.code == 1, said.text
+    (error,) = said.err.splitlines()
+    assert "failing, puppet: check readable: only 0 of 3 answers can be read (3 × bad_request)" in error
     assert "empty" in said.out
     for suite, n, mean in (("empty", 0, None), ("failing", 3, 0.0)):
         ((found_n, found_mean, reason),) = lab.sql(

@@ -14,15 +14,18 @@ from eval_pipeline.tracks.reasoning import apart
 
 Hint = str | None
 MOST_HINTS = 2
-_APPLICATION = "http"
+_APPLICATION, _ENDPOINT = "http", "openai"
+_ANY_MODEL: Sequence[tuple[str, str]] = (
+    (r"context|too long|maximum.*length|input length", "the prompts are longer than its context: serve a larger one"),
+    (r"temperature|top_p|top_k|\bseed\b|sampling|effort", "take out of `sampling` what it does not know"),
+    (r"\bmodel\b|deployment", "look at `model`: the endpoint's own name of it"),
+)
 _WORDS: Sequence[tuple[str, str]] = (
     (r"response_format|json_schema|structured|grammar", "set options.structured_output to json_object or none"),
     (r"max_completion_tokens|limit_field|['\"`]max_tokens", "set options.limit_field to the field that it wants"),
     (r"alternat|roles?\b|system message", "set options.join_messages: true"),
-    (r"context|too long|maximum.*length|input length", "the prompts are longer than its context: serve a larger one"),
     (r"\bstream", "set options.stream: false"),
-    (r"temperature|top_p|top_k|\bseed\b|sampling|reasoning_effort", "take out of `sampling` what it does not know"),
-    (r"\bmodel\b|deployment", "look at `model`: the endpoint's own name of it"),
+    *_ANY_MODEL,
 )
 """Words of an endpoint that refuses every request, with what mends it; the first that fits."""
 
@@ -83,10 +86,7 @@ def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
                 f"raise deadline_s (it is {version.deadline_s:g}), or lower concurrency (it is {version.concurrency})"
             )
         case CallErrorKind.CONNECTION:
-            stream = (
-                "" if version.provider == _APPLICATION else ", and where it cannot stream set options.stream: false"
-            )
-            return f"look at options.base_url and at what stands before the endpoint{stream}"
+            return f"look at options.base_url and at what stands before the endpoint{_stream(version)}"
         case CallErrorKind.BAD_REQUEST:
             return _bad_request(version, found)
         case CallErrorKind.BAD_RESPONSE:
@@ -97,23 +97,24 @@ def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
 def _bad_request(version: ModelVersion, found: Sequence[Seen]) -> str:
     if _most(found, lambda one: "HTTP 404" in one.message):
         return "nothing is at that address: look at options.base_url and options.path"
-    said = (
-        Counter(hint for one in found for hint in _by_words(one.message)) if version.provider != _APPLICATION else None
-    )
+    words = _WORDS if version.provider == _ENDPOINT else () if version.provider == _APPLICATION else _ANY_MODEL
+    said = Counter(hint for one in found for hint in _by_words(words, one.message))
     if said:
         return said.most_common(1)[0][0]
     return "the endpoint refuses every request: its message says what it wants otherwise"
 
 
-def _by_words(message: str) -> list[str]:
-    return [hint for words, hint in _WORDS if re.search(words, message, re.IGNORECASE)][:1]
+def _stream(version: ModelVersion) -> str:
+    return ", and where it cannot stream set options.stream: false" if version.provider == _ENDPOINT else ""
+
+
+def _by_words(known: Sequence[tuple[str, str]], message: str) -> list[str]:
+    return [hint for words, hint in known if re.search(words, message, re.IGNORECASE)][:1]
 
 
 def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
     if version.provider != _APPLICATION:
-        return (
-            "no completion comes back: look at options.base_url, and where it cannot stream set options.stream: false"
-        )
+        return f"no completion comes back: look at options.base_url{_stream(version)}"
     if _most(found, lambda one: "in place of an answer" in one.message):
         return "the application answers with errors: its message says why"
     return f"the application answers in another form: look at {_mapping(version)}"
@@ -176,15 +177,15 @@ def _nonsense(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
 
 
 def _prose(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
-    if not _most(bad, lambda one: one.what == "unreadable" and "{" not in _answer(one)):
+    if not _most(bad, lambda one: one.what == "unreadable" and _is_prose(_answer(one))):
         return None
     forms = " or ".join(track.prompt_versions)
     if version.provider == _APPLICATION:
         return (
             f"the answers are no JSON of the answer form: have the application give it, or look at {_mapping(version)}"
         )
-    structured = "none" if version.provider == "anthropic" else version.options.get("structured_output", "json_schema")
-    schema = "set options.structured_output: json_schema, " if structured != "json_schema" else ""
+    unset = version.provider == _ENDPOINT and version.options.get("structured_output", "json_schema") != "json_schema"
+    schema = "set options.structured_output: json_schema, " if unset else ""
     other = f"look at the prompt form (`prompt`: {forms}), or take a stronger model"
     return f"the model does not keep to the answer form: {schema}{other}"
 
@@ -201,6 +202,10 @@ _RULES: Sequence[Callable[[Track, ModelVersion, Sequence[Seen]], Hint]] = (
     _echo,
     _prose,
 )
+
+
+def _is_prose(text: str) -> bool:
+    return bool(text.strip()) and "{" not in text
 
 
 def _mapping(version: ModelVersion) -> str:

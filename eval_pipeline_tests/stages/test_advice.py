@@ -1,0 +1,62 @@
+"""Hints fit what is asked: none names a setting that the provider does not have."""
+
+import pytest
+
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.stages.attempts.advice import advice
+from eval_pipeline.stages.attempts.seen import seen_call_error, seen_error
+from eval_pipeline.tracks.registry import load_track
+
+KINDS = ("rate_limited", "overloaded", "timeout", "refused", "max_tokens", "bad_request", "connection", "bad_response")
+OWN = {"openai": {"structured_output", "stream", "limit_field", "join_messages"}, "http": {"path", "answer_"}}
+WORDS = (
+    "response_format",
+    "context length",
+    "stream",
+    "temperature",
+    "model",
+    "roles alternate",
+    "`max_tokens`",
+    "odd",
+)
+TEXTS = (
+    "",
+    "<html>",
+    '{"error": 1}',
+    "data: {}",
+    "well",
+    "You are an analyst",
+    "\x00\x01\x02",
+    '"{}"',
+    '{"answr": "x"}',
+)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "http", "local"])
+@pytest.mark.parametrize("track", ["finqa", "sql", "pandas", "sdmx"])
+def test_there_is_always_a_hint_and_it_names_what_the_provider_has(provider: str, track: str) -> None:
+    version = ModelVersion(name="v", provider=provider, options={"answer_field": "answr"} if provider == "http" else {})
+    known = load_track(track)
+    attempts = [[seen_call_error("t", kind, f"HTTP 400: {word}", "", False)] for kind in KINDS for word in WORDS]
+    attempts += [[seen_error("t", "unreadable", "value_error", 'expected {"sql": …}', text)] for text in TEXTS]
+    for seen in attempts:
+        hints = advice(known, version, seen)
+        assert hints
+        assert len(hints) <= 2
+        foreign = {name for other, names in OWN.items() if other != provider for name in names}
+        told = " ".join(hints)
+        assert not [name for name in foreign if f"options.{name}" in told], told
+
+
+def test_the_most_frequent_kind_decides() -> None:
+    finqa, version = load_track("finqa"), ModelVersion(name="v", provider="openai", max_tokens=7)
+    cut = [seen_call_error("t", "max_tokens", "cut off", "{", True)] * 3
+    away = [seen_call_error("t", "rate_limited", "429", "", False)] * 2
+    assert advice(finqa, version, cut + away) == ["raise max_tokens (it is 7), or have the model think less"]
+
+
+@pytest.mark.parametrize(("options", "told"), [({}, False), ({"structured_output": "none"}, True)])
+def test_a_schema_is_proposed_where_none_is_sent(options: dict[str, str], told: bool) -> None:
+    version = ModelVersion(name="v", provider="openai", options=options)
+    (hint,) = advice(load_track("finqa"), version, [seen_error("t", "unreadable", "syntax_error", "no JSON", "well")])
+    assert ("options.structured_output: json_schema" in hint) is told
