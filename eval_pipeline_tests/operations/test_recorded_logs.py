@@ -185,4 +185,4 @@ def test_a_log_that_is_not_there_is_told(home: Lab) -> None:
 
 
 def test_no_importer_of_a_plug_in_can_take_the_name_of_a_form_of_logs() -> None:
-    assert registry.COMMANDS == {ROWS, *LOGS_BY_NAME}
+    assert {ROWS, *LOGS_BY_NAME} == registry.COMMANDS
