@@ -80,7 +80,7 @@ def shown_prompt(known: Mapping[str, Json]) -> str:
 def provenance_facts(provenance: Provenance) -> list[tuple[str, str]]:
     """Names of facts, and the facts; `unknown` where nobody said."""
     told = provenance.known()
-    sampling = ", ".join(f"{name} {value}" for name, value in (provenance.sampling or {}).items())
+    sampling = ", ".join(f"{name} {value}" for name, value in sorted((provenance.sampling or {}).items()))
     prompt = [f"version {provenance.prompt_version}" if provenance.prompt_version else ""]
     prompt += ["its text is with each answer" if "prompt" in (*told, *provenance.varies) else ""]
     history = provenance.history or ("as in the prompts" if "prompt" in provenance.varies else "")

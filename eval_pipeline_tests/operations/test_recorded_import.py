@@ -163,7 +163,7 @@ def test_right_answers_of_every_track_are_readable_and_no_answers_are_not(suite:
             "pandas_sample",
             "@mean[3]",
             "the prediction is an answer without code",
-            ("quality_score", "understanding_score", "coverage_score"),
+            ("quality_score", "understanding_score", "coverage_score", "performance_score"),
         ),
     ],
 )

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.operations.recorded.forms import LOGS as LOGS_BY_NAME
+from eval_pipeline.operations.recorded.forms import ROWS
+from eval_pipeline.tracks import registry
 from eval_pipeline_tests.support import Lab
 
 LOGS = Path(__file__).parent / "recorded_logs"
@@ -179,3 +182,7 @@ def test_a_log_that_names_no_case_says_how_to(home: Lab) -> None:
 
 def test_a_log_that_is_not_there_is_told(home: Lab) -> None:
     assert "no file /nowhere.eval" in imported(home, "inspect", Path("/nowhere.eval"), code=2)
+
+
+def test_no_importer_of_a_plug_in_can_take_the_name_of_a_form_of_logs() -> None:
+    assert {ROWS, *LOGS_BY_NAME} == registry.COMMANDS

@@ -101,6 +101,13 @@ def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
     assert home.one("SELECT count(*) FROM prompts WHERE text <> 'unknown'") == 0
 
 
+def test_a_turn_without_an_answer_was_shown_nothing_of_ours_either(home: Lab) -> None:
+    imported(home, rows=ROWS[:2])
+    home.evaluate(version="old", publish=True)
+    assert home.sql("SELECT text FROM prompts") == [("unknown",)]
+    assert [attempt["prompt"] for attempt in attempts(home)] == ["unknown"] * 3
+
+
 def test_evaluations_recorded_before_do_not_show_our_prompt(home: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older version recorded the prompt that it would have sent, and said nothing of where answers come from."""
     answer = RecordedProvider.answer
@@ -143,11 +150,12 @@ def test_a_row_goes_before_an_option(home: Lab) -> None:
     assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["row", "option", "option"]
 
 
-def test_importing_again_takes_over_what_is_told_then(home: Lab) -> None:
+@pytest.mark.parametrize("told", [TOLD, ("--model", "gpt-5")])
+def test_importing_again_takes_over_what_is_told_then(home: Lab, told: tuple[str, ...]) -> None:
     imported(home)
     home.evaluate(version="old")
     before = home.inputs(version="old").version.predictions["small"].content_hash
-    imported(home, *TOLD)
+    imported(home, *told)
     assert home.inputs(version="old").version.predictions["small"].content_hash == before
     home.evaluate(version="old", publish=True)
     assert explained(home)[1]["model"] == "gpt-5"

@@ -22,7 +22,7 @@ from eval_pipeline.tracks.capabilities import (
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
-from eval_pipeline.tracks.pandas_code.metrics import METRICS
+from eval_pipeline.tracks.pandas_code.metrics import METRICS, performance
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
 from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
@@ -267,7 +267,7 @@ class PandasTrack(
 
     def unscored(self, artefact: Code) -> Mapping[str, tuple[str, ...]]:
         """Without code nothing can be said of the code."""
-        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in STATIC)}
+        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in (*STATIC, performance.METRIC))}
 
 
 TRACK = PandasTrack()
