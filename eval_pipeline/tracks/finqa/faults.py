@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isclose, isfinite, log10
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.document import Document, NumberPlace
+from eval_pipeline.tracks.finqa.document import Document
 from eval_pipeline.tracks.finqa.expression import (
     Node,
     NoTreeError,
@@ -18,6 +18,7 @@ from eval_pipeline.tracks.finqa.expression import (
     value_of,
 )
 from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
+from eval_pipeline.tracks.finqa.number_places import NumberPlace
 from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations
 
 _NOISE = 1e-9
