@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text, parse_number
-from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, Rows, answer_numbers
+from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, answer_numbers
+from eval_pipeline.tracks.finqa.number_places import Rows
 from eval_pipeline.tracks.finqa.program import (
     Program,
     expanded_operations,
