@@ -20,6 +20,7 @@ from outline import Outline
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
@@ -91,6 +92,19 @@ def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComp
     assert all(found.get("scope") for found in outline.of("th"))
 
 
+def test_page_and_workbook_say_how_errors_go_through_conversations(folder: Path, compared: SuiteComparison) -> None:
+    figures = {(row["model_version"], row["metric"]): row for row in compared.conversations}
+    names = {row["model_version"] for row in compared.nights}
+    assert {name for name, _ in figures} == names
+    shown = list(openpyxl.load_workbook(folder / "report.xlsx")["Conversations"].iter_rows(min_row=2, values_only=True))
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert len(shown) == len(figures)
+    for (name, metric), row in figures.items():
+        (found,) = (line for line in shown if line[0] == name and line[2] == FIGURES[metric])
+        assert found[3:5] == (row["n"], pytest.approx(row["mean"]))
+        assert FIGURES[metric] in text
+
+
 def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> None:
     assert pq.read_table(folder / "model_comparisons.parquet").num_rows == len(compared.pairs) == 1
     assert pq.read_table(folder / "trends.parquet").num_rows == len(compared.nights) == 3
@@ -99,7 +113,8 @@ def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> 
 
 def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    assert book.sheetnames == ["Overview", "Comparison", "Differing turns", "Evaluation dates", "Gold", "Queries"]
+    sheets = ["Overview", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold", "Queries"]
+    assert book.sheetnames == sheets
     turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
     (pair,) = compared.pairs
     assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}

@@ -18,6 +18,7 @@ from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
 from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
+from eval_pipeline.tracks.finqa.program import expanded_operations
 from eval_pipeline.tracks.finqa.refusals import says_no_answer
 
 Steps = list[dict[str, Json]]
@@ -69,6 +70,8 @@ def _mode_of(text: str, gold: FinqaGold, document: Document) -> str | None:
         plan_program=plan.program,
         resolved_plan=plan.program,
         resolved_gold=gold.program,
+        resolved_plan_operations=expanded_operations(plan.program),
+        resolved_gold_operations=gold.operations,
         earlier=(),
         document=document,
     )

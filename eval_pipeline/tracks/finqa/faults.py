@@ -181,7 +181,7 @@ def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
 
 def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, document: Document) -> str:
     """What is wrong with a calculation, carried values written out, that nothing simpler explains."""
-    if plan is not None and _other_operations(plan, gold):
+    if plan is not None and has_other_operations(expanded_operations(plan), expanded_operations(gold)):
         return "wrong_operations"
     wanted = normal_tree(gold)
     if wanted is None:
@@ -203,9 +203,9 @@ def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, do
     return "other" if numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
 
 
-def _other_operations(plan: Program, gold: Program) -> bool:
-    """Whether a plan has an operation that the gold program has not, scaling aside: quick to tell."""
-    return not _SCALING.issuperset(set(expanded_operations(plan)).difference(expanded_operations(gold)))
+def has_other_operations(plan: Sequence[str] | None, gold: Sequence[str]) -> bool:
+    """Whether a plan has an operation that the gold program has not, scaling aside: such trees never have one shape."""
+    return plan is not None and not _SCALING.issuperset(set(plan).difference(gold))
 
 
 def is_right(node: Node, expected: float | str, document: Document) -> bool:

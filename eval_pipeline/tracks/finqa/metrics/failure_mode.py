@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import Document
-from eval_pipeline.tracks.finqa.faults import calculation_fault, is_scale_error
+from eval_pipeline.tracks.finqa.faults import calculation_fault, has_other_operations, is_scale_error
 from eval_pipeline.tracks.finqa.inheriting import inherits, takes_up_wrong, without_inherited
 from eval_pipeline.tracks.finqa.matching import Answer
 from eval_pipeline.tracks.finqa.program import Program
@@ -40,6 +40,8 @@ def failure_mode(
     plan_program: Program | None,
     resolved_plan: Program | None,
     resolved_gold: Program,
+    resolved_plan_operations: Sequence[str] | None,
+    resolved_gold_operations: Sequence[str],
     earlier: Sequence[EarlierTurn],
     document: Document,
 ) -> str | None:
@@ -56,8 +58,12 @@ def failure_mode(
         return "sign_error"
     if is_scale_error(predicted, expected, resolved_plan, resolved_gold):
         return "scale_error"
-    plan = without_inherited(plan_program, earlier, resolved_gold, document) if taken_up else resolved_plan
-    return calculation_fault(predicted, plan, resolved_gold, document)
+    if taken_up:
+        plan = without_inherited(plan_program, earlier, resolved_gold, document)
+        return calculation_fault(predicted, plan, resolved_gold, document)
+    if has_other_operations(resolved_plan_operations, resolved_gold_operations):  # the same, and quick to tell
+        return "wrong_operations"
+    return calculation_fault(predicted, resolved_plan, resolved_gold, document)
 
 
 METRIC = Metric(
