@@ -116,8 +116,8 @@ class ChatAnswer:
     begun: bool = False
     request_id: str | None = None
     model: str | None = None
-    fingerprint: str | None = None
     usage: Usage = field(default_factory=Usage)
+    fingerprint: str | None = None
 
     def add(self, part: Json) -> bool:
         """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
