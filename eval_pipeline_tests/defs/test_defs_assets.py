@@ -85,6 +85,7 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
     checks = {(key.asset_key.path[-1], key.name) for key in found.asset_check_keys}
     assert checks == {
         ("cases", "every_case_read"),
+        ("trends", "served_as_before"),
         ("cases", "gold_holds"),
         ("cases", "oracle_and_null"),
         ("turn_metrics", "every_turn_scored_once"),

@@ -120,9 +120,9 @@ class ChatAnswer:
     begun: bool = False
     request_id: str | None = None
     model: str | None = None
-    fingerprint: str | None = None
     usage: Usage = field(default_factory=Usage)
     heard: bool = field(default=False, compare=False)
+    fingerprint: str | None = None
 
     def add(self, part: Json) -> bool:
         """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
