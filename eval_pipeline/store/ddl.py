@@ -7,7 +7,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import TURN_ERRORS, all_tables
 
-FORMAT = 3
+FORMAT = 4
 """Which form the store has: one more whenever what is below or a shipped table changes (a test tells), or the same
 record would be published differently. Code that finds a greater one leaves the store alone."""
 
