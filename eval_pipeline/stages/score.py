@@ -55,7 +55,8 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
 
 def gold_settings(inputs: Inputs) -> dict[str, str]:
     """Which edition of the gold turns are scored by: two evaluations of different ones are not compared unawares."""
-    return {"gold": inputs.read(SUITE_EDITIONS, ["gold_hash"])["gold_hash"][0].as_py()}
+    row = inputs.read(SUITE_EDITIONS, ["gold_hash", "overrides_hash"]).to_pylist()[0]
+    return {"gold": row["gold_hash"], "overrides": row["overrides_hash"] or ""}
 
 
 def scored_tables(track: Track) -> tuple[Table, ...]:

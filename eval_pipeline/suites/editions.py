@@ -19,6 +19,7 @@ class Editions:
         published_edition, published_hash: of the gold without overrides.
         gold_edition, gold_hash: of the gold that turns are scored by.
         overridden_turns: how many turns the two differ in.
+        overrides_hash: of what is overridden and how, whoever did it; None where nothing is.
     """
 
     data_edition: str
@@ -28,6 +29,7 @@ class Editions:
     gold_edition: str
     gold_hash: str
     overridden_turns: int
+    overrides_hash: str | None
 
 
 def editions_of(
@@ -49,6 +51,7 @@ def editions_of(
         gold_edition=f"{name} with {count} override{'s' * (count != 1)}" if count else name,
         gold_hash=json_hash([gold, decided]) if count else gold,
         overridden_turns=count,
+        overrides_hash=json_hash(decided) if count else None,
     )
 
 

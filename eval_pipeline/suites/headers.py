@@ -35,13 +35,13 @@ class SuiteFile(BaseModel):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)
     version: str
-    gold_version: str | None = None
     track: str
     description: str = ""
     licence: str = ""
     cases: str | list[str]
     metrics: list[str] = Field(default_factory=list)
     options: dict[str, Json] = Field(default_factory=dict)
+    gold_version: str | None = None
 
     def patterns(self) -> list[str]:
         """The case patterns as a list."""

@@ -34,7 +34,7 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "prompt": ((GENERATIONS, ("prompt",)),),
     "harness": ((GENERATIONS, ("code", "libraries")),),
     "scorer": ((EVIDENCE, ("code", "libraries")), (TURN_RESULTS, ("code", "libraries"))),
-    "gold": ((TURN_RESULTS, ("gold",)),),
+    "gold": ((TURN_RESULTS, ("overrides",)),),
     "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
 """What an evaluation was made with, and where the footers of its record files say so."""
@@ -65,14 +65,10 @@ class Evaluated:
     def changes(self, other: "Evaluated") -> list[str]:
         """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs.
 
-        Of an evaluation older than editions nobody noted the gold: there `suite` says whether it may be another.
+        Of the gold only its overrides: a suite that has grown has the same gold for the turns that it had.
         """
         made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
-        return [
-            name
-            for name, mine, theirs in made
-            if (mine != theirs or UNKNOWN_CODE in mine) and not (name == GOLD and "" in (mine, theirs))
-        ]
+        return [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
 
     def fingerprint(self) -> list[object]:
         """Everything that a comparison takes from it."""
@@ -179,6 +175,7 @@ class ScoredEvaluation:
 
     Attributes:
         places: code of each one, rising; equal codes, the same question with the same gold in the same sample.
+        asked: code of each one's turn, question and sample, whatever the gold, in the order of `places`.
         clusters: code of its conversation (or group of them).
         values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known.
     """
@@ -186,6 +183,7 @@ class ScoredEvaluation:
     places: Codes
     clusters: Codes
     values: Mapping[str, Floats]
+    asked: Codes
 
 
 class Paired(NamedTuple):
@@ -204,6 +202,7 @@ class TurnReader:
         self._record = workspace.record
         self._places: dict[tuple[object, ...], int] = {}
         self._clusters: dict[str, int] = {}
+        self._asked: dict[tuple[object, ...], int] = {}
 
     def read(self, evaluated: Evaluated) -> ScoredEvaluation:
         """The turns of an evaluation that have a verdict."""
@@ -214,13 +213,21 @@ class TurnReader:
         places = _codes(keys, self._places)
         order = np.argsort(places)
         clusters = _codes(table["cluster"].to_pylist(), self._clusters)
-        return ScoredEvaluation(places[order], clusters[order], {name: floats(table[name])[order] for name in _VALUES})
+        asked = _codes(zip(*(table[name].to_pylist() for name in _KEY[:-1]), strict=True), self._asked)
+        values = {name: floats(table[name])[order] for name in _VALUES}
+        return ScoredEvaluation(places[order], clusters[order], values, asked[order])
 
     def names(self, places: Codes) -> list[str]:
         """Ids of turns, `~<sample>` added from the second sample on; sorted."""
         keys = list(self._places)  # codes count up in the order of the keys
         found = [keys[place] for place in places.tolist()]
         return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
+
+
+def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:
+    """How many turns and samples both have that were scored by different golds."""
+    asked = np.intersect1d(first.asked, second.asked, assume_unique=True).size
+    return int(asked - np.intersect1d(first.places, second.places, assume_unique=True).size)
 
 
 def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:

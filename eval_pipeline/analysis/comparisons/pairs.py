@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import GOLD, Evaluated, Paired, ScoredEvaluation, TurnReader, paired
+from eval_pipeline.analysis.comparisons.evaluations import (
+    GOLD,
+    Evaluated,
+    Paired,
+    ScoredEvaluation,
+    TurnReader,
+    paired,
+    with_other_gold,
+)
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import Corrected, PairedDifference, estimate_mean, holm, paired_difference, pareto_front
 
@@ -78,16 +86,18 @@ def _compare(
     both = paired(a, b)
     tested = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
     broken, fixed = changed_turns(both, reader)
-    reason = why_refused(first, second, a.places.size + b.places.size) or tested.reason
+    reason = why_refused(first, second, a.places.size + b.places.size, with_other_gold(a, b)) or tested.reason
     return Comparison(first, second, tested, broken, fixed, _cost_columns(both), reason)
 
 
-def why_refused(first: Evaluated, second: Evaluated, turns: int) -> str | None:
+def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int = 0) -> str | None:
     """Why two evaluations must not be compared, with the command that makes them comparable; None where they may.
 
-    `turns` is what that command would score, of both together.
+    `turns` is what that command would score, of both together, `other_gold` on how many the gold is another one.
     """
     differing = [name for name in first.changes(second) if name in CODE]
+    if other_gold and GOLD not in differing:
+        differing.append(GOLD)
     if not differing:
         return None
     places = dict.fromkeys((first.partition, second.partition))

@@ -36,6 +36,7 @@ SUITE_EDITIONS = Table(
         Column("gold_edition", "VARCHAR", "Name of the gold that turns are scored by; never NULL."),
         Column("gold_hash", "VARCHAR", "Hash of that gold; `published_hash` where nothing is overridden; never NULL."),
         Column("overridden_turns", "BIGINT", "Turns with an override, from 0; never NULL."),
+        Column("overrides_hash", "VARCHAR", "Hash of what is overridden, and how; NULL: nothing is."),
     ),
     key="suite",
 )
