@@ -70,11 +70,8 @@ def scoring_code(inputs: Inputs) -> Roots:
 
 def _choosing(inputs: Inputs) -> Roots:
     """What decides which gold overridden turns have, and by which of two right answers they are scored."""
-    gold = inputs.gold
-    if not gold.actions:
-        return ()
     of_gold: Roots = (overrides.scored_gold, overrides.ScoredGold, *methods(inputs.track, "gold_place"))
-    if not gold.alternatives:
+    if not inputs.gold.alternatives:
         return of_gold
     primary = metric_runner.metrics_behind_primary(inputs.track)
     return *of_gold, *methods(inputs.track, "values", "gather", "gather_all"), *metrics_code(tuple(primary))

@@ -10,6 +10,7 @@ from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number
 
+VERSIONS = ({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "puppet", "model": "second"})
 HERE = Partition("small", "puppet", DAY)
 CORRECTED = case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])
 
@@ -77,7 +78,7 @@ def test_overrides_are_rescored_without_a_call(evaluated: Lab, puppet: type[Pupp
 
 def two_editions(lab: Lab, entry: dict[str, Any]) -> str:
     """What `compare` says of one evaluation before and one after an override."""
-    lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("puppet", "second")))
+    lab.versions(*VERSIONS)
     override(lab, entry)
     lab.evaluate(version="second", publish=True)
     said = lab.cli("compare", "puppet", "second", "--suite", "small")
@@ -100,7 +101,7 @@ def test_two_editions_are_not_compared(evaluated: Lab, puppet: type[Puppet], ent
 
 
 def test_evaluations_by_another_gold_of_the_files_are_not_compared(evaluated: Lab, puppet: type[Puppet]) -> None:
-    evaluated.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("puppet", "second")))
+    evaluated.versions(*VERSIONS)
     evaluated.suite("small", [CORRECTED, TWO_CASES[1]])
     evaluated.evaluate(version="second", publish=True)
     said = evaluated.cli("compare", "puppet", "second", "--suite", "small")
@@ -108,7 +109,7 @@ def test_evaluations_by_another_gold_of_the_files_are_not_compared(evaluated: La
 
 
 def test_a_suite_that_has_grown_is_compared_on_what_it_had(evaluated: Lab, puppet: type[Puppet]) -> None:
-    evaluated.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("puppet", "second")))
+    evaluated.versions(*VERSIONS)
     evaluated.suite("small", [*TWO_CASES, case("gamma", ("1", 1.0))])
     evaluated.evaluate(version="second", publish=True)
     said = evaluated.cli("compare", "puppet", "second", "--suite", "small")

@@ -87,7 +87,7 @@ def nights(rng: np.random.Generator, drop: float) -> list[str | None]:
     for night in range(1, NIGHTS + 1):
         kept = 1 - (drop / 0.8 if night >= DROPS_ON else 0.0)
         correct = (rng.random(TURNS) < chance * kept).astype(float)
-        scored = ScoredEvaluation(places, labels, {"correct": correct})
+        scored = ScoredEvaluation(places, labels, {"correct": correct}, places)
         if series:
             verdicts.append(night_verdict(night_tests(scored, {"previous": series[-1], "first": series[0]})))
         series.append(scored)

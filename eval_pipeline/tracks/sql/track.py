@@ -79,7 +79,7 @@ class SqlTrack(
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected")
-    strict_metrics: tuple[str, ...] = ("execution_match", "safety_valid")
+    strict_metrics: tuple[str, ...] = ("execution_match",)
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
