@@ -1,0 +1,139 @@
+"""How each track tells that its gold contradicts itself, and when two answers are the same."""
+
+from typing import Any
+
+import pytest
+
+from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.tracks.capabilities import Contradiction, answer_keys_of, doubts_of
+from eval_pipeline.tracks.finqa.audit import answer_keys, printed_distance
+from eval_pipeline.tracks.finqa.track import TRACK as FINQA
+from eval_pipeline.tracks.pandas_code.results.reading import answer_key as pandas_key
+from eval_pipeline.tracks.sql.audit import answer_key as sql_key
+from eval_pipeline_tests.support import SHIPPED, case
+
+
+def number(value: float) -> dict[str, Any]:
+    return {"value": value, "percent": False}
+
+
+@pytest.mark.parametrize(
+    ("answers", "groups"),
+    [
+        ([number(100.0), number(100.9), number(102.5)], [0, 0, 1]),  # 100.9 within 1% of 100, 102.5 not
+        ([number(0.2466), number(0.246), number(24.66)], [0, 0, 1]),  # another power of ten is another answer
+        ([number(-5.0), number(5.0)], [0, 1]),
+        ([number(0.0), number(0.0005)], [0, 0]),  # within 0.001
+        ([{"text": "Yes"}, {"text": "yes"}, number(1.0)], [0, 0, 1]),
+        ([number(float("inf")), number(1.0)], [0, 1]),
+    ],
+)
+def test_finqa_answers_are_the_same_by_its_primary_metric(answers: list[dict[str, Any]], groups: list[int]) -> None:
+    keys = answer_keys(answers)
+    assert [list(dict.fromkeys(keys)).index(key) for key in keys] == groups
+
+
+@pytest.mark.parametrize(
+    ("answer", "printed", "far"),
+    [
+        (0.25, "25%", None),
+        (0.256, "25%", True),  # 26%
+        (0.4898, "48.9%", False),
+        (7301.0, "7304", False),
+        (332.0, "432", True),
+        (-2.1, "2.1", True),
+        (50.3, "50.3%", None),  # the gold counts percent itself
+        ("yes", "yes", None),
+        ("yes", "no", True),
+        (12.0, "n/a", None),
+    ],
+)
+def test_finqa_printed_against_executed(answer: float | str, printed: str, far: bool | None) -> None:
+    raw = case("one", ("50", answer))
+    raw["turns"][0]["printed"] = printed
+    distance = printed_distance(FINQA.read_case(raw, "s", "f", 1).turns[0].gold)
+    assert (None if distance is None else distance > 0.02) is far
+
+
+def rows(*found: tuple[Any, ...], count: int | None = None, names: tuple[str, ...] = ("a", "b")) -> dict[str, Any]:
+    return {
+        "sql": "SELECT 1",
+        "columns": list(names),
+        "rows": [list(row) for row in found],
+        "row_count": count or len(found),
+    }
+
+
+def test_sql_answers_are_the_same_by_their_rows() -> None:
+    one = rows((1, "x"), (2, "y"))
+    assert sql_key(one) == sql_key(rows((2, "y"), (1, "x"), names=("c", "d"))) == sql_key(rows((1.0, "x"), (2.0, "y")))
+    assert sql_key(one) != sql_key(rows((1, "x")))
+    assert sql_key(one) != sql_key(rows((1, "x"), (2, "y"), count=30))
+    assert sql_key({"declined": "no"}) == sql_key({"declined": "never"}) != sql_key(one)
+    nothing = {"columns": None, "rows": None, "row_count": None}
+    assert sql_key({"sql": "SELECT  1", **nothing}) == sql_key({"sql": "select 1", **nothing})
+
+
+def test_pandas_answers_are_the_same_by_what_the_record_shows() -> None:
+    value = {"result": {"kind": "value", "value": 34.65}}
+    assert pandas_key(value) == pandas_key({"result": {"kind": "value", "value": 34.650000000001}})
+    assert pandas_key(value) != pandas_key({"result": {"kind": "value", "value": 34.66}})
+
+
+def suite(name: str) -> Any:
+    source = read_header(SHIPPED / "suites" / name)
+    return source.track(), read_suite(source)
+
+
+def test_sdmx_selections_are_the_same_in_whatever_order() -> None:
+    def told(*terms: str) -> dict[str, Any]:
+        values = [{"id": term, "name": term} for term in terms]
+        return {"indicator_selection": [{"dataset_id": "D", "dimensions": [{"dimension_name": "I", "values": values}]}]}
+
+    track, found = suite("sdmx_sample")
+    keys = answer_keys_of(track, found.cases[0].turns[0], [told("A", "B"), told("B", "A"), told("A")])
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_sdmx_a_target_that_names_a_rejected_data_set() -> None:
+    import json
+
+    track, found = suite("sdmx_sample")
+    raw = next(
+        json.loads(text)
+        for text in found.contents
+        if json.loads(text)["conversation"][0]["target"]["indicator_selection"]
+    )
+    data_set = raw["conversation"][0]["target"]["indicator_selection"][0]["dataset_id"]
+    raw["rejected_datasets"] = ["ANOTHER", data_set]
+    (doubt,) = doubts_of(track, track.read_case(raw, "s", "f", 1, found.shared))[:1]
+    assert doubt.evidence == f"the target names data sets that the case rejects: {data_set}" and doubt.score == 0.6
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"expected_sql": ["SELECT 1 AS n", "SELECT 2 AS n"]}, "accepted queries give different results"),
+        ({"expected_sql": ["SELECT 1 AS n", "SELECT 1.0 AS m"]}, None),
+        ({"expected_sql": ["SELECT 1 AS n"], "expected_tables": ["nowhere"]}, "does not read just the expected tables"),
+    ],
+)
+def test_sql_accepted_queries_that_disagree(more: dict[str, Any], told: str | None) -> None:
+    track, found = suite("sql_sample")
+    database = next(iter(found.shared.databases))
+    case = track.read_case({"id": "x", "question": "?", "database": database, **more}, "s", "f", 1, found.shared)
+    doubts = doubts_of(track, case)
+    assert [told in doubt.evidence for doubt in doubts] == [True] * (told is not None) if told else doubts == []
+
+
+@pytest.mark.parametrize("name", ["finqa_sample", "sql_sample", "sdmx_sample"])
+def test_the_shipped_suites_do_not_contradict_themselves(name: str) -> None:
+    track, found = suite(name)
+    assert [doubt for case in found.cases for doubt in doubts_of(track, case)] == []
+
+
+def test_gold_that_does_not_hold_is_told_once() -> None:
+    raw = case("one", ("50", 51.0))
+    raw["turns"][0]["printed"] = "99"
+    (doubt,) = doubts_of(FINQA, FINQA.read_case(raw, "s", "f", 1))
+    assert doubt == Contradiction("s/one#0", "the program '50' gives 50, the answer is 51", 1.0)
