@@ -56,12 +56,11 @@ def same_when_wrong(answers: Codes) -> float:
         answers: codes, of shape (models, turns).
     """
     same = pairs = 0
-    for column in answers.T:
-        wrong = column[column > GOLD]
-        if wrong.size >= LEAST:
-            counts = np.unique(wrong, return_counts=True)[1]
-            same += int((counts * (counts - 1) // 2).sum())
-            pairs += wrong.size * (wrong.size - 1) // 2
+    for turn in _several_wrong(answers):
+        wrong = answers[answers[:, turn] > GOLD, turn]
+        counts = np.unique(wrong, return_counts=True)[1]
+        same += int((counts * (counts - 1) // 2).sum())
+        pairs += wrong.size * (wrong.size - 1) // 2
     return (same + _PSEUDO_SAME) / (pairs + _PSEUDO_PAIRS)
 
 
@@ -110,7 +109,7 @@ def agreed_against_gold(answers: Codes, conversations: Codes) -> list[AgreedAnsw
     by_turn = chances(answers, conversations)
     overall = np.clip(np.array([_accuracy(own) for own in answers]), *_SURE)
     found = []
-    for turn in range(answers.shape[1]):
+    for turn in _several_wrong(answers):
         column = answers[:, turn]
         codes, counts = np.unique(column[column > GOLD], return_counts=True)
         agreed = codes[counts >= LEAST]
@@ -125,6 +124,12 @@ def agreed_against_gold(answers: Codes, conversations: Codes) -> list[AgreedAnsw
         mine, gold, answered = ((column == code).sum(), (column == GOLD).sum(), (column != NO_ANSWER).sum())
         found.append(AgreedAnswer(turn, code, int(mine), int(answered), int(gold), float(odds / (1 + odds))))
     return found
+
+
+def _several_wrong(answers: Codes) -> list[int]:
+    """The turns that enough models have wrong for two of them to agree: few of all."""
+    places: list[int] = np.flatnonzero((answers > GOLD).sum(axis=0) >= LEAST).tolist()
+    return places
 
 
 def _accuracy(own: Codes) -> float:

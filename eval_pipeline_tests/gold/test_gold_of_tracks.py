@@ -38,7 +38,9 @@ def test_finqa_answers_are_the_same_by_its_primary_metric(answers: list[dict[str
     [
         (0.25, "25%", None),
         (0.256, "25%", True),  # 26%
+        (0.2625, "25%", True),  # 5% away
         (0.4898, "48.9%", False),
+        (50.8, "50.3%", False),  # 1% away where both count percent
         (7301.0, "7304", False),
         (332.0, "432", True),
         (-2.1, "2.1", True),
