@@ -99,7 +99,7 @@ def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> 
 
 def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    assert book.sheetnames == ["Overview", "Comparison", "Differing turns", "Evaluation dates", "Queries"]
+    assert book.sheetnames == ["Overview", "Comparison", "Differing turns", "Evaluation dates", "Gold", "Queries"]
     turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
     (pair,) = compared.pairs
     assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}

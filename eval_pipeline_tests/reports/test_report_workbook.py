@@ -15,7 +15,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.facts import SIMULATED
 
-SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Queries"]
+SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Gold", "Queries"]
 
 
 @pytest.fixture(scope="module")
