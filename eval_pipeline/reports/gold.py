@@ -69,6 +69,11 @@ def overrides_query(suite: str) -> str:
     return f"SELECT {columns} FROM gold_overrides WHERE suite = {literal(suite)} ORDER BY source_line"
 
 
+def suite_editions_query(suite: str) -> str:
+    """The editions that the record holds of a suite."""
+    return f"SELECT * FROM suite_editions WHERE suite = {literal(suite)}"
+
+
 def editions_query(partition: Partition) -> str:
     """The figures under each edition."""
     return table_query(partition, "gold_editions", "edition, name, metric, n, mean, low, high, overridden_turns")

@@ -28,14 +28,16 @@ READS = {
     "evidence": {"cases", "generations", "recovery_attempts"},
     "turn_metrics": {"cases", "generations", "recovery_attempts", "evidence"},
     **{name: {"raw_dataset", "turn_metrics"} for name in AGGREGATES},
+    "gold_editions": {"raw_dataset", "cases", "generations", "recovery_attempts", "turn_metrics", "statistics"},
     "error_analysis": {"raw_dataset", "generations", "turn_metrics"},
     "report": {"published"},
     "model_comparisons": {"statistics"},
     "trends": {"statistics", "cost_per_correct_answer"},
-    "comparison_published": {"model_comparisons", "trends"},
+    "gold_suspects": {"cases", "statistics"},
+    "comparison_published": {"model_comparisons", "trends", "gold_suspects"},
     "comparison_report": {"comparison_published"},
 }
-COMPARISONS = {"model_comparisons", "trends", "comparison_published", "comparison_report"}
+COMPARISONS = {"model_comparisons", "trends", "gold_suspects", "comparison_published", "comparison_report"}
 """What looks at all model versions of the suite."""
 
 

@@ -20,7 +20,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     first = materialise(small, instance)
     assert first.success
     found = versions(first)
-    assert len(found) == 12 + 3  # the comparisons
+    assert len(found) == 13 + 4  # the comparisons
     assert len({data for data, _ in found.values()}) >= 11 + 2
     for event in first.get_asset_materialization_events():
         shown = event.step_materialization_data.materialization.metadata
@@ -30,7 +30,9 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
             assert event.partition == "puppet"
             assert shown["eval_date"].value == DAY.isoformat()
     dated = {e.asset_key.path[-1] for e in first.get_asset_materialization_events() if e.partition}
-    assert found.keys() - dated == {"raw_dataset", "cases", "model_comparisons", "trends", "comparison_published"}
+    assert found.keys() - dated == {
+        *("raw_dataset", "cases", "model_comparisons", "trends", "gold_suspects", "comparison_published")
+    }
     latest = instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
     assert latest is not None
     assert latest.asset_materialization is not None
@@ -59,16 +61,16 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
     changed = [replace(m, version="2", function=lambda: 3.0) if m.name == "plan_steps" else m for m in TRACK.metrics]
     with_metrics(monkeypatch, TRACK, changed)
     Puppet.reset()
-    assert stale(small, instance).keys() == {"turn_metrics"}  # what is below, once that has other data
+    assert stale(small, instance).keys() == {"turn_metrics", "gold_editions"}  # what is below, once that has other data
     assert stale(small, instance)["turn_metrics"] == {"code"}
     after = versions(materialise(small, instance))
     assert stale(small, instance) == {}
     assert not Puppet.asked
-    assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics"}
+    assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics", "gold_editions"}
     other_data = {name for name in before if before[name][0] != after[name][0]}
     # `statistics` follows from the changed column, the rest of the aggregates from columns that are as they were.
     below = {"turn_metrics", "statistics", "published", "error_analysis", "model_comparisons", "trends"}
-    assert {"statistics"} <= other_data <= below | {"comparison_published"}
+    assert {"statistics"} <= other_data <= below | {"gold_editions", "gold_suspects", "comparison_published"}
 
 
 def test_a_check_that_blocks_stops_its_own_suite_only(

@@ -13,6 +13,7 @@ from eval_pipeline.reports.gold import (
     edition_text,
     editions_query,
     overrides_query,
+    suite_editions_query,
     suspects_query,
     undecided,
     with_and_without,
@@ -51,6 +52,7 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
 def write_suspects(page: Page, suite: str, suspects: Sequence[Row]) -> None:
     """All suspects that nobody has decided on."""
     page.section("Suspected gold")
+    page.query("Editions", suite_editions_query(suite))
     found = undecided(suspects)
     if not found:
         page.note("Nothing speaks against the gold of any turn that nobody has decided on.")
