@@ -215,9 +215,10 @@ def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
 def _excluded(inputs: Inputs, planned: set[Place]) -> set[Place]:
     """Those of turns that are in no figure; where another edition of the gold was scored by, nobody knows which."""
     scored, current = inputs.header(TURN_RESULTS), inputs.header(GOLD_OVERRIDES)
-    if scored is None or current is None:
+    by = scored.made_from.get(GOLD_OVERRIDES.name) if scored else None
+    if by is None:  # older than overrides
         return set()
-    by_this = scored.made_from.get(GOLD_OVERRIDES.name, current.content_hash) == current.content_hash
+    by_this = current is not None and by == current.content_hash
     return {place for place in planned if not by_this or inputs.gold.is_excluded(place[0])}
 
 
