@@ -17,7 +17,7 @@ from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.exporting import export_app
 from eval_pipeline.cli.importing import import_app
-from eval_pipeline.cli.judging import judge_repeats
+from eval_pipeline.cli.judging import rejudge
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.removing import remove
@@ -43,7 +43,7 @@ app.command()(inspecting.query)
 app.command()(compare)
 app.command()(rescore)
 app.command()(acknowledge)
-app.command()(judge_repeats)
+app.command()(rejudge)
 app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)

@@ -1,4 +1,4 @@
-"""`judge-repeats`: how far a judge agrees with itself."""
+"""`rejudge`: how far a judge agrees with itself."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.core.errors import UsageError
 
 
-def judge_repeats(
+def rejudge(
     suite: Annotated[str, typer.Option(help="Suite whose judge is asked.")],
     model_version: Annotated[str, typer.Option(help="Model version whose newest evaluation it judges again.")],
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often it is asked the same.")] = 3,

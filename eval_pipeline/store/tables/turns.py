@@ -186,7 +186,7 @@ JUDGEMENTS = Table(
 
 JUDGE_REPEATS = Table(
     "judge_repeats",
-    "One row an answer of the LLM judge that was asked the same several times (`eval-pipeline judge-repeats`).",
+    "One row an answer of the LLM judge that was asked the same several times (`eval-pipeline rejudge`).",
     (
         TURN_ID,
         CASE_ID,

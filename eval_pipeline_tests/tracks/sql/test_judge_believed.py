@@ -79,7 +79,7 @@ def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, judged: Calla
     judge = judged({"a": WRONG, "b": OTHER_WORDS, "c": WRONG}, {WRONG: [0.0, 1.0, 0.0], OTHER_WORDS: [1.0]})
     asked = len(judge.asked)
     judge.asked.clear()
-    said = command("judge-repeats", "--suite", "shop", "--model-version", "puppet", "--repeats", "3")
+    said = command("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats", "3")
     assert said.code == 0, said.text
     assert asked > 0
     assert len(judge.asked) == 3 * 2, "equal pairs are asked about once a time, and the cache is left alone"
@@ -94,7 +94,7 @@ def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, judged: Calla
 def test_answers_that_do_not_come_are_told_and_not_counted(lab: Lab, judged: Callable[..., Wavering]) -> None:
     judge = judged({"a": WRONG, "b": OTHER_WORDS}, {WRONG: [0.0, None], OTHER_WORDS: [1.0]})
     judge.asked.clear()
-    said = command("judge-repeats", "--suite", "shop", "--model-version", "puppet", "--repeats", "2")
+    said = command("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats", "2")
     assert "pairs          1, 1 of them" in said.out
     assert "1 answers did not come" in said.err
 
@@ -121,5 +121,5 @@ def test_without_a_judge_nothing_is_asked_again(lab: Lab, puppet: type[Puppet]) 
     lab.suite()
     lab.versions({"name": "puppet", "provider": "puppet"})
     lab.evaluate(publish=True)
-    said = command("judge-repeats", "--suite", "small", "--model-version", "puppet")
+    said = command("rejudge", "--suite", "small", "--model-version", "puppet")
     assert (said.code, "has no judge to be asked: its track has none" in said.err) == (2, True), said.text
