@@ -72,13 +72,17 @@ def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
     lab.versions({"name": "oracle", "provider": "oracle"})
     said = lab.cli("validate")
     assert said.code == 0
-    assert "fine: 2 cases, 3 turns; gold answers score 1.0 and no answer 0.0 on all 3 turns" in said.out
+    assert (
+        "fine: 2 cases, 3 turns; the gold of all 3 turns holds; gold answers score 1.0 and no answer 0.0 on all 3 turns"
+        in said.out
+    )
     lab.suite("wrong", [case("one", ("50", 50.0), ("add(50, 7)", 99.0))])
     said = lab.cli("validate")
     assert said.code == 1
     assert "wrong/one#1: " in said.err
     assert "left out of the oracle's 1.0" in said.err
-    assert "wrong: 1 cases, 2 turns; gold answers score 1.0 and no answer 0.0 on all 1 turns" in said.out
+    assert "wrong: 1 cases, 2 turns; the gold of 1 of 2 turns does not hold; they are left out" in said.out
+    assert said.out.endswith("gold answers score 1.0 and no answer 0.0 on all 1 turns\n")
     assert lab.cli("validate", "--suite", "fine").code == 0
 
 

@@ -20,7 +20,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     first = materialise(small, instance)
     assert first.success
     found = versions(first)
-    assert len(found) == 13 + 4  # the comparisons
+    assert len(found) == 13 + 5  # the comparisons
     assert len({data for data, _ in found.values()}) >= 11 + 2
     for event in first.get_asset_materialization_events():
         shown = event.step_materialization_data.materialization.metadata
@@ -48,6 +48,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("plausible", True),
         ("no_significant_loss", True),
         ("no_drift", True),
+        ("served_as_before", True),
     }
     # Equal contents, equal data versions: nothing below becomes stale.
     assert versions(materialise(small, instance)) == found

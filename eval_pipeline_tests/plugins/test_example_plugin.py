@@ -93,7 +93,7 @@ def test_the_track_of_the_example_runs_like_ours(lab: Lab, site: Path) -> None:
     )
     said = child(lab, site, "validate")
     assert said.code == 0, said.text
-    assert "example_quantities: 4 cases, 4 turns; gold answers score 1.0 and no answer 0.0 on all 4 turns" in said.out
+    assert "example_quantities: 4 cases, 4 turns; the gold of all 4 turns holds; gold answers score 1.0" in said.out
     assert "example_sums: 2 cases" in said.out
 
     left_out = "note: 'careless' is not evaluated on example_quantities: it has no rates for the track 'quantities'"
