@@ -71,7 +71,8 @@ def remarks(inputs: Inputs) -> list[str]:
     """What is odd about the answers of an evaluation and no error, a sentence each."""
     found = (check_readable(inputs), check_plausible(inputs), check_judge_family(inputs))
     place = f"{inputs.suite}, {inputs.place.model_version}"
-    return [f"{place}: {verdict.text}" for verdict in found if verdict.warning and not verdict.passed]
+    odd = [verdict for verdict in found if verdict.warning and not verdict.passed]
+    return [f"{place}: {verdict.text}{f' (e.g. {verdict.example})' * bool(verdict.example)}" for verdict in odd]
 
 
 def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition, StoreError]:

@@ -27,7 +27,7 @@ from eval_pipeline.operations.purging import Removal
 from eval_pipeline.operations.removing import Removed, remove
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, response
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, response
 
 MARKER = "zebra-quartz-7391"
 """What only the responses of `leaving` say."""
@@ -310,7 +310,7 @@ def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     lab.suite()
     lab.versions()
     source = lab.home.data.parent / "predictions.jsonl"
-    rows = [{"case_id": "alpha", "turn_index": turn, "response": f"{MARKER} {turn}"} for turn in (0, 1)]
+    rows = [{"case_id": "alpha", "turn_index": turn, "response": f"{MARKER}: {number(turn)}"} for turn in (0, 1)]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     imported = command("import", "predictions", str(source), "--suite", "small", "--model-version", "leaving")
     assert imported.code == 0, imported.text

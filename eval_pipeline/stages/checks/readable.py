@@ -60,8 +60,8 @@ def check_readable(inputs: Inputs) -> Verdict:
     hints: list[str] = []
     if inputs.place.model_version in inputs.workspace.model_versions:  # of one that is gone nothing can be mended
         hints = advice(inputs.track, inputs.version, seen)
-    text = f"only {found.readable} of {found.asked} answers can be read ({counted(seen)}), e.g. {example(seen[0])}"
+    text = f"only {found.readable} of {found.asked} answers can be read ({counted(seen)})"
     warning = found.share >= FAIL_BELOW
     if not warning:
         text += ". The figures tell of the configuration rather than of the model"
-    return Verdict(False, ": ".join(filter(None, [text, "; ".join(hints)])), facts, warning)
+    return Verdict(False, ": ".join(filter(None, [text, "; ".join(hints)])), facts, warning, example(seen[0]))

@@ -43,12 +43,14 @@ class Verdict:
         text: one sentence.
         facts: numbers and examples behind it.
         warning: that it does not hold is a remark, not an error.
+        example: of a response, for the terminal only: what Dagster keeps of its runs holds no responses.
     """
 
     passed: bool
     text: str
     facts: Mapping[str, Json] = field(default_factory=dict)
     warning: bool = False
+    example: str = ""
 
 
 def check_gold(inputs: Inputs) -> Verdict:
