@@ -23,17 +23,22 @@ def export_inspect(
     model_version: Annotated[str, typer.Option(help="The model version.")],
     eval_date: EvalDate = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File (.eval or .json) or folder to write to; ./logs if left out.")
-    ] = Path("logs"),
+        Path | None,
+        typer.Option("--output", "-o", help="File (.eval or .json) or folder to write to; else in the home's exports."),
+    ] = None,
 ) -> None:
     """Writes an evaluation as a log that `inspect view` opens; its newest one without a date."""
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.exporting.evaluations import evaluation_of
     from eval_pipeline.operations.exporting.inspect import file_name, write_inspect_log
+    from eval_pipeline.reports.paths import safe_name
     from eval_pipeline.workspace.progress import busy
 
     day = parse_day(eval_date) if eval_date else None
-    evaluation = evaluation_of(open_workspace(), suite, model_version, day)
+    workspace = open_workspace()
+    evaluation = evaluation_of(workspace, suite, model_version, day)
+    if output is None:  # there a purge finds it
+        output = workspace.home.exports / suite / safe_name(model_version)
     file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
     if file.suffix != output.suffix and output.is_file():
         raise UsageError(f"{output} is a file; expected a folder, or a name that ends with .eval or .json")

@@ -46,6 +46,10 @@ class Home:
         return self.root / "databases"
 
     @property
+    def exports(self) -> Path:
+        return self.root / "exports"
+
+    @property
     def ui_token(self) -> Path:
         return self.root / "ui.token"
 

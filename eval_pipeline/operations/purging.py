@@ -21,7 +21,6 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.workspace.workspace import Workspace
 
-EXPORTS = "exports"
 """Folder of the home for what is written for other tools, by suite and model version."""
 _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
 _Held = set[bytes]
@@ -159,7 +158,7 @@ def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
         yield predictions
     else:
         yield from (predictions / f"{suite}.jsonl" for suite in sorted(removal.suites))
-    yield from (path for path in (home.root / EXPORTS).glob(f"*/{name}*") if removal.covers(path.parent.name))
+    yield from (folder for folder in home.exports.glob(f"*/{name}") if removal.covers(folder.parent.name))
     damaged = home.root / "damaged"
     yield from damaged.glob("*/*.sqlite*")
     for folder in damaged.glob(f"*/record/*/suite=*/{own}"):

@@ -45,7 +45,7 @@ def test_it_is_kept_by_attempt_and_shown(small: Lab) -> None:
     shown = small.one("SELECT details FROM explain_turn('small/alpha#0', 'puppet') WHERE kind = 'response'")
     assert f'"served_model":"{SNAPSHOT}","system_fingerprint":"fp_1"' in shown
     said = command("run", "--suite", "small", "--model-version", "puppet", "--eval-date", str(night(0)))
-    assert f"answered: small · puppet: by {SNAPSHOT}, fp_1" in said.out
+    assert f"answered: puppet: by {SNAPSHOT}, fp_1" in said.out
     (page,) = (small.home.reports / "small" / "puppet").glob("*/report.html")
     assert f"{SNAPSHOT}, fingerprint fp_1" in page.read_text()
 

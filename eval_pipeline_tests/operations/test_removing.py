@@ -322,6 +322,18 @@ def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     assert "leaving" not in lab.workspace().model_versions
 
 
+def test_exports_in_the_home_go_and_no_one_elses(home: Lab) -> None:
+    pytest.importorskip("inspect_ai")
+    said = command("export", "inspect", "--suite", "small", "--model-version", "leaving")
+    assert said.code == 0, said.text
+    other = home.home.exports / "small" / "leaving-not"
+    other.mkdir()
+    (other / "log.eval").write_text("of another one")
+    assert list((home.home.exports / "small" / "leaving").iterdir())
+    removed(home)
+    assert [folder.name for folder in (home.home.exports / "small").iterdir()] == ["leaving-not"]
+
+
 def test_what_a_repair_set_aside_goes_too(home: Lab) -> None:
     aside = home.home.root / "damaged" / "20260301T000000"
     place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"

@@ -114,7 +114,7 @@ def test_a_mode_that_the_track_does_not_know_ends_the_run_with_the_allowed_ones(
     said = lab.cli(*RUN, "--no-report")
     assert said.code == 1
     assert "options.rates names 'wrong_table'" in said.err
-    assert "allowed: no_answer, execution_error" in said.err
+    assert "allowed: no_answer, refusal, execution_error" in said.err
 
 
 def predictions(lab: Lab, *rows: dict[str, Any] | str) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> N
         (3, "case_id: the suite has no case 'nobody'"),
         (5, "the same turn was given on line 1"),
         (6, "JSON"),
-        (7, "colour: unknown field; allowed: case_id, turn_index, sample, response, answer"),
+        (7, "colour: unknown field (--map OURS=colour says what it is, --ignore colour leaves it out)"),
         (8, "expected one of 'response', 'answer' and 'sql'"),
         (9, "input_tokens"),
     ):

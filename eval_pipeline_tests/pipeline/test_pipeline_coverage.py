@@ -47,8 +47,8 @@ def said(lab: Lab, name: str) -> str:
 def test_the_headline_says_how_far_the_turns_got(sample: Lab) -> None:
     found = said(sample, "headline")
     assert "coverage: a: planned 423 · asked 423 · answered 423 · readable 423 · scored 423" in found
-    assert "coverage: b: planned 423 · asked 419 · answered 419 · readable 419 · scored 423" in found
-    assert "of 423 planned turns 4 not asked; 4 count as wrong" in found
+    assert "coverage: b: planned 423 · asked 419 · answered 419 · readable 418 · scored 423" in found
+    assert "of 423 planned turns 4 not asked, 1 with a response that could not be read; 5 count as wrong" in found
 
 
 def test_turns_that_were_never_answered_are_not_broken(sample: Lab) -> None:
@@ -72,7 +72,7 @@ def test_compare_says_so_too(sample: Lab) -> None:
     found = said(sample, "compared")
     for words in (
         "a: planned 423 · asked 423 · answered 423 · readable 423 · scored 423",
-        "b: planned 423 · asked 419 · answered 419 · readable 419 · scored 423",
+        "b: planned 423 · asked 419 · answered 419 · readable 418 · scored 423",
         "419 that both answered",
         "difference    -0.0119",
         "conservative  423 turns, those without an answer wrong: 11 broken, 2 fixed",
@@ -85,6 +85,6 @@ def test_compare_says_so_too(sample: Lab) -> None:
 
 def test_the_leaderboard_and_the_paired_look_have_it(sample: Lab) -> None:
     query = "SELECT model_version, planned, asked, answered, readable, scored FROM leaderboard('sample') ORDER BY 1"
-    assert sample.sql(query) == [("a", 423, 423, 423, 423, 423), ("b", 423, 419, 419, 419, 423)]
+    assert sample.sql(query) == [("a", 423, 423, 423, 423, 423), ("b", 423, 419, 419, 418, 423)]
     changes = dict(sample.sql("SELECT change, count(*) FROM compare('a', 'b', 'sample') GROUP BY 1"))
     assert (changes["broken"], changes["fixed"], changes["unanswered"]) == (7, 2, 4)

@@ -14,20 +14,15 @@ from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
-    ACKNOWLEDGEMENTS,
-    CASE_PROBLEMS,
     CASES,
     ERRORS,
     GENERATION_PROMPTS,
     GENERATIONS,
     METRICS,
-    MODEL_COMPARISONS,
     MODEL_VERSIONS,
     RECOVERY_ATTEMPTS,
     RECOVERY_PROMPTS,
     RUNS,
-    SUITES,
-    TRENDS,
     TURN_RESULTS,
     TURNS,
     all_tables,
@@ -121,11 +116,9 @@ def put_partition(
 
 def put_suite(record: Record, suite: str = "finqa", turns: int = 3) -> None:
     key = RecordKey.of_suite(suite)
-    put(record, SUITES, key)
-    put(record, CASE_PROBLEMS, key)
-    put(record, MODEL_COMPARISONS, key)
-    put(record, TRENDS, key)
-    put(record, ACKNOWLEDGEMENTS, key)
+    for table in all_tables(TRACKS):
+        if table.key == "suite" and table not in (CASES, TURNS):
+            put(record, table, key)
     cases = sorted({f"c{index // 2}" for index in range(turns)})
     put(record, CASES, key, len(cases), case_id=cases)
     ids = [f"{suite}/c{index // 2}#{index % 2}" for index in range(turns)]

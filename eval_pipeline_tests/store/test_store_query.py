@@ -266,6 +266,7 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "answered": 3,
         "readable": 2,
         "scored": 3,
+        "retired": False,
     }
     assert (found[0]["planned"], found[0]["answered"], found[0]["scored"]) == (None, None, 1), "of before"
     assert {row["model_version"]: row["on_front"] for row in found} == {

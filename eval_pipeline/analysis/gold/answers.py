@@ -68,13 +68,14 @@ def answers_of(inputs: Inputs, chosen: Sequence[Evaluated], turns: Sequence[Turn
     codes = np.full((len(chosen), len(turns)), NO_ANSWER, dtype=np.int64)
     texts: dict[tuple[int, int], str] = {}
     looked_at = set(shared)
+    samples = 1 + max((sample for own in scored for _, sample in own), default=-1)
     for place, turn in enumerate(turns):
         if turn.id in looked_at:
-            said = [_said(own, told, turn.id) for own, told in zip(scored, results, strict=True)]
+            said = [_said(own, told, turn.id, samples) for own, told in zip(scored, results, strict=True)]
             codes[:, place], found = _coded(track, turn, said)
             texts |= {(place, code): text for code, text in found.items()}
         else:
-            codes[:, place] = [_alone(own, turn.id, number) for number, own in enumerate(scored)]
+            codes[:, place] = [_alone(own, turn.id, number, samples) for number, own in enumerate(scored)]
     return Answers(codes, texts)
 
 
@@ -106,9 +107,9 @@ def _results(inputs: Inputs, evaluated: Evaluated, turns: Iterable[str]) -> dict
     return {place: parse_json(text) for place, (_, text) in found.items()}
 
 
-def _said(scored: _Scored, results: Mapping[_Answer, Json], turn: str) -> _Said:
+def _said(scored: _Scored, results: Mapping[_Answer, Json], turn: str, samples: int) -> _Said:
     said: _Said = []
-    for sample in range(1 + max((place[1] for place in scored if place[0] == turn), default=-1)):
+    for sample in range(samples):
         place = (turn, sample)
         if place in scored and (scored[place] or place in results):
             said.append(None if scored[place] else results[place])
@@ -134,14 +135,10 @@ def _most(codes: Sequence[int]) -> int:
     return min(codes, key=lambda code: (-codes.count(code), code)) if codes else NO_ANSWER
 
 
-def _alone(scored: _Scored, turn: str, number: int) -> int:
+def _alone(scored: _Scored, turn: str, number: int, samples: int) -> int:
     """The code of an answer that nobody can share, since at most one model version is wrong."""
-    said: list[int] = []
-    sample = 0
-    while (turn, sample) in scored:
-        said.append(GOLD if scored[turn, sample] else number + 1)
-        sample += 1
-    return _most(said)
+    ran = (scored.get((turn, sample)) for sample in range(samples))
+    return _most([GOLD if right else number + 1 for right in ran if right is not None])
 
 
 def turns_in_order(cases: Iterable[Case]) -> tuple[list[Turn], Any]:

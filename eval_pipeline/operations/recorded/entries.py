@@ -19,6 +19,7 @@ class Entry:
         place: what names the entry in the file beside the line, e.g. `sample alder-3, epoch 2`.
         given: what it says under the names of `PredictionRow`.
         found: the entry itself, by its own names; what `--map` looks in.
+        fault: why what stands there is no entry; told with all that is wrong with the others.
         conversation: the answers to the turns of a case, one after the other, where the entry is a conversation.
     """
 
@@ -27,6 +28,7 @@ class Entry:
     given: Mapping[str, Json] = field(default_factory=dict)
     found: Mapping[str, Json] = field(default_factory=dict)
     conversation: tuple[str, ...] = ()
+    fault: str = ""
 
 
 def read_jsonl(source: Path) -> Iterator[Entry]:
@@ -34,23 +36,20 @@ def read_jsonl(source: Path) -> Iterator[Entry]:
 
     Raises:
         UsageError: there is no such file.
-        InputError: it is no text, or lines of it are no JSON objects; all of them are told.
+        InputError: it is no text.
     """
-    problems: list[Problem] = []
     for number, line in enumerate(_text_of(source).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             raw = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.append(Problem(str(source), number, "", f"not a JSON object on one line: {error}"))
+            yield Entry(number, fault=f"not a JSON object on one line: {error}")
             continue
         if isinstance(raw, dict):
             yield Entry(number, given=raw, found=raw)
         else:
-            problems.append(Problem(str(source), number, "", f"expected a JSON object, found {type(raw).__name__}"))
-    if problems:
-        raise InputError(problems)
+            yield Entry(number, fault=f"expected a JSON object, found {type(raw).__name__}")
 
 
 def _text_of(source: Path) -> str:

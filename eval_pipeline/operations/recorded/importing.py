@@ -137,6 +137,9 @@ def _checked(
     source: Path, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
 ) -> Iterator[PredictionRow]:
     """The rows that an entry stands for; what is wrong with it is added to the problems."""
+    if entry.fault:
+        problems.append(_problem(source, entry, "", entry.fault))
+        return
     try:
         for raw in placed(wanted.mapped.applied(entry.given, entry.found), entry, places):
             row = PredictionRow.model_validate(raw)
