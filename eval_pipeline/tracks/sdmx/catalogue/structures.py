@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import read_bytes
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.links import Links, Reference, read_links, urn_reference
@@ -85,7 +87,8 @@ def _read(path: Path, artefacts: _Artefacts, links: Links) -> Iterator[Problem]:
 def _structures(path: Path) -> Sequence[Any]:
     from pysdmx.io.input_processor import process_string_to_read
 
-    text, kind = process_string_to_read(path)
+    # Read by us: pysdmx would read a file of any size whole before it looks at it.
+    text, kind = process_string_to_read(BytesIO(read_bytes(path)))
     reader = _READERS.get(kind.name)
     if reader is None:
         raise ValueError(f"its format is {kind.name}")
