@@ -1,5 +1,6 @@
 """Suites on disk: finding them and reading `suite.yaml`."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
     A folder with a name that no suite can have (`my-pages`) is a broken suite, under one that assets can have.
     """
     found: dict[str, SuiteSource] = {}
-    paths = [path for folder in folders for path in sorted(folder.glob(f"*/{SUITE_FILE}"))]
+    paths = [path for folder in folders for path in sorted(_headers(folder))]
     names = {path.parent.name for path in paths}
     for path in paths:
         source = read_header(path.parent)
@@ -95,6 +96,41 @@ def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
             source = SuiteSource(source.name, source.folder, None, (problem,))
         found[source.name] = source
     return found
+
+
+def _headers(folder: Path) -> list[Path]:
+    """Where the suites below a folder say what they are.
+
+    A link that leads nowhere counts, for the file and for its folder, and so does a name that was all but right
+    (`suite.yml`): a suite that its authors believe to be there must not be missing without a word.
+    """
+    below = list(folder.iterdir()) if folder.is_dir() else []
+    return [inside / SUITE_FILE for inside in below if os.path.lexists(inside / SUITE_FILE) or _meant_as_suite(inside)]
+
+
+def _meant_as_suite(folder: Path) -> bool:
+    """Whether a folder without `suite.yaml` was meant as a suite's, or may have been: nobody can look into it."""
+    try:
+        return (folder.is_symlink() and not folder.exists()) or _misnamed(folder) is not None
+    except PermissionError:
+        return True
+
+
+def _misnamed(folder: Path) -> str | None:
+    """The name of a file that was meant to be `suite.yaml`."""
+    stem, endings = Path(SUITE_FILE).stem, (".yaml", ".yml")
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return next((name for name in names if name.lower() in {stem + ending for ending in endings}), None)
+
+
+def _missing(folder: Path) -> str:
+    """Why a suite's `suite.yaml` is not there."""
+    path = folder / SUITE_FILE
+    link = next((link for link in (folder, path) if link.is_symlink() and not link.exists()), None)
+    if link is not None:
+        return f"{link} is a link to {os.readlink(link)}, which is not there"
+    misnamed = _misnamed(folder)
+    return "no such file" + (f"; {misnamed} is there: rename it to {SUITE_FILE}" if misnamed else "")
 
 
 def read_header(folder: Path) -> SuiteSource:
@@ -115,7 +151,8 @@ def read_header(folder: Path) -> SuiteSource:
     except InputError as error:
         return SuiteSource(folder.name, folder, None, error.problems)
     except (OSError, UnicodeDecodeError) as error:
-        return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", f"cannot be read: {error}"),))
+        why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", why),))
     return SuiteSource(header.name, folder, header)
 
 

@@ -1,6 +1,7 @@
 """What is wrong with a suite is told with file, line, field and what was expected."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,29 @@ def test_the_cases_come_in_the_order_of_files_and_lines(tmp_path: Path) -> None:
     (made / "a.yaml").write_text(yaml.safe_dump(TWO_CASES[0]))
     (made / "b.yaml").write_text(yaml.safe_dump(TWO_CASES[1]))
     assert [found.id for found in read_cases(read_header(made))] == ["beta", "alpha"]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda folder: (folder.mkdir(), (folder / "suite.yaml").symlink_to("gone.yaml")), "link to gone.yaml"),
+        (lambda folder: folder.symlink_to("/nowhere/at/all"), "link to /nowhere/at/all"),
+        (lambda folder: (folder.mkdir(), (folder / "suite.yml").write_text("name: small")), "rename it to suite.yaml"),
+        (lambda folder: (folder.mkdir(), (folder / "Suite.yaml").write_text("name: small")), "Suite.yaml is there"),
+    ],
+)
+def test_a_suite_that_was_meant_to_be_there_is_told(make: Callable[[Path], Any], told: str, tmp_path: Path) -> None:
+    make(tmp_path / "small")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "README.md").write_text("no suite")
+    assert list(find_suites([tmp_path])) == ["small"]
+    (problem,) = find_suites([tmp_path])["small"].problems
+    assert told in problem.message
+
+
+def test_a_link_to_a_suite_elsewhere_is_that_suite(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    suite_of(tmp_path / "elsewhere", a__yaml=GOOD)
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites" / "small").symlink_to(tmp_path / "elsewhere" / "small")
+    assert find_suites([tmp_path / "suites"])["small"].problems == ()
