@@ -50,10 +50,22 @@ def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> EmptyStores:
     return EmptyStores(tmp_path_factory.mktemp("stores"))
 
 
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what the tests of a module share."""
+    return tmp_path_factory.mktemp("module")
+
+
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
+def lab_folder(tmp_path: Path) -> Path:
+    """Where `lab` is. A module whose tests begin with the same home overrides it; see `Lab.made_once`."""
+    return tmp_path
+
+
+@pytest.fixture
+def lab(lab_folder: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
     """An empty home with no suite; fsync, which only a power failure would miss, and rehearsals are left out."""
-    made = Lab.at(tmp_path)
+    made = Lab.at(lab_folder)
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
     # `prepare` sets it for the process; the next test has another home.

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,6 +141,20 @@ class Lab:
         lab = cls(Home(folder / "home", folder / "data"))
         (lab.home.data / "suites").mkdir(parents=True, exist_ok=True)
         return lab
+
+    def made_once(self, kept: Path, make: Callable[["Lab"], None]) -> "Lab":
+        """This home as `make` leaves it, which is called by the first test only: others begin with a copy of `kept`.
+
+        The home is at one place for all of them, as its paths are in what Dagster keeps.
+        """
+        folder = self.home.root.parent
+        if kept.exists():
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder, copy_function=shutil.copy2)
+        else:
+            make(self)
+            shutil.copytree(folder, kept, copy_function=shutil.copy2)
+        return self
 
     @property
     def environment(self) -> dict[str, str]:

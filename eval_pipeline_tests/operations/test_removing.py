@@ -66,17 +66,30 @@ def answer_of(name: str) -> Callable[[object], Response]:
 
 
 @pytest.fixture
-def home(lab: Lab, puppet: type[Puppet], few_pictures: None) -> Lab:
+def lab_folder(module_folder: Path) -> Path:
+    """The same for all tests, and empty."""
+    shutil.rmtree(module_folder / "lab", ignore_errors=True)
+    (module_folder / "lab").mkdir()
+    return module_folder / "lab"
+
+
+@pytest.fixture
+def home(lab: Lab, puppet: type[Puppet], few_pictures: None, module_folder: Path) -> Lab:
     """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
+    found = lab.made_once(module_folder / "evaluated", evaluate_both)
+    puppet.answer = staticmethod(answer_of("plain words"))
+    return found
+
+
+def evaluate_both(lab: Lab) -> None:
     lab.suite()
     lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
     lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("leaving", "staying")))
     for name, text in (("leaving", MARKER), ("staying", "plain words")):
-        puppet.answer = staticmethod(answer_of(text))
+        Puppet.answer = staticmethod(answer_of(text))
         for suite, day in (("small", DAY), ("small", NEXT), ("other", DAY)):
             said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), "--fresh")
             assert said.code in {0, 1}, said.text
-    return lab
 
 
 def removed(lab: Lab, *, suites: tuple[str, ...] = (), purge: bool = True, dry_run: bool = False) -> Removed:

@@ -1,7 +1,9 @@
 """A model version deleted from the file: it leaves what is shown, and comes back with its entry."""
 
 import re
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from dagster import DagsterInstance, build_sensor_context
@@ -29,12 +31,23 @@ def run(lab: Lab, *names: str) -> None:
 
 
 @pytest.fixture
-def three(lab: Lab, puppet: type[Puppet], few_pictures: None) -> Lab:
+def lab_folder(module_folder: Path) -> Path:
+    """The same for all tests, and empty."""
+    shutil.rmtree(module_folder / "lab", ignore_errors=True)
+    (module_folder / "lab").mkdir()
+    return module_folder / "lab"
+
+
+@pytest.fixture
+def three(lab: Lab, puppet: type[Puppet], few_pictures: None, module_folder: Path) -> Lab:
     """Three model versions evaluated on one suite."""
+    return lab.made_once(module_folder / "evaluated", evaluate_three)
+
+
+def evaluate_three(lab: Lab) -> None:
     lab.suite()
     listed(lab, ALL)
     run(lab)
-    return lab
 
 
 def leaderboard(lab: Lab, more: str = "") -> list[str]:
