@@ -7,6 +7,7 @@ import errno
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -26,7 +27,7 @@ SOURCE = Path(__file__).with_name("shim.c")
 CONCURRENCY = 2
 RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
 STATE = struct.Struct("lll")
-LONGEST_S = 300
+LONGEST_S = 200
 DAY_S = 86_400
 
 
@@ -75,12 +76,19 @@ class Ground:
             "SHIM_N": str(nth), "SHIM_ERRNO": str(error), "SHIM_QUOTA": str(quota),
             "SHIM_LOG": str(folder / "failed.log"),
             "LOGGED_REQUESTS": str(folder / "requests.log"), "LOGGED_LATENCY_S": str(latency_s),
+            "PYTHONFAULTHANDLER": "1",
         }  # fmt: skip
-        child = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-m", "eval_pipeline_tests.fakes.logged", *RUN],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False,
-        )  # fmt: skip
-        return Said(child.returncode, child.stdout, child.stderr)
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as child:  # fmt: skip
+            try:
+                said, told = child.communicate(timeout=LONGEST_S)
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGABRT)  # it tells where each of its threads stands
+                said, told = child.communicate()
+                pytest.fail(f"no end after {LONGEST_S} s (seed {SEED}, {self.failed.strip()})\n{said}\n{told}")
+        return Said(child.returncode, said, told)
 
     def operations(self) -> tuple[int, int]:
         """Operations on files of the home, and bytes written, in the last run."""
