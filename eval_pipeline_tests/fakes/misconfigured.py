@@ -91,6 +91,7 @@ class MisconfiguredServer(SocketServer):
         }
         texts = {
             "calculation": f"{right:g}",
+            "sometimes 0": "0" if conversation % 3 == 0 else f"{right:g}",
             "sql": json.dumps({"sql": f"SELECT {right}", "confidence": "high"}),
             "prompt": _PROMPT,
             "example": f"{_PROMPT} For example: {number(42)}",

@@ -35,6 +35,7 @@ class ImportedPredictions:
 
     Attributes:
         missing: turns that will be scored as no answer.
+        without_tokens: how many answers do not tell what they took, so that no total is known.
         priced_as: the model whose prices should count.
         has_price: whether there are such prices.
         read: what reading every answer gave.
@@ -44,6 +45,7 @@ class ImportedPredictions:
     model_version: str
     predictions: int
     missing: tuple[str, ...]
+    without_tokens: int
     priced_as: str | None
     has_price: bool
     read: ReadBack
@@ -81,7 +83,14 @@ def import_predictions(
     _keep(workspace, version, suite, text)
     given = {(row["case_id"], row["turn_index"]) for row in rows}
     missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
-    return ImportedPredictions(name, len(rows), tuple(missing), version.priced_as, has_price(version), read, provenance)
+    return ImportedPredictions(
+        name, len(rows), tuple(missing), _without_tokens(rows), version.priced_as, has_price(version), read, provenance
+    )
+
+
+def _without_tokens(rows: Sequence[Mapping[str, Json]]) -> int:
+    """Rows that lack a count of tokens; where a call failed none are expected."""
+    return sum(None in (row["input_tokens"], row["output_tokens"]) for row in rows if not row.get("error"))
 
 
 def _none_readable(read: ReadBack) -> str:
@@ -210,7 +219,8 @@ def _recorded_version(
     known = before.predictions.get(suite)
     if known is not None and known.content_hash != content_hash:
         raise UsageError(
-            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version"
+            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version, or take "
+            f"those out first: eval-pipeline remove --model-version {name} --suite {suite}"
         )
     if before.samples_per_turn != samples:
         raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")

@@ -117,6 +117,10 @@ def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
         return f"no completion comes back: look at options.base_url{_stream(version)}"
     if _most(found, lambda one: "in place of an answer" in one.message):
         return "the application answers with errors: its message says why"
+    if _most(found, lambda one: one.message.startswith(("expected a number of tokens", "expected dollars"))):
+        return (
+            "what a call took is told in another form: look at options.input_tokens_path, output_tokens_path, cost_path"
+        )
     return f"the application answers in another form: look at {_mapping(version)}"
 
 
