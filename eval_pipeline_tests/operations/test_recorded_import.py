@@ -212,6 +212,20 @@ def test_what_else_is_not_scored_is_told(suite: str, text: str, reason: str, met
     assert dict(read.missing_columns) == {reason: (metrics, 1)}
 
 
+def test_a_field_with_a_name_of_ours_can_be_left_out(home: Lab) -> None:
+    rows = tuple({**row, "said": row["answer"], "answer": "nonsense"} for row in ANSWERS)
+    mapped = (*MAPPED, "--map", "response=said")
+    assert "found response and answer" in imported(home, rows, *mapped, code=2)
+    assert "3 of 3 readable" in imported(home, rows, *mapped, "--ignore", "answer")
+
+
+def test_what_is_wrong_on_every_line_is_told_of_the_first_ones(home: Lab) -> None:
+    rows = tuple({"case_id": "alpa", "turn_index": k, "answer": "50"} for k in range(300))
+    said = imported(home, rows, code=2)
+    assert said.count("the suite has no case 'alpa'") == 20
+    assert "and 280 more, 300 in all" in said
+
+
 def test_a_case_that_is_nearly_right_is_told(home: Lab) -> None:
     said = imported(home, ({"case_id": "alpa", "turn_index": 0, "answer": "50"},), code=2)
     assert "rows.jsonl:1: case_id: the suite has no case 'alpa'; did you mean 'alpha'?" in said

@@ -28,6 +28,8 @@ from eval_pipeline.suites import read_cases
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.workspace import Workspace
 
+_MOST_PROBLEMS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedPredictions:
@@ -138,8 +140,16 @@ def _rows(
         first[place] = here
         known.append({**of_all, **row.known()})
     if problems:  # an entry with several answers has one problem
-        raise InputError(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0))
+        raise InputError(_few(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)))
     return rows, known
+
+
+def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """The first ones, and how many there are: a wrong field is wrong on every line."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return problems
+    left = f"and {len(problems) - _MOST_PROBLEMS:,} more, {len(problems):,} in all"
+    return [*problems[:_MOST_PROBLEMS], Problem(problems[0].file, None, "", left)]
 
 
 def _checked(

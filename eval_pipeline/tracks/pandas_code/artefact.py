@@ -11,7 +11,8 @@ from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_in
 
 # Responses may be long and hostile: none of these may go over the same text again from each of its lines or characters.
 _FENCE = re.compile(
-    r"^[ \t]*+(?P<ticks>`{3,}+|~{3,}+)[ \t]*+(?P<word>[\w+-]*+)[^\n]*+\n(?P<code>.*?)(?:(?P<end>^[ \t]*(?P=ticks)[ \t]*$)|\Z)",
+    r"^[ \t]*+(?P<ticks>`{3,}+|~{3,}+)[ \t]*+(?P<word>[\w+-]*+)[^\n]*+\n"
+    r"(?P<code>.*?)(?:(?P<end>^[ \t]*(?P=ticks)[ \t]*$)|\Z)",
     re.M | re.S,
 )
 _PYTHON = frozenset({"", "python", "python3", "py"})
@@ -39,8 +40,8 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
     """The code in a response: a fenced block, or the whole text where there is no fence and it reads like Python.
 
     Of several blocks the last one that sets `result` counts, else the last one of Python; one that the response ends
-    in, and that does not parse, is cut off and does not count where another stands before it. A recorded answer may also be
-    `@name[value]` without any code, as data sets with closed answers have them.
+    in, and that does not parse, is cut off and does not count where another stands before it. A recorded answer
+    may also be `@name[value]` without any code, as data sets with closed answers have them.
 
     Raises:
         ArtefactError: the response is empty, too long, or has no code.
