@@ -188,6 +188,8 @@ def test_code_in_a_fence_comes_back(code: str) -> None:
 @pytest.mark.parametrize(
     ("row", "text"),
     [
+        ({"response": '{"code": "result = 1"}'}, fenced("result = 1")),
+        ({"response": '{"sum": 1}'}, '{"sum": 1}'),
         ({"response": "```python\nresult = 1\n```"}, "```python\nresult = 1\n```"),
         ({"response": {"code": "result = 1"}}, "```python\nresult = 1\n```"),
         ({"answer": "@a[1]"}, "@a[1]"),
