@@ -11,8 +11,8 @@ from eval_pipeline.tracks.pandas_code.artefact import fenced
 def recorded_response(row: Mapping[str, Json]) -> str:
     """The response text in a row of recorded predictions.
 
-    `response` is the raw answer: text with code, `{"code": ...}` as an object or its text, or a closed answer `@name[value]`; or `answer` is a
-    text of one of these kinds.
+    `response` is the raw answer: text with code, `{"code": ...}` as an object or its text, or a closed answer
+    `@name[value]`; or `answer` is a text of one of these kinds.
 
     Raises:
         ValueError: one sentence.
