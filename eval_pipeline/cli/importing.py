@@ -15,6 +15,7 @@ from eval_pipeline.tracks.registry import ALL_IMPORTERS, ForeignForm
 
 if TYPE_CHECKING:
     from eval_pipeline.core.provenance import Provenance
+    from eval_pipeline.operations.recorded.importing import ImportedPredictions
 
 
 class Forms(TyperGroup):
@@ -123,11 +124,18 @@ def _import_answers(
             else f"{len(made.missing):,} turns without a prediction count"
         )
         typer.echo(f"{turns} as no answer: {shown}")
-    for sentence in (*made.read.sentences(), *provenance_sentences(made.provenance)):
+    for sentence in (*made.read.sentences(), *_token_sentence(made), *provenance_sentences(made.provenance)):
         typer.echo(sentence)
     if made.priced_as and not made.has_price:
         note(f"note: the price table has no model '{made.priced_as}': dollars will be NULL")
     typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
+
+
+def _token_sentence(made: "ImportedPredictions") -> Iterator[str]:
+    if lacking := made.without_tokens:
+        do = "does not tell its" if lacking == 1 else "do not tell their"
+        of = f"{lacking:,} of {made.predictions:,} answers {do} tokens"
+        yield f"NULL for the whole evaluation, since {of}: tokens in all, tokens per success"
 
 
 def provenance_sentences(provenance: "Provenance") -> Iterator[str]:

@@ -128,16 +128,17 @@ class Coverage:
             self.scored or 0,
         )
         found = [
-            (planned - asked, "not asked"),
-            (asked - answered, "without a response"),
-            (answered - readable, "with a response that could not be read"),
+            (planned - asked, "was not asked", "were not asked"),
+            (asked - answered, "had no response", "had no response"),
+            (answered - readable, "had a response that could not be read", "had a response that could not be read"),
         ]
-        missing = ", ".join(f"{count:,} {what}" for count, what in found if count > 0)
+        missing = [f"{count:,} {one if count == 1 else several}" for count, one, several in found if count > 0]
         if not missing:
             return ""
         wrong = scored - readable
         counted = f"; {wrong:,} {'counts' if wrong == 1 else 'count'} as wrong" if wrong > 0 else ""
-        return f"of {planned:,} planned turns {missing}{counted}"
+        listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        return f"of {planned:,} planned turn{'s' * (planned != 1)}, {listed}{counted}"
 
 
 WORDS = tuple(Coverage.__dataclass_fields__)

@@ -16,7 +16,8 @@ _MAX_SCANNED = 2 * MAX_CHARS
 _MAX_STARTS = 2_000
 _MAX_BARE = 100
 _START = re.compile(r"[\[{]")
-_decoder = json.JSONDecoder()
+_decoder = json.JSONDecoder(strict=False)
+"""Line breaks within a text are read as they stand: models write SQL and code so."""
 
 
 def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, most: int = MAX_CHARS) -> Json:

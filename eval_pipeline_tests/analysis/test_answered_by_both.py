@@ -108,7 +108,7 @@ def test_the_store_tells_it_by_its_macros(silent: Lab) -> None:
 def test_page_workbook_and_files_tell_it(silent: Lab, few_pictures: None) -> None:
     said = command("run", "--suite", "small", "--model-version", "other", "--eval-date", DAY.isoformat())
     assert "coverage: other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40" in said.out
-    gaps = "of 40 planned turns 12 without a response, 4 with a response that could not be read; 16 count as wrong"
+    gaps = "of 40 planned turns, 12 had no response and 4 had a response that could not be read; 16 count as wrong"
     assert gaps in said.out
     folder = silent.home.reports / "small" / "other" / DAY.isoformat()
     page = (folder / "report.html").read_text()
@@ -134,7 +134,7 @@ def test_the_budget_leaves_turns_out_and_they_are_not_scored(small: Lab) -> None
     small.evaluate()
     found = recorded_coverage(small.workspace().record, small.inputs().place)
     assert found.text() == "planned 3 · asked 0 · answered 0 · readable 0 · scored 0"
-    assert found.gaps() == "of 3 planned turns 3 not asked"
+    assert found.gaps() == "of 3 planned turns, 3 were not asked"
 
 
 def test_samples_are_counted_each(small: Lab) -> None:

@@ -1,5 +1,6 @@
 """The commands of the guide to recorded answers run as they are written, and say what it says."""
 
+import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,9 +42,26 @@ def test_the_commands_do_what_the_guide_says(lab: Lab, tmp_path: Path) -> None:
     assert ("gpt-5", 4) in lab.sql(query)
     if find_spec("inspect_ai") is None:
         pytest.skip("the export needs the extra `inspect`; the rest is as the guide says")
-    said = lab.cli(*arguments(BLOCKS[1], tmp_path))
+    (export,) = [block for block in BLOCKS if "export inspect" in block]
+    said = lab.cli(*arguments(export, tmp_path))
     assert said.code == 0, said.text
     assert (tmp_path / "logs" / "my-answers.eval").is_file()
+
+
+def test_a_wrong_import_is_taken_out_as_the_guide_says(lab: Lab, tmp_path: Path) -> None:
+    lab.suite("finqa_sample")
+    lab.versions()
+    (block,) = [block for block in BLOCKS if "eval-pipeline remove" in block]
+    rows = tmp_path / "rows.jsonl"
+    importing = ("import", "predictions", str(rows), "--suite", "finqa_sample", "--model-version", "my-answers")
+    for answer in ("1", "50"):
+        rows.write_text(json.dumps({"case_id": "alpha", "turn_index": 0, "answer": answer}) + "\n")
+        said = lab.cli(*importing)
+        assert said.code == 0, said.text
+        for line in block.splitlines():
+            said = lab.cli(*arguments(line.partition("#")[0], tmp_path))
+            assert said.code == 0, said.text
+        assert "my-answers" not in lab.workspace().model_versions
 
 
 def test_every_field_and_command_is_in_the_guide() -> None:

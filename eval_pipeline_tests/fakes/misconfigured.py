@@ -91,11 +91,13 @@ class MisconfiguredServer(SocketServer):
         }
         texts = {
             "calculation": f"{right:g}",
+            "sometimes 0": "0" if conversation % 3 == 0 else f"{right:g}",
             "sql": json.dumps({"sql": f"SELECT {right}", "confidence": "high"}),
             "prompt": _PROMPT,
             "example": f"{_PROMPT} For example: {number(42)}",
             "prose": f"The answer is {right:g} million dollars.",
             "cut": number(right)[:12],
+            "cut without a word": number(right)[:12],
             "cut thinking": "<think>Let me see, the sales of the year before were",
             "nothing": "",
             "tokens": "".join(chr(0xE000 + (conversation * 7 + k) % 500) for k in range(80)),

@@ -143,6 +143,14 @@ def test_run_says_it_at_the_end(evaluated: Lab) -> None:
     assert f"small, puppet: {SENTENCE}." in said.err, said.text
 
 
+def test_an_excluded_turn_is_in_no_count_of_how_far_turns_got(evaluated: Lab) -> None:
+    """Else the turns that count as wrong without an answer would not add up."""
+    override(evaluated, {"turn": "alpha#1", "action": "excluded"})
+    evaluated.evaluate(publish=True)
+    found = evaluated.sql("SELECT planned, asked, answered, readable, scored FROM coverage")
+    assert found == [(2, 2, 2, 2, 2)]
+
+
 def test_every_turn_but_the_excluded_ones_is_scored_once(evaluated: Lab) -> None:
     """And an evaluation that was scored before the override is still whole: it is published as it is."""
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})

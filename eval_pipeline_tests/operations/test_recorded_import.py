@@ -1,6 +1,7 @@
 """Recorded answers: whose field is ours, which turn is meant, and what a run will be able to read."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,43 @@ def test_columns_are_scored_where_there_is_a_calculation(home: Lab) -> None:
     assert set(REASONING) <= {name for (name,) in found}
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ((3, 3, 3), ""),
+        ((3, None, 3), "NULL for the whole evaluation, since 1 of 3 answers does not tell its tokens: tokens in all"),
+        ((None, None, None), "NULL for the whole evaluation, since 3 of 3 answers do not tell their tokens"),
+    ],
+)
+def test_that_totals_of_tokens_will_be_missing_is_told(home: Lab, told: tuple[int | None, ...], said: str) -> None:
+    rows = tuple({**row, "input_tokens": 7, "output_tokens": n} for row, n in zip(ANSWERS, told, strict=True))
+    found = imported(home, rows, *MAPPED)
+    assert (said in found) if said else ("whole evaluation" not in found)
+    home.evaluate(version="old")
+    total = home.one("SELECT tokens_total FROM cost_per_correct_answer")
+    assert total == (None if None in told else 30)
+
+
+def test_a_failed_call_has_no_tokens_to_tell(home: Lab) -> None:
+    rows = tuple({**row, "input_tokens": 7, "output_tokens": 3} for row in ANSWERS[:2])
+    failed = {"record_id": "beta", "turn": 0, "error": "timed out"}
+    assert "whole evaluation" not in imported(home, (*rows, failed), *MAPPED)
+    home.evaluate(version="old")
+    assert home.one("SELECT tokens_total FROM cost_per_correct_answer") == 20
+
+
+def test_a_wrong_import_is_taken_out_and_made_again_under_its_name(home: Lab) -> None:
+    imported(home, tuple({**row, "answer": "1"} for row in ANSWERS), *MAPPED)
+    said = imported(home, ANSWERS, *MAPPED, code=2)
+    command = re.search(r"eval-pipeline (remove .*)", " ".join(said.split()))
+    assert command, said
+    gone = home.cli(*command[1].split(), "--yes")
+    assert gone.code == 0, gone.text
+    assert "3 of 3 readable" in imported(home, ANSWERS, *MAPPED)
+    home.evaluate(version="old")
+    assert home.one("SELECT count(*) FROM turn_results WHERE correct") == 3
+
+
 def test_a_file_of_which_nothing_can_be_read_is_not_imported(home: Lab) -> None:
     """So that the right file can be imported under the same name."""
     rows = tuple({**row, "answer": None, "response": "I see."} for row in ANSWERS)
@@ -172,6 +210,20 @@ def test_what_else_is_not_scored_is_told(suite: str, text: str, reason: str, met
     cases = read_cases(found)
     read = read_back(found.track(), cases, [{"case_id": cases[0].id, "turn_index": 0, "text": text}])
     assert dict(read.missing_columns) == {reason: (metrics, 1)}
+
+
+def test_a_field_with_a_name_of_ours_can_be_left_out(home: Lab) -> None:
+    rows = tuple({**row, "said": row["answer"], "answer": "nonsense"} for row in ANSWERS)
+    mapped = (*MAPPED, "--map", "response=said")
+    assert "found response and answer" in imported(home, rows, *mapped, code=2)
+    assert "3 of 3 readable" in imported(home, rows, *mapped, "--ignore", "answer")
+
+
+def test_what_is_wrong_on_every_line_is_told_of_the_first_ones(home: Lab) -> None:
+    rows = tuple({"case_id": "alpa", "turn_index": k, "answer": "50"} for k in range(300))
+    said = imported(home, rows, code=2)
+    assert said.count("the suite has no case 'alpa'") == 20
+    assert "and 280 more, 300 in all" in said
 
 
 def test_a_case_that_is_nearly_right_is_told(home: Lab) -> None:

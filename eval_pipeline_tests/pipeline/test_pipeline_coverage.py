@@ -48,7 +48,9 @@ def test_the_headline_says_how_far_the_turns_got(sample: Lab) -> None:
     found = said(sample, "headline")
     assert "coverage: a: planned 423 · asked 423 · answered 423 · readable 423 · scored 423" in found
     assert "coverage: b: planned 423 · asked 419 · answered 419 · readable 418 · scored 423" in found
-    assert "of 423 planned turns 4 not asked, 1 with a response that could not be read; 5 count as wrong" in found
+    assert (
+        "of 423 planned turns, 4 were not asked and 1 had a response that could not be read; 5 count as wrong" in found
+    )
 
 
 def test_turns_that_were_never_answered_are_not_broken(sample: Lab) -> None:

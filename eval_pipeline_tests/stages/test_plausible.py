@@ -35,6 +35,7 @@ def answered(answer: object, right: object = lambda i, t: False) -> list[Answere
     ("answer", "says"),
     [
         (lambda i, t: 42.0, "120 of 120 answers are '42', whatever is asked"),
+        (lambda i, t: 0.0 if i % 3 else gold(i, t), "80 of 80 wrong answers are '0': is that what is answered where"),
         (lambda i, t: gold(i, t + 1), "right for the turn after"),
         (lambda i, t: gold(i, t - 1), "right for the turn before"),
         (lambda i, t: gold(i, (t + 2) % TURNS), "right for another turn of the conversation (0 would be by chance)"),
@@ -80,6 +81,12 @@ def test_nothing_is_said_of_a_model_that_is_wrong_in_its_own_ways(accuracy: floa
                 told.append(given)
                 rows.append(Answered((f"c{i}", 0), t, f"{gold(i, t):g}", f"{given:g}", given == gold(i, t)))
         assert suspicions(rows) == []
+
+
+def test_one_wrong_number_is_no_sign_where_the_right_ones_are_alike_or_others_are_wrong_too() -> None:
+    rows = [Answered((f"c{i}", 0), 0, "1", "0" if i % 3 else "1", i % 3 == 0) for i in range(60)]
+    assert suspicions(rows) == []
+    assert suspicions(answered(lambda i, t: gold(i, t) if i % 2 else 0.0 if i % 6 == 0 else i + t / 7)) == []
 
 
 def test_answers_that_are_alike_are_no_sign_where_the_right_ones_are() -> None:

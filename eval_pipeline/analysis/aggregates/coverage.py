@@ -11,10 +11,13 @@ from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 
 
 def coverage_rows(turns: Turns) -> list[Row]:
-    """One row."""
+    """One row. Turns that were asked and have no result are excluded by an override of the gold: in no figure."""
     scored = turns.results["correct"]
+    places = set(zip(turns.results["turn_id"].to_pylist(), turns.results["sample"].to_pylist(), strict=True))
     reached = turns_reached(tries_of(turns.read))
-    return [dict(Coverage.of(reached.values(), turns.planned, len(scored) - scored.null_count).columns())]
+    kept = [found for place, found in reached.items() if place in places or not found.asked]
+    planned = None if turns.planned is None else turns.planned - (len(reached) - len(kept))
+    return [dict(Coverage.of(kept, planned, len(scored) - scored.null_count).columns())]
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:

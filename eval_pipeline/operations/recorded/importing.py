@@ -28,6 +28,8 @@ from eval_pipeline.suites import read_cases
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.workspace import Workspace
 
+_MOST_PROBLEMS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedPredictions:
@@ -35,6 +37,7 @@ class ImportedPredictions:
 
     Attributes:
         missing: turns that will be scored as no answer.
+        without_tokens: how many answers do not tell what they took, so that no total is known.
         priced_as: the model whose prices should count.
         has_price: whether there are such prices.
         read: what reading every answer gave.
@@ -44,6 +47,7 @@ class ImportedPredictions:
     model_version: str
     predictions: int
     missing: tuple[str, ...]
+    without_tokens: int
     priced_as: str | None
     has_price: bool
     read: ReadBack
@@ -81,7 +85,14 @@ def import_predictions(
     _keep(workspace, version, suite, text)
     given = {(row["case_id"], row["turn_index"]) for row in rows}
     missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
-    return ImportedPredictions(name, len(rows), tuple(missing), version.priced_as, has_price(version), read, provenance)
+    return ImportedPredictions(
+        name, len(rows), tuple(missing), _without_tokens(rows), version.priced_as, has_price(version), read, provenance
+    )
+
+
+def _without_tokens(rows: Sequence[Mapping[str, Json]]) -> int:
+    """Rows that lack a count of tokens; where a call failed none are expected."""
+    return sum(None in (row["input_tokens"], row["output_tokens"]) for row in rows if not row.get("error"))
 
 
 def _none_readable(read: ReadBack) -> str:
@@ -129,8 +140,16 @@ def _rows(
         first[place] = here
         known.append({**of_all, **row.known()})
     if problems:  # an entry with several answers has one problem
-        raise InputError(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0))
+        raise InputError(_few(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)))
     return rows, known
+
+
+def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """The first ones, and how many there are: a wrong field is wrong on every line."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return problems
+    left = f"and {len(problems) - _MOST_PROBLEMS:,} more, {len(problems):,} in all"
+    return [*problems[:_MOST_PROBLEMS], Problem(problems[0].file, None, "", left)]
 
 
 def _checked(
@@ -210,7 +229,8 @@ def _recorded_version(
     known = before.predictions.get(suite)
     if known is not None and known.content_hash != content_hash:
         raise UsageError(
-            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version"
+            f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version, or take "
+            f"those out first: eval-pipeline remove --model-version {name} --suite {suite}"
         )
     if before.samples_per_turn != samples:
         raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")

@@ -21,7 +21,7 @@ class Mapped:
 
     Attributes:
         fields: our name → the path of theirs: `record_id`, `metadata.record_id`, `resps.0.0`.
-        ignored: their fields that mean nothing here; `*` for all that are not ours.
+        ignored: fields that mean nothing here, those with a name of ours too; `*` for all that are not ours.
     """
 
     fields: Mapping[str, str]
@@ -44,8 +44,8 @@ class Mapped:
         return cls(fields, tuple(ignored))
 
     def applied(self, given: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-        """What an entry says under our names; what is mapped goes before what it says under ours itself."""
-        row = dict(given)
+        """What an entry says under our names; what is mapped takes precedence over what it says under ours itself."""
+        row = {name: value for name, value in given.items() if name not in self.ignored}
         taken = {path.split(".")[0] for path in self.fields.values()} if given is found else set()
         for name in taken - set(self.fields):
             row.pop(name, None)

@@ -117,6 +117,10 @@ def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
         return f"no completion comes back: look at options.base_url{_stream(version)}"
     if _most(found, lambda one: "in place of an answer" in one.message):
         return "the application answers with errors: its message says why"
+    if _most(found, lambda one: one.message.startswith(("expected a number of tokens", "expected dollars"))):
+        return (
+            "what a call took is told in another form: look at options.input_tokens_path, output_tokens_path, cost_path"
+        )
     return f"the application answers in another form: look at {_mapping(version)}"
 
 
@@ -165,6 +169,18 @@ def _echo(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return "the prompt comes back: look whether the model is a chat model, and at its chat template"
 
 
+def _broken_off(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+    def is_broken(one: Seen) -> bool:
+        text = _answer(one).strip()
+        return one.what == "unreadable" and text.startswith(("{", "[")) and not text.endswith(("}", "]", "`"))
+
+    if version.provider == _APPLICATION or not _most(bad, is_broken):
+        return None
+    return (
+        f"the answers break off: raise max_tokens (it is {version.max_tokens}), look at `stop` and the server's limits"
+    )
+
+
 def _nonsense(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     def is_nonsense(one: Seen) -> bool:
         text = one.text[:400]
@@ -198,6 +214,7 @@ _RULES: Sequence[Callable[[Track, ModelVersion, Sequence[Seen]], Hint]] = (
     _error_objects,
     _another_reading,
     _another_track,
+    _broken_off,
     _nonsense,
     _echo,
     _prose,

@@ -231,12 +231,14 @@ STOPPED = {
 }
 """Why a response that was paid for is no answer."""
 CUT_OFF_THINKING = "the response ends within its reasoning: raise max_tokens, or have the model think less"
+_BOM = "\ufeff"
+"""Begins texts that came through files of some editors and spreadsheets."""
 
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
     """The artefact in a response without its reasoning, or why there is none."""
     try:
-        return track.parse(apart(text).answer, recorded=recorded), None
+        return track.parse(apart(text.removeprefix(_BOM)).answer, recorded=recorded), None
     except ArtefactError as error:
         # Its trace would tie frames, and all that they hold, into a cycle that only the garbage collector can undo.
         return None, error.with_traceback(None)

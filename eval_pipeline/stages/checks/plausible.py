@@ -19,6 +19,7 @@ FEWEST_WRONG = 10
 SAME_SHARE = 0.8
 ALIKE_SHARE = 0.4
 """Of right answers that are equal: above, equal answers say little."""
+FALLBACK_SHARE = 0.5
 MISPLACED_SHARE = 0.3
 ABOVE_CHANCE = 3.0
 SCALED_SHARE = 0.5
@@ -72,7 +73,14 @@ def suspicions(answered: Sequence[Answered]) -> list[str]:
     if len(wrong) < FEWEST_WRONG:
         return []
     signs = [
-        sign for sign in (_same(answered), _misplaced(answered, wrong), _scaled(wrong), _history(answered)) if sign
+        sign
+        for sign in (
+            _same(answered) or _fallback(wrong),
+            _misplaced(answered, wrong),
+            _scaled(wrong),
+            _history(answered),
+        )
+        if sign
     ]
     if len(wrong) == len(answered) and not signs:
         signs.append(
@@ -89,6 +97,17 @@ def _same(answered: Sequence[Answered]) -> str | None:
     if count < SAME_SHARE * len(answered) or gold > ALIKE_SHARE * len(answered):
         return None
     return f"{count} of {len(answered)} answers are '{answer:.60}', whatever is asked: is the question read?"
+
+
+def _fallback(wrong: Sequence[Answered]) -> str | None:
+    """One number for most of what is wrong: what an application answers where a step of its own failed."""
+    answer, count = Counter(one.answer for one in wrong).most_common(1)[0]
+    if number(answer) is None or count < max(FEWEST_WRONG, FALLBACK_SHARE * len(wrong)):
+        return None
+    gold = Counter(one.expected for one in wrong if one.answer == answer).most_common(1)[0][1]
+    if gold > ALIKE_SHARE * count:
+        return None
+    return f"{count} of {len(wrong)} wrong answers are '{answer:.60}': is that what is answered where something fails?"
 
 
 def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from pydantic_core import from_json
+
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.artefact import fenced
 
@@ -9,8 +11,8 @@ from eval_pipeline.tracks.pandas_code.artefact import fenced
 def recorded_response(row: Mapping[str, Json]) -> str:
     """The response text in a row of recorded predictions.
 
-    `response` is the raw answer: text with code, `{"code": ...}`, or a closed answer `@name[value]`; or `answer` is a
-    text of one of these kinds.
+    `response` is the raw answer: text with code, `{"code": ...}` as an object or its text, or a closed answer
+    `@name[value]`; or `answer` is a text of one of these kinds.
 
     Raises:
         ValueError: one sentence.
@@ -18,8 +20,19 @@ def recorded_response(row: Mapping[str, Json]) -> str:
     told = row.get("response")
     if told is None:
         told = row.get("answer")
+    if isinstance(told, str) and told.lstrip().startswith("{"):
+        told = _object(told)
     if isinstance(told, dict) and isinstance(told.get("code"), str):
         return fenced(told["code"])
     if isinstance(told, str):
         return told
     raise ValueError(f"a prediction of track pandas is a text or an object with 'code', found {type(told).__name__}")
+
+
+def _object(text: str) -> Json:
+    """What the text of a JSON object with code stands for; any other text as it is."""
+    try:
+        found = from_json(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, dict) and isinstance(found.get("code"), str) else text

@@ -1,5 +1,6 @@
 """Reading a response into a query, or into the refusal to write one."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -12,6 +13,15 @@ Confidence = Literal["high", "medium", "low"]
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 FORM = '{"sql": "SELECT …", "confidence": "high"} or {"sql": null, "reason": "…"}'
 _MOST = 200_000
+_FENCE = re.compile(r"^[ \t]*+```[\w+-]*+[ \t]*+\n(.*?)^[ \t]*+```", re.MULTILINE | re.DOTALL)
+_SQL = re.compile(
+    r"--|/\*|\(|(?:SELECT|WITH|FROM|VALUES|TABLE|EXPLAIN|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT|INSERT|UPDATE|DELETE|MERGE"
+    r"|REPLACE|UPSERT|TRUNCATE|CREATE|ALTER|DROP|RENAME|COMMENT|ATTACH|DETACH|COPY|EXPORT|IMPORT|INSTALL|LOAD|PRAGMA|SET|RESET"
+    r"|CALL|EXEC|EXECUTE|PREPARE|DEALLOCATE|DECLARE|GRANT|REVOKE|BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|VACUUM|ANALYZE"
+    r"|REINDEX|CHECKPOINT|USE|KILL|DO)\b",
+    re.IGNORECASE,
+)
+"""What a statement begins with, be it one that the validator will reject; prose does not."""
 
 
 @value
@@ -35,13 +45,15 @@ class SqlAnswer:
 
 
 def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
-    """The query in a response: JSON alone, in a fence, or with prose around it; a recorded answer may be bare SQL.
+    """The query in a response: JSON alone, in a fence, or with prose around it.
+
+    A recorded answer may also be SQL without JSON: alone, or in a fence, of several the last.
 
     Raises:
         ArtefactError: with its error class.
     """
-    if recorded and text.strip() and not text.lstrip().startswith(("{", "`")):
-        return SqlAnswer(text.strip())
+    if recorded and (bare := _bare_sql(text)):
+        return SqlAnswer(bare)
     found = find_json(text, lambda value: isinstance(value, dict) and "sql" in value, "an answer", FORM, _MOST)
     sql, confidence, reason = found["sql"], found.get("confidence"), found.get("reason")
     if sql is not None and not isinstance(sql, str):
@@ -53,6 +65,17 @@ def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
     if sql is None:
         return SqlAnswer(None, reason=reason or "")
     return SqlAnswer(sql, _confidence(confidence), reason or "")
+
+
+def _bare_sql(text: str) -> str:
+    """The SQL of a text that begins as SQL does, or of its last fence that does; empty where an answer is in JSON."""
+    text = text.strip()
+    if _SQL.match(text):
+        return text
+    if '"sql"' in text:
+        return ""
+    fenced = [found[1].strip() for found in _FENCE.finditer(text)]
+    return next((code for code in reversed(fenced) if _SQL.match(code)), "")
 
 
 def _confidence(said: Json) -> Confidence | None:

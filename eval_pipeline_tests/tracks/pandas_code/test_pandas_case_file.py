@@ -118,6 +118,8 @@ def test_long_results_are_cut() -> None:
         ("```python\nx = 1\n```\nthen\n```python\nresult = 2\n```", "result = 2"),
         ("```python\nresult = 1\n```\nfor instance it prints\n```\n6\n```", "result = 1"),
         ("import pandas as pd\nresult = 3", "import pandas as pd\nresult = 3"),
+        ("```python\nresult = 1\n```\nBetter:\n```python\nresult = int(df[", "result = 1"),
+        ("```python\nresult = 1\n```\nBetter:\n```python\nresult = 2", "result = 2"),
     ],
 )
 def test_code_is_found_in_responses(text: str, code: str) -> None:
@@ -186,6 +188,8 @@ def test_code_in_a_fence_comes_back(code: str) -> None:
 @pytest.mark.parametrize(
     ("row", "text"),
     [
+        ({"response": '{"code": "result = 1"}'}, fenced("result = 1")),
+        ({"response": '{"sum": 1}'}, '{"sum": 1}'),
         ({"response": "```python\nresult = 1\n```"}, "```python\nresult = 1\n```"),
         ({"response": {"code": "result = 1"}}, "```python\nresult = 1\n```"),
         ({"answer": "@a[1]"}, "@a[1]"),

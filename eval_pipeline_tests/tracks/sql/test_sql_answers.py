@@ -55,6 +55,32 @@ def test_a_recorded_answer_may_be_bare_sql() -> None:
     assert parse_query('{"sql": "SELECT 1"}', recorded=True) == SqlAnswer("SELECT 1")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-- all of them\nSELECT 1",
+        "(SELECT 1)",
+        "```sql\nSELECT 2\n```\nNo, rather:\n```sql\nSELECT 1\n```",
+        'Sure:\n```\n{"sql": "SELECT 1"}\n```\nThat is all.',
+        'Draft:\n```json\n{"sql": "SELECT 2"}\n```\nFinal:\n```json\n{"sql": "SELECT 1"}\n```',
+        '~~~json\n{"sql": "SELECT 1"}\n~~~',
+        '```json\r\n{"sql": "SELECT 1"}\r\n```',
+        '{"sql": "SELECT\n1"}',
+    ],
+)
+def test_a_recorded_answer_is_json_wherever_it_stands_or_sql(text: str) -> None:
+    found = parse_query(text, recorded=True).sql
+    assert found is not None
+    assert found.removeprefix("-- all of them").strip("()").split() == ["SELECT", "1"]
+
+
+@pytest.mark.parametrize("text", ["I would look at the customers.", "Sorry!", "42", "```python\nprint(1)\n```"])
+def test_recorded_prose_is_no_sql(text: str) -> None:
+    """Of a wrong field: the import has to say so, and not the database."""
+    with pytest.raises(ArtefactError):
+        parse_query(text, recorded=True)
+
+
 queries = st.builds(
     SqlAnswer,
     st.text(min_size=1).filter(str.strip),
