@@ -21,7 +21,6 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.workspace.workspace import Workspace
 
-"""Folder of the home for what is written for other tools, by suite and model version."""
 _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
 _Held = set[bytes]
 

@@ -61,7 +61,8 @@ def check_plausible(inputs: Inputs) -> Verdict:
     facts: dict[str, Json] = {"answers": len(answered), "signs": list(found)}
     if not found:
         return Verdict(True, f"nothing odd about {len(answered)} answers", facts)
-    return Verdict(False, f"this looks like the configuration, not like the model: {'; '.join(found)}", facts, True)
+    text = f"this looks like the configuration, not like the model: {'; '.join(found)}"
+    return Verdict(False, text, facts, True, f"'{_commonest(answered)[0]:.60}'" if _same(answered) else "")
 
 
 def suspicions(answered: Sequence[Answered]) -> list[str]:
@@ -82,13 +83,17 @@ def suspicions(answered: Sequence[Answered]) -> list[str]:
     return signs
 
 
+def _commonest(answered: Sequence[Answered]) -> tuple[str, int]:
+    return Counter(one.answer for one in answered).most_common(1)[0]
+
+
 def _same(answered: Sequence[Answered]) -> str | None:
-    """One answer to everything: of a stub, a cache, or a prompt that comes back."""
-    answer, count = Counter(one.answer for one in answered).most_common(1)[0]
+    """One answer to everything: of a stub, a cache, or a prompt that comes back. Which one only a terminal shows."""
+    _, count = _commonest(answered)
     gold = Counter(one.expected for one in answered).most_common(1)[0][1]
     if count < SAME_SHARE * len(answered) or gold > ALIKE_SHARE * len(answered):
         return None
-    return f"{count} of {len(answered)} answers are '{answer:.60}', whatever is asked: is the question read?"
+    return f"{count} of {len(answered)} answers are the same, whatever is asked: is the question read?"
 
 
 def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str | None:

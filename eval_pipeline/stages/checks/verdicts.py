@@ -257,8 +257,9 @@ def check_metric_errors(inputs: Inputs) -> Verdict:
     """No metric failed on any turn."""
     rows = inputs.read(METRIC_ERRORS, ["metric", "turn_id", "message"]).to_pylist()
     by_metric = dict(Counter(row["metric"] for row in rows))
-    examples = [f"{row['metric']} on {row['turn_id']}: {row['message']}" for row in rows[:SHOWN]]
+    examples = [f"{row['metric']} on {row['turn_id']}" for row in rows[:SHOWN]]  # messages may quote the answer
     facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}
     if len(rows) <= METRIC_ERROR_LIMIT:
         return Verdict(True, "every metric ran on every turn", facts)
-    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts)
+    example = f"{examples[0]}: {rows[0]['message']}"
+    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)
