@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 
+from eval_pipeline.asking.answers import utc_today
 from eval_pipeline.asking.budgets import Budget
-from eval_pipeline.asking.calls import utc_today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly

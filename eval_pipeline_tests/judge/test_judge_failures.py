@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.asking.answers import utc_today
 from eval_pipeline.asking.budgets import Budget
-from eval_pipeline.asking.calls import utc_today
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.judge import TIMEOUT, Judgement, LLMJudge
