@@ -1,23 +1,93 @@
 """Leaving: what a removal takes, what it leaves, and that after a purge no byte of a response is found anywhere."""
 
+import json
 import pkgutil
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import duckdb
+import pyarrow.parquet as pq
 import pytest
 
+from eval_pipeline.asking.batches.intents import insert_batch, make_table
+from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.judge import Judgement, JudgementCache
+from eval_pipeline.operations.purging import Removal
+from eval_pipeline.operations.removing import Removed, remove
+from eval_pipeline.store.tables import RUNS
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
-from eval_pipeline_tests.operations.leaving import MARKER, NEXT, names_in, places_of, removed
-from eval_pipeline_tests.support import DAY, Lab, Puppet, command
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, response
+
+MARKER = "zebra-quartz-7391"
+"""What only the responses of `leaving` say."""
+NEXT = DAY + timedelta(days=1)
+WITH_TEXT = "unreadable, it says {}"
+
+
+def places_of(home: Path, marker: str) -> list[str]:
+    """Files below a folder that hold the text, whatever form they have: bytes, Parquet, DuckDB, SQLite, zip."""
+    return sorted({str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and _holds(path, marker)})
+
+
+def _holds(path: Path, marker: str) -> bool:
+    data = path.read_bytes()
+    wide = (marker.encode(), marker.encode("utf-16-le"))
+    return any(text in data for text in wide) or any(marker in text for text in _texts(path, data))
+
+
+def _texts(path: Path, data: bytes) -> Iterator[str]:
+    if data[:4] == b"PAR1":
+        yield str(pq.ParquetFile(path).read().to_pylist())
+    elif data[8:12] == b"DUCK":
+        with duckdb.connect(str(path), read_only=True) as store:
+            for schema, name in store.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall():
+                yield str(store.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall())
+    elif data[:2] == b"PK":
+        with zipfile.ZipFile(path) as book:
+            yield from (book.read(name).decode("utf-8", "replace") for name in book.namelist())
+    elif data[:15] == b"SQLite format 3":
+        with closing(sqlite3.connect(path)) as connection:
+            yield "\n".join(connection.iterdump())
+
+
+def answer_of(name: str) -> Callable[[object], Response]:
+    return lambda call: response(WITH_TEXT.format(name))
+
+
+@pytest.fixture
+def home(lab: Lab, puppet: type[Puppet], few_pictures: None) -> Lab:
+    """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
+    lab.suite()
+    lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
+    lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("leaving", "staying")))
+    for name, text in (("leaving", MARKER), ("staying", "plain words")):
+        puppet.answer = staticmethod(answer_of(text))
+        for suite, day in (("small", DAY), ("small", NEXT), ("other", DAY)):
+            said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), "--fresh")
+            assert said.code in {0, 1}, said.text
+    return lab
+
+
+def removed(lab: Lab, *, suites: tuple[str, ...] = (), purge: bool = True, dry_run: bool = False) -> Removed:
+    removal = Removal("leaving", frozenset(suites) or None, purge)
+    return remove(lab.workspace(), removal, dry_run=dry_run)
+
+
+def names_in(lab: Lab, table: str) -> set[str]:
+    columns = {"model_comparisons": "unnest([model_a, model_b])"}
+    return {name for (name,) in lab.sql(f"SELECT DISTINCT {columns.get(table, 'model_version')} FROM {table}")}
 
 
 def test_a_purge_leaves_no_byte_of_the_responses_anywhere(home: Lab) -> None:
@@ -146,6 +216,22 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
     assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
 
 
+def test_batches_that_were_handed_in_are_forgotten(home: Lab) -> None:
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        make_table(connection)
+        for name in ("leaving", "staying"):
+            insert_batch(connection, (name, "p", "", "m", name, "2026-03-01T00:00:00", '["key"]', "1", "here", "open"))
+        connection.commit()
+    told = removed(home, suites=("other",)).purged
+    assert told is not None
+    assert told.batches == 0, "nothing tells that it asked for that suite"
+    told = removed(home).purged
+    assert told is not None
+    assert told.batches == 1
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT intent_id FROM batches").fetchall() == [("staying",)]
+
+
 def test_nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
     before = home.record_files()
     with (
@@ -175,3 +261,107 @@ def test_nothing_goes_unasked(home: Lab) -> None:
     said = command("remove", "--model-version", "leaving")
     assert (said.code, "--yes goes on without asking" in said.err) == (2, True), said.text
     assert home.record_files() == before
+
+
+def test_what_was_journalled_and_never_recorded_goes_too(home: Lab) -> None:
+    """Of a killed run, of another epoch, and of a version that did not note who asked."""
+    rows = [("killed", encode_response(Response(f"{MARKER} 1"), Asker("small", "leaving")))]
+    rows += [("batch", encode_response(Response(f"{MARKER} 2"), Asker("", "leaving")))]
+    rows += [("older", encode_response(Response(f"{MARKER} 3")))]
+    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), Asker("small", "long gone")))]
+    rows += [("killed too", encode_response(Response("plain words"), Asker("small", "staying")))]
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        insert(connection, rows, 0)
+        connection.commit()
+    purged = removed(home).purged
+    assert purged is not None
+    assert (purged.responses, purged.of_nobody) == (8 * 3 + 4, 1)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed too'").fetchone() == (1,)
+
+
+def test_answers_of_another_one_whose_runs_are_lost_stay(home: Lab) -> None:
+    """A run of it was killed, and a repair has set aside what told of its runs."""
+    for key in [key for key in home.workspace().record.partitions(RUNS) if key.model_version == "staying"]:
+        home.workspace().record.remove(RUNS, key)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        insert(connection, [("killed", encode_response(Response("paid for"), Asker("small", "staying")))], 0)
+        connection.commit()
+    removed(home)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed'").fetchone() == (1,)
+
+
+def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions(*({"name": name, "provider": "puppet", "model": "same"} for name in ("leaving", "staying")))
+    puppet.answer = staticmethod(answer_of(MARKER))
+    for name in ("leaving", "staying"):
+        lab.evaluate(version=name, run_id=name, publish=True)
+    assert len(puppet.asked) == 3 * 3
+    first = removed(lab).purged
+    assert first is not None
+    assert first.responses == 0
+    second = remove(lab.workspace(), Removal("staying", None, True), dry_run=False).purged
+    assert second is not None
+    assert second.responses == 3 * 3
+    assert places_of(lab.home.root, MARKER) == []
+
+
+def test_judgements_of_the_cache_go_unless_an_evaluation_holds_them(home: Lab) -> None:
+    with closing(JudgementCache(home.home.judgements)) as cache:
+        cache.put("one", Judgement(0.0, "different", f"the query says {MARKER}", model="m", prompt_version="1"))
+    purged = removed(home).purged
+    assert purged is not None
+    assert purged.judgements == 1
+    assert places_of(home.home.root, MARKER) == [
+        place for place in places_of(home.home.root, MARKER) if place.startswith("dagster")
+    ]
+
+
+def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    source = lab.home.data.parent / "predictions.jsonl"
+    rows = [{"case_id": "alpha", "turn_index": turn, "response": f"{MARKER}: {number(turn)}"} for turn in (0, 1)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    imported = command("import", "predictions", str(source), "--suite", "small", "--model-version", "leaving")
+    assert imported.code == 0, imported.text
+    lab.evaluate(version="leaving", publish=True)
+    done = removed(lab)
+    assert done.entry
+    assert done.listed_in is None
+    assert places_of(lab.home.root, MARKER) == []
+    assert "leaving" not in lab.workspace().model_versions
+
+
+def test_exports_in_the_home_go_and_no_one_elses(home: Lab) -> None:
+    pytest.importorskip("inspect_ai")
+    said = command("export", "inspect", "--suite", "small", "--model-version", "leaving")
+    assert said.code == 0, said.text
+    other = home.home.exports / "small" / "leaving-not"
+    other.mkdir()
+    (other / "log.eval").write_text("of another one")
+    assert list((home.home.exports / "small" / "leaving").iterdir())
+    removed(home)
+    assert [folder.name for folder in (home.home.exports / "small").iterdir()] == ["leaving-not"]
+
+
+def test_what_a_repair_set_aside_goes_too(home: Lab) -> None:
+    aside = home.home.root / "damaged" / "20260301T000000"
+    place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"
+    place.parent.mkdir(parents=True)
+    place.write_text(MARKER)
+    (aside / "journal.sqlite-wal").write_text(MARKER)
+    removed(home)
+    assert not [found for found in places_of(home.home.root, MARKER) if found.startswith("damaged")]
+
+
+def test_a_journal_that_somebody_reads_is_told(home: Lab) -> None:
+    with closing(sqlite3.connect(home.home.journal, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM responses").fetchone()
+        with patch("eval_pipeline.asking.journal.purging._PATIENCE_S", 0.1), pytest.raises(StoreError, match="again"):
+            removed(home)
+    removed(home)
+    assert not [found for found in places_of(home.home.root, MARKER) if not found.startswith("dagster")]
