@@ -13,12 +13,13 @@ class EvaluationResource:
     """The resource of every asset; the command line puts in one that draws progress bars.
 
     Attributes:
-        examples: by suite and model version what was answered where a stage failed for it: for the terminal only.
+        examples: by suite, stage and model version what was answered where the stage failed for it: for the terminal
+            only.
     """
 
     workspace: Workspace = field(default_factory=lambda: Workspace(find_home()))
     progress: Progress = field(default_factory=Silent)
-    examples: dict[tuple[str, str], str] = field(default_factory=dict)
+    examples: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
 
 @dg.definitions

@@ -91,7 +91,7 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
                 try:
                     told = [_evaluated(context, stage, found)]
                 except EvalError as error:
-                    evaluation.examples[source.name, partition.model_version] = error.example
+                    evaluation.examples[source.name, stage.name, partition.model_version] = error.example
                     raise
         yield from told
 

@@ -130,7 +130,7 @@ def _finished(
     result: dg.ExecuteInProcessResult,
     suites: Sequence[str],
     model_version: str,
-    examples: Mapping[tuple[str, str], str],
+    examples: Mapping[tuple[str, str, str], str],
 ) -> list[Finished]:
     errors: dict[str, list[str]] = {suite: [] for suite in suites}
     incomplete: set[str] = set()
@@ -142,7 +142,7 @@ def _finished(
         # What the checks say of other model versions is not this run's; its own are looked at in the end.
         compared = asset in COMPARING and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION
         if not compared and (sentence := error_of(event)):
-            shown = examples.get((suite, model_version), "") if event.is_step_failure else ""
+            shown = examples.get((suite, asset, model_version), "") if event.is_step_failure else ""
             errors[suite].append(f"{sentence} (e.g. {shown})" if shown else sentence)
         ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
         if ended and asset not in COMPARING:
