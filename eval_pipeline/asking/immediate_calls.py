@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.budgets import NOTHING
-from eval_pipeline.asking.calls import Answer, Answered, Caller
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.core.model import CallFailure, Response
 from eval_pipeline.providers.base import Call, CallError

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.cli.options import FAILED, open_workspace
 from eval_pipeline.core.errors import UsageError
 
 
@@ -14,10 +14,13 @@ def rejudge(
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often it is asked the same.")] = 3,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs at most; drawn at random, the same ones each time.")] = 50,
 ) -> None:
-    """Asks the judge the same several times, and says how often it contradicts itself. Every question is paid for."""
+    """Asks the judge the same several times, and says how often it contradicts itself. Every question is paid for.
+
+    `max_cost_usd` and `max_tokens_total` of the model version that judges bound what all of it takes.
+    """
     from eval_pipeline.analysis.baseline import newest_partition
     from eval_pipeline.chain.wholeness import gate
-    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.cli.terminal import fail, note
     from eval_pipeline.stages.judge_repeats import repeat_judging
     from eval_pipeline.stages.publishing import publish_keys
     from eval_pipeline.store.keys import RecordKey
@@ -40,3 +43,6 @@ def rejudge(
     typer.echo(f"  Fleiss' kappa  {kappa}{f' ({said.reason})' if said.reason else ''}")
     if found.failures:
         note(f"{found.failures:,} answers did not come; their pairs are not counted")
+    if found.budget_reached:
+        fail("the budget of the judge is reached (max_cost_usd, max_tokens_total of its model version)")
+        raise typer.Exit(FAILED)

@@ -9,7 +9,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class EvalError(Exception):
-    """Anything that the user can mend; the message is one sentence and is shown without a trace."""
+    """Anything that the user can mend; the message is one sentence and is shown without a trace.
+
+    Attributes:
+        example: of what a model answered, for the terminal only: what Dagster keeps of its runs holds no responses.
+    """
+
+    example: str = ""
 
 
 class UsageError(EvalError):

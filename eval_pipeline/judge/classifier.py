@@ -12,10 +12,11 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from eval_pipeline.asking.budgets import REACHED, Budget
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.core.model import Json, Message, Prompt, Response
+from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Message, Prompt, Response
 from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.providers.base import Call, CallError, Provider
 
@@ -28,13 +29,21 @@ class AskedModel:
         deadline: by the clock of the event loop: no retry is made that could not begin before.
     """
 
-    def __init__(self, provider: Provider, retries: RetryPolicy, limit: AdaptiveLimit, longest_reason: int) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        retries: RetryPolicy,
+        limit: AdaptiveLimit,
+        longest_reason: int,
+        budget: Budget | None = None,
+    ) -> None:
         self.response: Response | None = None
         self.deadline = math.inf
         self._provider = provider
         self._retries = retries
         self._limit = limit
         self._longest_reason = longest_reason
+        self._budget = budget
         self._rng = Random()  # for the jitter only
 
     async def complete(self, **asked: Any) -> dict[str, Any]:
@@ -58,7 +67,7 @@ class AskedModel:
         while True:
             began = self._limit.began()
             try:
-                response = await self._provider.generate(call)
+                response = await self._paid(call)
             except CallError as error:
                 self._limit.failed(error.kind, began)
                 pause = self._retries.pause(error, retries, self._rng)
@@ -69,6 +78,26 @@ class AskedModel:
                 return response
             await asyncio.sleep(pause)
             retries += 1
+
+    async def _paid(self, call: Call) -> Response:
+        """One try, within the budget; the most that it could cost counts where nobody knows what it did."""
+        if self._budget is None:
+            return await self._provider.generate(call)
+        reserved = await self._budget.reserve(call)
+        if reserved is None:
+            raise CallError(REACHED.kind, REACHED.message)
+        cost: Response | CallFailure | None = None
+        try:
+            cost = response = await self._provider.generate(call)
+            return response
+        except CallError as error:
+            cost = CallFailure(error.kind, error.message) if error.sent else None
+            raise
+        except asyncio.CancelledError:
+            cost = CallFailure(CallErrorKind.TIMEOUT, "no answer in time")
+            raise
+        finally:
+            self._budget.settle(reserved, cost)
 
 
 async def classify(

@@ -9,6 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
@@ -49,6 +50,7 @@ class LLMJudge:
         prompt: JudgePrompt = SQL_MEANING,
         limit_s: float = LIMIT_S,
         retries: RetryPolicy | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """Nothing is asked yet.
 
@@ -59,6 +61,7 @@ class LLMJudge:
             prompt: what is asked.
             limit_s: seconds for one question, from when the endpoint may be asked.
             retries: the policy of retries within that time.
+            budget: what may be spent; None: whatever it takes.
         """
         self.calls = 0
         self.hits = 0
@@ -68,6 +71,7 @@ class LLMJudge:
         self._prompt = prompt
         self._limit_s = limit_s
         self._retries = retries or RetryPolicy()
+        self._budget = budget
         self._limit = AdaptiveLimit(version.name, version.concurrency)
         self._under_way: dict[str, asyncio.Future[Judgement | Exception | None]] = {}
 
@@ -132,7 +136,7 @@ class LLMJudge:
         self.calls += 1
         # A small model that goes astray writes a character a token; the choice has to fit in after it.
         longest_reason = min(self._prompt.longest_reason, max(self._version.max_tokens - _CHOICE_TOKENS, 1))
-        model = AskedModel(self._provider, self._retries, self._limit, longest_reason)
+        model = AskedModel(self._provider, self._retries, self._limit, longest_reason, self._budget)
 
         def told(value: float, *, choice: str = "", reason: str = "", error: str | None = None) -> Judgement:
             return Judgement(
@@ -169,6 +173,7 @@ def open_judge(
     life_s: float = LIFE_S,
     limit_s: float = LIMIT_S,
     prompt: JudgePrompt = SQL_MEANING,
+    budget: Budget | None = None,
 ) -> Judge:
     """The judge that a model version makes, or one that says that there is none.
 
@@ -178,6 +183,7 @@ def open_judge(
         life_s: seconds for which they are.
         limit_s: seconds for one question.
         prompt: what is asked.
+        budget: what may be spent; None: whatever it takes.
 
     Raises:
         UsageError: the provider is unknown, or refuses the settings.
@@ -186,7 +192,8 @@ def open_judge(
     if version is None or why_not:
         return NoJudge(why_not)
     provider = create(version, Environment())
-    return LLMJudge(provider, version, JudgementCache(cache_file, life_s=life_s), prompt=prompt, limit_s=limit_s)
+    cache = JudgementCache(cache_file, life_s=life_s)
+    return LLMJudge(provider, version, cache, prompt=prompt, limit_s=limit_s, budget=budget)
 
 
 def why_no_judge(version: ModelVersion) -> str:

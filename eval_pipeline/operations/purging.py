@@ -15,13 +15,13 @@ from eval_pipeline.asking.journal.purging import purge_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.judge import Judgement, purge_judgements
+from eval_pipeline.operations.pruning import partition_tables
 from eval_pipeline.reports.paths import safe_name
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, RUNS
+from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.workspace.workspace import Workspace
 
-"""Folder of the home for what is written for other tools, by suite and model version."""
 _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
 _Held = set[bytes]
 
@@ -96,9 +96,10 @@ class _Stays:
 
     def __init__(self, workspace: Workspace, gone: frozenset[RecordKey]) -> None:
         self._record, self._gone = workspace.record, gone
-        runs = [key for key in self._record.partitions(RUNS) if key not in gone]
-        self._places = {(key.suite, key.model_version) for key in runs}
-        self._names = {key.model_version for key in runs}
+        # Not by `runs` alone: what a repair has set aside is no removal, and answers in the journal are still wanted.
+        found = {key for table in partition_tables() for key in self._record.partitions(table)} - gone
+        self._places = {(key.suite, key.model_version) for key in found}
+        self._names = {key.model_version for key in found}
 
     def is_free(self, asker: Asker | None, removal: Removal) -> bool:
         """Whether a response that nothing holds may go: nobody else has asked for it who may still want it."""

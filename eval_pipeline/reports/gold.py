@@ -30,6 +30,13 @@ def overridden_text(editions: Sequence[Mapping[str, Any]]) -> str | None:
     )
 
 
+def edition_rows_told(facts: Mapping[str, Any]) -> list[Row]:
+    """The rows that `overridden_text` takes, of the facts that are told where `gold_editions` is made."""
+    counts = {name: facts.get(name, 0) for name in ("overridden_turns", "excluded_turns")}
+    told = (SCORED, PUBLISHED) if counts["overridden_turns"] else ()
+    return [{"edition": name, "metric": CORRECT, "mean": facts.get(f"{name}_accuracy"), **counts} for name in told]
+
+
 def edition_text(editions: Sequence[Row]) -> str | None:
     """Which edition of the gold the figures stand for; None where nobody noted it."""
     row = next((row for row in editions if row["edition"] == SCORED), None)

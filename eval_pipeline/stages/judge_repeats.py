@@ -6,6 +6,8 @@ from random import Random
 
 import numpy as np
 
+from eval_pipeline.asking.answers import utc_today
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
@@ -29,18 +31,21 @@ class Repeated:
     Attributes:
         judge: who was asked.
         agreement: over the pairs that the judge answered every time.
-        failures: answers that did not come.
+        failures: answers that did not come, those not asked for among them.
+        budget_reached: the limits of the judge's model version let some not be asked for.
     """
 
     judge: str
     agreement: SelfAgreement
     failures: int
+    budget_reached: bool
 
 
 def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
     """Asks the judge of an evaluation about the same pairs several times, and adds what it says to the record.
 
-    Nothing is taken from its cache, nor put there.
+    Nothing is taken from its cache, nor put there. What all of it takes stays within `max_cost_usd` and
+    `max_tokens_total` of the model version that judges, as in a run.
 
     Args:
         inputs: of the evaluation.
@@ -57,7 +62,8 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
     pairs = _drawn(inputs, most)
     if not pairs:
         raise UsageError(f"{inputs.place}: there is no answer that a judge would be asked about")
-    said = [run_interruptibly(_ask(version, [pair for _, pair in pairs])) for _ in range(repeats)]
+    budget = Budget(version, today=utc_today)
+    said = [run_interruptibly(_ask(version, [pair for _, pair in pairs], budget)) for _ in range(repeats)]
     made_from = {"repeats": json_hash([[one.choice for one in once] for once in said])}
     with inputs.record.writer(JUDGE_REPEATS, inputs.key(JUDGE_REPEATS), made_from) as writer:
         rows = [
@@ -67,7 +73,7 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
         ]
         writer.write({column.name: [row[column.name] for row in rows] for column in JUDGE_REPEATS.columns})
     clusters = {case.id: case.cluster for case in inputs.cases}
-    return _repeated(said, [clusters[place[1]] for place, _ in pairs])
+    return _repeated(said, [clusters[place[1]] for place, _ in pairs], budget_reached=budget.reached)
 
 
 def _drawn(inputs: Inputs, most: int) -> list[tuple[Place, ToJudge]]:
@@ -77,7 +83,7 @@ def _drawn(inputs: Inputs, most: int) -> list[tuple[Place, ToJudge]]:
     return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
 
 
-async def _ask(version: ModelVersion, pairs: Sequence[ToJudge]) -> list[Judgement]:
+async def _ask(version: ModelVersion, pairs: Sequence[ToJudge], budget: Budget) -> list[Judgement]:
     said: dict[int, Judgement] = {}
     queue = iter(range(len(pairs)))
 
@@ -86,7 +92,7 @@ async def _ask(version: ModelVersion, pairs: Sequence[ToJudge]) -> list[Judgemen
             pair = pairs[place]
             said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
 
-    async with open_judge(version, None) as judge:  # a new one each time: it remembers what it said
+    async with open_judge(version, None, budget=budget) as judge:  # a new one each time: it remembers what it said
         await run_together([work(judge) for _ in range(min(_WORKERS, len(pairs)))])
     return [said[place] for place in range(len(pairs))]
 
@@ -110,10 +116,10 @@ def _row(place: Place, number: int, said: Judgement) -> dict[str, object]:
     }
 
 
-def _repeated(said: Sequence[Sequence[Judgement]], clusters: Sequence[str]) -> Repeated:
+def _repeated(said: Sequence[Sequence[Judgement]], clusters: Sequence[str], *, budget_reached: bool) -> Repeated:
     whole = [index for index in range(len(clusters)) if all(once[index].error is None for once in said)]
     ratings = np.array([[_CHOICES.index(once[index].choice) for once in said] for index in whole], dtype=np.int64)
     codes = {name: code for code, name in enumerate(dict.fromkeys(clusters))}
     found = self_agreement(ratings.reshape(len(whole), len(said)), [codes[clusters[index]] for index in whole])
     failures = sum(one.error is not None for once in said for one in once)
-    return Repeated(said[0][0].model, found, failures)
+    return Repeated(said[0][0].model, found, failures, budget_reached)

@@ -163,6 +163,15 @@ WITH chosen AS (
     SELECT g.model_version, g.planned, g.asked, g.answered, g.readable, g.scored
     FROM coverage AS g SEMI JOIN chosen AS c
         ON g.suite = c.suite AND g.model_version = c.model_version AND g.eval_date = c.eval_date
+), golds AS (
+    SELECT
+        e.model_version, any_value(e.name) FILTER (e.edition = 'scored') AS gold_edition,
+        any_value(e.overridden_turns) AS overridden_turns, any_value(e.excluded_turns) AS excluded_turns,
+        any_value(e.mean) FILTER (e.edition = 'published') AS accuracy_published
+    FROM gold_editions AS e SEMI JOIN chosen AS c
+        ON e.suite = c.suite AND e.model_version = c.model_version AND e.eval_date = c.eval_date
+    WHERE e.metric = 'correct'
+    GROUP BY e.model_version
 ), cost AS (
     SELECT k.model_version, k.tokens_total, k.usd_total, k.tokens_per_success, k.usd_per_success
     FROM cost_per_correct_answer AS k SEMI JOIN chosen AS c
@@ -172,11 +181,13 @@ SELECT
     c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns, coalesce(h.mean, r.accuracy) AS accuracy,
     h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens, coalesce(k.usd_total, r.usd) AS usd,
     k.tokens_per_success, k.usd_per_success, f.on_front, coalesce(r.simulated, v.simulated) AS simulated,
-    g.planned, g.asked, g.answered, g.readable, coalesce(g.scored, r.scored) AS scored, c.retired
+    g.planned, g.asked, g.answered, g.readable, coalesce(g.scored, r.scored) AS scored, c.retired,
+    o.gold_edition, o.overridden_turns, o.excluded_turns, o.accuracy_published
 FROM chosen AS c
 LEFT JOIN results AS r ON r.model_version = c.model_version
 LEFT JOIN headline AS h ON h.model_version = c.model_version
 LEFT JOIN reached AS g ON g.model_version = c.model_version
+LEFT JOIN golds AS o ON o.model_version = c.model_version
 LEFT JOIN cost AS k ON k.model_version = c.model_version
 LEFT JOIN front AS f ON f.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version
@@ -186,7 +197,8 @@ COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite, with_retired := false)
     '(with_retired: those that no file lists any more too) on its latest date, the most accurate '
     'first, with the 95% interval of its accuracy, what it spent in all and for each successful conversation, and whether '
     'it is on the front of cost and accuracy (stand-ins and models apart), and how many turns were planned, asked, '
-    'answered, readable and scored (NULL: not on record).';
+    'answered, readable and scored (NULL: not on record); the edition of the gold that accuracy stands for, how many turns '
+    'of it are overridden or excluded, and the accuracy without overrides (NULL: there are none).';
 
 CREATE MACRO compare(model_a, model_b, suite) AS TABLE
 WITH a AS (

@@ -6,6 +6,7 @@ Phi-4-reasoning), `[THINK]` (Magistral), `◁think▷` (Kimi), `<|START_THINKING
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from eval_pipeline.core.values import value
@@ -17,19 +18,18 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _CLOSE = re.compile(rf"</(?:{_WORDS})\s*>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>", re.IGNORECASE)
-_CHANNEL = re.compile(
-    r"<\|channel\|>\s*(?P<name>\w+)(?:(?!<\|message\|>).)*<\|message\|>(?P<said>.*?)(?=<\|(?:end|return|start|call|channel)\|>|\Z)",
-    re.DOTALL,
-)
+_TOKEN = re.compile(r"<\|(channel|message|end|return|start|call)\|>")
+_NAME = re.compile(r"\s*(\w+)")
 _GRANITE = re.compile(
     r"\s*Here is my thought process:?(?P<thought>.*?)Here is my response:?(?P<said>.*)", re.DOTALL | re.IGNORECASE
 )
 _GRANITE_OPEN = re.compile(r"\s*Here is my thought process:", re.IGNORECASE)
-_WRAPPING = re.compile(
-    r"\A\s*(?:<\|START_RESPONSE\|>|<\|begin_of_solution\|>|<response>|<answer>)"
-    r"|(?:<\|END_RESPONSE\|>|<\|end_of_solution\|>|</response>|</answer>|<\|im_end\|>|<\|eot_id\|>|<\|return\|>|</s>)\s*\Z",
+_BEFORE = re.compile(r"\s*(?:<\|START_RESPONSE\|>|<\|begin_of_solution\|>|<response>|<answer>)", re.IGNORECASE)
+_AFTER = re.compile(
+    r"(?:<\|END_RESPONSE\|>|<\|end_of_solution\|>|</response>|</answer>|<\|im_end\|>|<\|eot_id\|>|<\|return\|>|</s>)\Z",
     re.IGNORECASE,
 )
+_LONGEST_AFTER = len("<|end_of_solution|>")
 _FENCE = re.compile("```|~~~")
 _HINT = re.compile(r"<\||think|thought|reason|reflect|scratchpad|analysis>|<answer|</s>", re.IGNORECASE)
 
@@ -72,10 +72,28 @@ def apart(text: str) -> Said:
 
 
 def _channels(text: str) -> Said:
-    found = [(match["name"].lower(), match["said"]) for match in _CHANNEL.finditer(text)]
+    found = list(_messages(text))
     finals = [said for name, said in found if name == "final"]
     thought = "\n\n".join(said.strip() for name, said in found if name != "final")
     return Said(thought, _unwrapped(finals[-1]) if finals else "", cut_off=not finals)
+
+
+def _messages(text: str) -> Iterator[tuple[str, str]]:
+    """The messages of channels with the channel's name, each read once: hostile text has many that never begin."""
+    channel: str | None = None
+    begun: int | None = None
+    for token in _TOKEN.finditer(text):
+        if token[1] == "message":
+            begun = token.end() if begun is None and channel is not None else begun
+            continue
+        if begun is not None and channel is not None:
+            yield channel, text[begun : token.start()]
+            channel = begun = None
+        if token[1] == "channel" and channel is None:
+            name = _NAME.match(text, token.end())
+            channel = name[1].lower() if name else None
+    if begun is not None and channel is not None:
+        yield channel, text[begun:]
 
 
 def _parts(text: str) -> tuple[list[str], list[str], bool]:
@@ -103,17 +121,24 @@ def _marks(text: str) -> Iterator[tuple[bool, int, int]]:
         + [(match.start(), match.end(), False) for match in _CLOSE.finditer(text)]
     )
     fences = [match.start() for match in _FENCE.finditer(text)]
-    is_open = False
+    is_open, since = False, 0
     for start, end, is_opening in found:
         # What is thought may draft fences, and leave them open.
-        if is_opening and not is_open and sum(fence < start for fence in fences) % 2:
+        if is_opening and not is_open and (bisect_left(fences, start) - since) % 2:
             continue
-        fences = [fence for fence in fences if fence >= end] if not is_opening else fences
+        since = since if is_opening else bisect_left(fences, end)
         is_open = is_opening
         yield is_opening, start, end
 
 
 def _unwrapped(text: str) -> str:
-    while (found := _WRAPPING.search(text)) is not None:
-        text = text[: found.start()] + text[found.end() :]
-    return text
+    start, end = 0, len(text)
+    while (found := _BEFORE.match(text, start)) is not None:
+        start = found.end()
+    while True:
+        last = end
+        while last > start and text[last - 1].isspace():
+            last -= 1
+        if (found := _AFTER.search(text, max(start, last - _LONGEST_AFTER), last)) is None:
+            return text[start:end]
+        end = found.start()

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from eval_pipeline.asking.calls import Counters
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Case, Json, Partition

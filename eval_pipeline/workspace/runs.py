@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline import __version__
-from eval_pipeline.asking.calls import Counters
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition

@@ -110,6 +110,18 @@ def test_a_further_loss_beside_an_acknowledged_one_is_told(forty: Lab) -> None:
     assert "puppet: -50.0 points" in loss_of(forty)
 
 
+def test_every_model_version_that_lost_is_named_with_what_ends_it(forty: Lab) -> None:
+    names = ("puppet", "other")
+    forty.versions(*({"name": name, "provider": "puppet"} for name in names))
+    for name in names:
+        evaluated(forty, 0, version=name)
+        evaluated(forty, 1, wrong=range(14), version=name)
+    told = loss_of(forty)
+    for name in names:
+        assert f"{name}: -70.0 points" in told
+        assert f"`eval-pipeline acknowledge --suite small --model-version {name} --why …`" in told
+
+
 def test_what_cannot_be_acknowledged_is_one_sentence(forty: Lab) -> None:
     evaluated(forty, 0)
     for arguments, expected in (

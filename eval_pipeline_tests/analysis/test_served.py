@@ -63,7 +63,7 @@ def test_another_model_behind_the_name_breaks_the_series_though_no_figure_moved(
         if count == 1:
             rows(small, TRENDS)
             assert told(small) == (
-                f"puppet: another model answered than on the date before ({SNAPSHOT} → {NEXT}); its series begins anew"
+                f"puppet: another model answered than before ({SNAPSHOT} → {NEXT}); its series begins anew"
             )
     assert nights(small) == [
         ("start", None, None), ("break", "served", f"{SNAPSHOT} → {NEXT}"), ("no_change", None, None),
@@ -88,6 +88,15 @@ def test_a_night_that_does_not_tell_breaks_nothing(small: Lab) -> None:
     answered(small, 0, SNAPSHOT)
     answered(small, 1)
     assert nights(small) == [("start", None, None), ("no_change", None, None)]
+
+
+def test_a_change_over_nights_that_do_not_tell_is_told(small: Lab) -> None:
+    for count, models in enumerate(([SNAPSHOT], [], [], [NEXT])):
+        answered(small, count, *models)
+    assert nights(small)[1:] == [
+        ("no_change", None, None), ("no_change", None, None), ("break", "served", f"{SNAPSHOT} → {NEXT}"),
+    ]  # fmt: skip
+    assert f"({SNAPSHOT} → {NEXT})" in told(small)
 
 
 @pytest.mark.parametrize(

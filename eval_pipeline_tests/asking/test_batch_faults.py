@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent
 from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import BatchWork, Pace
-from eval_pipeline.asking.calls import Answer, Answered, Caller
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion

@@ -15,9 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from eval_pipeline.asking.answers import Answered, Counters
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.queue import BatchQueue
-from eval_pipeline.asking.calls import Answered, Caller, Counters
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, Response

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.answers import Answer, Answered, Counters
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import Pace
-from eval_pipeline.asking.calls import Answer, Answered, Caller, Counters
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.retries import RetryPolicy

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.asking.calls import Answered, Caller, Counters
+from eval_pipeline.asking.answers import Answered, Counters
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import decode_response, encode_response
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.limits import AdaptiveLimit

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.asking.calls import Answer, Answered, Caller, Counters
+from eval_pipeline.asking.answers import Answer, Answered, Counters
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.rows import Row

@@ -13,9 +13,11 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation import notifications
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
+from eval_pipeline.stages.checks import readable
 from eval_pipeline_tests.defs.runs import TAGS, materialise
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.gold_home import override
+from eval_pipeline_tests.support import BROKEN, Lab, Puppet, number
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -76,6 +78,33 @@ def test_a_failed_check_of_a_run_that_went_through_is_told_of(
     assert "• small: check budget_kept: the budget of the run is too small for one call" in sent["text"]
     told = "small: planned 3 · asked 0 · answered 0 · readable 0 · scored 0"
     assert told in sent["text"].splitlines(), "how far the turns got is told too"
+
+
+def test_overridden_gold_is_told_with_the_figures_without(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    override(small, {"turn": "alpha#1", "action": "corrected", "gold": {"program": "add(50, 8)", "answer": 58.0}})
+    said = {"alpha#1": number(58), "beta#0": BROKEN}
+    Puppet.answer = staticmethod(lambda call: said.get(f"{call.case_id}#{call.turn_index}") or call.gold.oracle())
+    small.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0})
+    monkeypatch.setattr(readable, "FAIL_BELOW", 0.9)
+    result = materialise(small, instance)
+    run = ended(instance, result.run_id)
+    with Webhook() as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url)
+        notify(instance, run)
+    (sent,) = webhook.posted
+    told = "small: the gold of 1 turn is overridden: accuracy 66.7% with, 33.3% without"
+    assert told in sent["text"].splitlines()
+    shown = {
+        event.asset_key.path[-1]: event.step_materialization_data.materialization.metadata
+        for event in result.get_asset_materialization_events()
+    }
+    for asset in ("turn_metrics", "statistics", "trends", "gold_editions"):
+        assert str(shown[asset]["gold"].value).endswith("is overridden; gold_editions has the figures without"), asset
+    assert "gold" not in shown["generations"]
+    table = str(shown["gold_editions"]["table"].value)
+    assert "| scored |" in table and "| published |" in table
 
 
 def test_a_run_without_failures_is_not_told_of_nor_are_warnings(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.defs.assets import previews
 from eval_pipeline.defs.assets.previews import PREVIEWS, bar, cell, charts, count_table, markdown_table, rows_table
+from eval_pipeline.judge import TIMEOUT
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet
@@ -64,6 +65,13 @@ def test_counts_are_ordered_by_frequency() -> None:
     assert lines[0] == r"| outcome | rows | share |"
     assert [line.split(" | ")[:2] for line in lines[2:]] == [["| ran", "3"], ["| failed", "1"], ["| –", "1"]]
     assert count_table(["outcome"], []) == ""
+
+
+def test_of_a_judges_error_only_its_kind_is_shown() -> None:
+    """The rest quotes what was answered, and Dagster keeps what it shows."""
+    shown = previews._KINDS["error"]
+    assert shown("LLM judge gave no choice (ValueError: x): zebra (1)") == "LLM judge gave no choice"
+    assert [shown(TIMEOUT), shown(None)] == [TIMEOUT, None]
 
 
 def test_a_long_table_says_how_much_more_there_is() -> None:

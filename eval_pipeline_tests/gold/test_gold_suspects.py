@@ -1,11 +1,15 @@
 """Turns whose gold is doubted: by itself, by models that agree, by the oracle; in store, page and workbook."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from eval_pipeline.analysis.gold.suspects import suspect_rows
 from eval_pipeline.stages.checks.verdicts import check_gold
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.chains import checked, ran_of_suite
 from eval_pipeline_tests.support import Lab, Puppet, case, number
@@ -137,6 +141,24 @@ def test_the_oracle_failing_a_strict_metric_is_a_reason(lab: Lab) -> None:
     assert rows == [(0, "oracle", "the gold's own answer fails exact_match")]
     (both,) = lab.sql("SELECT DISTINCT turn_score FROM gold_suspects")
     assert both[0] == pytest.approx(1 - 0.4 * 0.8)
+
+
+def test_what_any_sample_of_the_oracle_fails_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.suite("small", [case("plain", ("332", 332.0))])
+    lab.versions({"name": "gold", "provider": "oracle", "samples_per_turn": 2})
+    lab.evaluate(version="gold")
+    read = Record.read
+
+    def failing(self: Record, table: Table, key: RecordKey, columns: Sequence[str] | None = None) -> pa.Table:
+        found = read(self, table, key, columns)
+        for name, values in {"exact_match": [False, True], "program_match": [True, False]}.items():
+            if columns and "exact_match" in columns:
+                found = found.set_column(found.column_names.index(name), name, pa.array(values))
+        return found
+
+    monkeypatch.setattr(Record, "read", failing)
+    (row,) = suspect_rows(lab.inputs())
+    assert row["evidence"] == "the gold's own answer fails exact_match, program_match"
 
 
 @outside.needs(outside.FINQA)

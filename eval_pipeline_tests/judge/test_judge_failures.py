@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.asking.answers import utc_today
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.judge import TIMEOUT, Judgement, LLMJudge
@@ -25,12 +27,30 @@ from eval_pipeline_tests.fakes.anthropic_faults import (
 )
 from eval_pipeline_tests.fakes.anthropic_messages import Answer
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
-from eval_pipeline_tests.judge.lab import EXPECTED, ask, said, with_judge
+from eval_pipeline_tests.judge.lab import EXPECTED, ask, judge_version, said, with_judge
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def test_within_a_budget_no_question_is_put_that_could_exceed_it() -> None:
+    version = {"max_tokens_total": 4_000, "max_tokens": 1_000}
+    budget = Budget(judge_version(**version), today=utc_today)
+
+    async def work(judge: LLMJudge) -> list[Judgement]:
+        return [await judge.judge(f"SELECT {number}", EXPECTED) for number in range(30)]
+
+    with AnthropicServer(lambda body: said()) as server:
+        judgements = with_judge(server, work, version=version, budget=budget)
+        asked = len(server.requests())
+    refused = [found for found in judgements if found.error]
+    assert 0 < asked < 30
+    assert len(refused) == 30 - asked
+    assert budget.reached
+    assert budget.tokens <= 4_000
+    assert "the budget of the run was reached" in (refused[0].error or "")
 
 
 @pytest.mark.parametrize("fault", [Hang(), Slow(2.0)], ids=["nothing comes", "it comes late"])

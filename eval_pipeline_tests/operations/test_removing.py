@@ -25,6 +25,7 @@ from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.operations.removing import Removed, remove
+from eval_pipeline.store.tables import RUNS
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, response
@@ -290,6 +291,18 @@ def test_what_was_journalled_and_never_recorded_goes_too(home: Lab) -> None:
     assert (purged.responses, purged.of_nobody) == (8 * 3 + 4, 1)
     with closing(sqlite3.connect(home.home.journal)) as connection:
         assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed too'").fetchone() == (1,)
+
+
+def test_answers_of_another_one_whose_runs_are_lost_stay(home: Lab) -> None:
+    """A run of it was killed, and a repair has set aside what told of its runs."""
+    for key in [key for key in home.workspace().record.partitions(RUNS) if key.model_version == "staying"]:
+        home.workspace().record.remove(RUNS, key)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        insert(connection, [("killed", encode_response(Response("paid for"), Asker("small", "staying")))], 0)
+        connection.commit()
+    removed(home)
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed'").fetchone() == (1,)
 
 
 def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, puppet: type[Puppet]) -> None:

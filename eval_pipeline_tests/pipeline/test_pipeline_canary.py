@@ -9,14 +9,16 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.asking import limits
+from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.defs.assets.partitions import CANARY, run_context
+from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.attempts import canary, model_calls
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_messages import Body, question
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.misconfigured import CONVERSATIONS, TURNS, MisconfiguredServer, cases, value
 from eval_pipeline_tests.remote import PACE, charged
-from eval_pipeline_tests.support import DAY, Lab, Said, number
+from eval_pipeline_tests.support import DAY, Lab, Puppet, Said, number
 
 PLANNED = CONVERSATIONS * TURNS
 RUN = ("run", "--no-report", "--eval-date", DAY.isoformat())
@@ -52,6 +54,27 @@ def test_a_second_run_says_the_same_and_asks_nothing(lab: Lab) -> None:
     assert server.asked == asked
     assert second.err == first.err
     assert lab.sql("SELECT status FROM runs") == [("failed",), ("failed",)]
+
+
+def test_what_was_answered_is_shown_on_the_terminal_and_kept_by_nobody_else(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite(cases=cases())
+    lab.versions({"name": "puppet", "provider": "puppet"})
+    puppet.answer = staticmethod(lambda call: f"{call.turn_id} is unreadable, it says zebra-quartz-7391")
+    said = lab.cli(*RUN)
+    assert "stopped after the first" in said.err
+    assert "(e.g. to small/" in said.err and "zebra-quartz-7391" in said.err
+    kept = [path for path in lab.home.dagster.rglob("*") if path.is_file()]
+    assert any(b"stopped after the first" in path.read_bytes() for path in kept)
+    assert not [path for path in kept if b"zebra" in path.read_bytes()]
+
+
+def test_what_is_in_flight_is_not_tried_again_after_a_stop(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite(cases=cases())
+    lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 4})
+    puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.BAD_REQUEST, "HTTP 400: no model of that name"))
+    said = lab.cli(*RUN)
+    assert "no answer can be read (5 × bad_request); e.g. to small/" in said.err, "no response is quoted: it is told"
+    assert len(puppet.asked) < canary.HOPELESS + 4
 
 
 def test_the_canary_is_of_whole_conversations(lab: Lab) -> None:

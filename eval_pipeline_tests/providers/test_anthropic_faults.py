@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.answers import Answered
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response

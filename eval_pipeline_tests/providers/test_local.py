@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from eval_pipeline.asking.calls import Answered, Caller
+from eval_pipeline.asking.answers import Answered
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import CallErrorKind

@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from eval_pipeline.sql_equivalence import check
+from eval_pipeline.sandbox.sql import SqlFaultError
+from eval_pipeline.sql_equivalence import check, ladder
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.sql_equivalence.constraints import broken_constraints
@@ -174,7 +175,7 @@ def test_a_fault_of_the_search_leaves_the_pair_undecided_and_is_logged(monkeypat
     found = check("SELECT 1", "SELECT 2", {"t": {"x": "int"}})
     assert (found.verdict, found.evidence["reason"]) == ("undecided", "a fault of the search")
     assert "has no attribute 'search'" in found.evidence["error"]
-    assert "SELECT 1" in caplog.text
+    assert "the search for a difference failed" in caplog.text
 
 
 def test_every_process_gives_the_same_verdict_and_counterexample():
@@ -200,3 +201,20 @@ def test_every_process_gives_the_same_verdict_and_counterexample():
         for seed in ("1", "2")
     }
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("proof", [False, True])
+def test_the_log_has_no_query(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, proof: bool) -> None:
+    """Dagster keeps the log."""
+
+    class Processes:
+        def call(self, *_: object) -> dict[str, object]:
+            if proof:
+                return {"verdict": "different", "rung": "databases", "evidence": {"contradicted_proof": True}}
+            raise SqlFaultError("a fault while running SQL: zebra")
+
+    monkeypatch.setattr(ladder, "shared_processes", lambda *_: Processes())
+    found = check("SELECT zebra FROM t", "SELECT a FROM t", COMPANY)
+    assert found.evidence
+    (record,) = caplog.records
+    assert "zebra" not in record.getMessage()

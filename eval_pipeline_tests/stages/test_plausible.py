@@ -34,8 +34,8 @@ def answered(answer: object, right: object = lambda i, t: False) -> list[Answere
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (lambda i, t: 42.0, "120 of 120 answers are '42', whatever is asked"),
-        (lambda i, t: 0.0 if i % 3 else gold(i, t), "80 of 80 wrong answers are '0': is that what is answered where"),
+        (lambda i, t: 42.0, "120 of 120 answers are the same, whatever is asked"),
+        (lambda i, t: 0.0 if i % 3 else gold(i, t), "80 of 80 wrong answers are one number: is that what is answered"),
         (lambda i, t: gold(i, t + 1), "right for the turn after"),
         (lambda i, t: gold(i, t - 1), "right for the turn before"),
         (lambda i, t: gold(i, (t + 2) % TURNS), "right for another turn of the conversation (0 would be by chance)"),

@@ -17,6 +17,7 @@ from eval_pipeline.store.tables import (
     EVIDENCE,
     GENERATION_PROMPTS,
     GENERATIONS,
+    GOLD_EDITIONS,
     METRICS,
     RECOVERY_ATTEMPTS,
     RECOVERY_PROMPTS,
@@ -241,6 +242,11 @@ def test_leaderboard(record: Record, out: Path) -> None:
         columns = {"metric": ["correct", "correct", "score"], "split": ["all", "tag", "all"]}
         put(record, STATISTICS, key_of(model), 3, **columns, mean=[mean, 0.9, 0.9], low=[0.1] * 3, high=[0.8] * 3)
     put(record, COVERAGE, key_of("high"), planned=[5], asked=[4], answered=[3], readable=[2], scored=[3])
+    of_gold = {"edition": ["scored", "published"], "name": ["1 with 2 overrides", "1"], "mean": [2 / 3, 0.5]}
+    counts = {"overridden_turns": [2, 2], "excluded_turns": [1, 1], "metric": ["correct"] * 2}
+    put(record, GOLD_EDITIONS, key_of("high"), 2, **of_gold, **counts)
+    one = {"edition": ["scored"], "name": ["1"], "mean": [1 / 3], "overridden_turns": [0], "metric": ["correct"]}
+    put(record, GOLD_EDITIONS, key_of("low"), **one)
     results(record, key_of("bare"), [True, None, None], simulated=[False] * 3)
     put(record, RUNS, key_of("empty"))
     put_partition(record, key_of("high", suite="other"))
@@ -267,7 +273,12 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "readable": 2,
         "scored": 3,
         "retired": False,
+        "gold_edition": "1 with 2 overrides",
+        "overridden_turns": 2,
+        "excluded_turns": 1,
+        "accuracy_published": 0.5,
     }
+    assert (found[2]["gold_edition"], found[2]["accuracy_published"]) == ("1", None), "nothing is overridden"
     assert (found[0]["planned"], found[0]["answered"], found[0]["scored"]) == (None, None, 1), "of before"
     assert {row["model_version"]: row["on_front"] for row in found} == {
         "bare": True,  # the only one that is no stand-in

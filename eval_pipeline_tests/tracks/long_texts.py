@@ -13,6 +13,7 @@ from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
 from eval_pipeline.tracks.pandas_code.results.structure import differences as differences_of_code
+from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sql.artefact import parse_query
 from eval_pipeline.tracks.sql.metrics import table_accuracy
@@ -74,6 +75,15 @@ RESPONSES = {
     "digits": "x[0.|1",
     "keys": '|{"plan": [], ',
 }
+MARKS = {
+    "marks in a fence": ("```", "<think>"),
+    "fences and ends": ("", "``` </think> "),
+    "marks after an answer": ("x", "</s>"),
+    "marks before an answer": ("", "<answer>"),
+    "channels that say nothing": ("", "<|channel|>a"),
+    "messages": ("<|channel|>a", "<|message|>"),
+}
+"""Of reasoning and answers: once, and again and again."""
 
 
 def long(pattern: str, length: int) -> str:
@@ -99,6 +109,9 @@ def readings() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"query in {name}", partial(parse_query, text, recorded=True)
         yield f"code in {name}", partial(parse_code, text, recorded=True)
         yield f"selection in {name}", partial(parse_selection, text)
+
+    for name, (once, again) in MARKS.items():
+        yield f"reasoning in {name}", partial(apart, once + again * (_RESPONSE_LENGTH // len(again)))
 
 
 def main() -> None:

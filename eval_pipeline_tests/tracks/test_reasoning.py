@@ -53,3 +53,23 @@ def test_nothing_is_lost_or_said_twice(parts: list[str]) -> None:
     said = apart("".join(parts))
     assert (said.reasoning + said.answer).count("x") <= parts.count("x")
     assert not (said.cut_off and said.answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "answer"),
+    [
+        (
+            "<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes<|return|>",
+            "no",
+            "yes",
+        ),
+        ("<|channel|>commentary to=f <|constrain|>json<|message|>{}<|call|><|channel|>final<|message|>a", "{}", "a"),
+        ("<|channel|>final<|message|>a <|message|> b<|end|>", "", "a <|message|> b"),
+        ("<|channel|> <|channel|>final<|message|>a", "", "a"),
+        (" <answer>a </s> <|im_end|>\n", "", "a "),
+        ("a </s> b", "", "a </s> b"),
+    ],
+)
+def test_channels_and_what_is_around_an_answer(text: str, reasoning: str, answer: str) -> None:
+    said = apart(text)
+    assert (said.reasoning, said.answer) == (reasoning, answer)

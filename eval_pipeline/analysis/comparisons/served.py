@@ -36,6 +36,10 @@ class Served(NamedTuple):
             told.append(f"fingerprint {', '.join(before.fingerprints)} → {', '.join(self.fingerprints)}")
         return "; ".join(told) or None
 
+    def or_before(self, before: "Served") -> "Served":
+        """Who answered as far as is known: what this night does not tell is as a night before told it."""
+        return Served(self.models or before.models, self.fingerprints or before.fingerprints)
+
     def columns(self, before: "Served | None") -> dict[str, str | None]:
         """Of a night in `trends`."""
         return {

@@ -1,6 +1,7 @@
 """`trends`: a model version of a suite night after night, and whether it has changed (docs/statistics.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, ScoredEvaluation, TurnReader, latest, paired
@@ -62,7 +63,7 @@ _NO_OPEN_LOSS: Row = dict.fromkeys(("open_loss_date", "open_loss_against", "open
 def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
     """A row a date of one model version, in their order."""
     earlier: dict[str, tuple[Evaluated, ScoredEvaluation]] = {}
-    before: Evaluated | None = None
+    before: Evaluated | None = None  # with who was last known to have answered: nights that do not tell hide no change
     lost: OpenLoss | None = None
     for found in series:
         changed = found.changes(before) if before else []
@@ -83,7 +84,8 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
         row |= {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
         yield row | (lost.columns() if lost else _NO_OPEN_LOSS)
         here = (found, scored)
-        earlier, before = {"previous": here, "first": earlier.get("first", here)}, found
+        earlier = {"previous": here, "first": earlier.get("first", here)}
+        before = replace(found, served=found.served.or_before(before.served)) if before else found
 
 
 def night_tests(scored: ScoredEvaluation, earlier: Mapping[str, ScoredEvaluation]) -> dict[str, Tested]:

@@ -29,8 +29,11 @@ def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     waiting = [row for row in lost if (row["model_version"], row["open_loss_date"]) not in known]
     told = [_changed(row, "previous") if row["verdict"] == LOSS else _still_open(row) for row in waiting]
     if waiting:
-        name = waiting[0]["model_version"]
-        told[-1] += f"; `eval-pipeline acknowledge --suite {inputs.suite} --model-version {name} --why …` ends this"
+        names = dict.fromkeys(row["model_version"] for row in waiting)
+        commands = (
+            f"`eval-pipeline acknowledge --suite {inputs.suite} --model-version {name} --why …`" for name in names
+        )
+        told[-1] += f"; {' and '.join(commands)} end{'s' * (len(names) == 1)} this"
     return _verdict(rows, told, "previous", "the date before", {"acknowledged": len(lost) - len(waiting)})
 
 
@@ -52,7 +55,7 @@ def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
 
 def _served(row: Row) -> Iterator[str]:
     if row["served_change"]:
-        yield f"another model answered than on the date before ({row['served_change']}); its series begins anew"
+        yield f"another model answered than before ({row['served_change']}); its series begins anew"
     if "," in (row["served_model"] or ""):
         yield f"several models answered within one evaluation ({row['served_model']})"
 

@@ -103,7 +103,7 @@ def _failing_oracle(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
     track = inputs.track
     strict = [track.primary_metric, *(track.strict_metrics if isinstance(track, Audits) else ())]
     places = {turn.id: (case, turn) for case in cases for turn in case.turns}
-    failed: dict[str, list[str]] = {}
+    failed: defaultdict[str, set[str]] = defaultdict(set)  # by any sample of any evaluation
     for evaluated in (found for found in _latest(inputs) if knows_gold(inputs, found)):
         key = RecordKey.of(evaluated.partition)
         wide = inputs.record.read(turns_table(track), key, ["turn_id", "question", "expected", *dict.fromkeys(strict)])
@@ -111,9 +111,10 @@ def _failing_oracle(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
             case, turn = places.get(row["turn_id"], (None, None))
             if turn is None or (row["question"], row["expected"]) != (turn.question, track.expected_text(turn)):
                 continue
-            if names := [name for name in strict if row[name] is not None and row[name] < 1]:
-                failed[turn.id] = names
-    for name, metrics in failed.items():
+            if names := {name for name in strict if row[name] is not None and row[name] < 1}:
+                failed[turn.id] |= names
+    for name, found in failed.items():
+        metrics = [metric for metric in dict.fromkeys(strict) if metric in found]
         case, turn = places[name]
         evidence = f"the gold's own answer fails {', '.join(metrics)}"
         score = 1.0 if track.primary_metric in metrics else _ORACLE_SCORE

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from eval_pipeline.chain.stage import Stage
-from eval_pipeline.defs.assets.previews import charts, preview, spent
+from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
@@ -30,6 +30,7 @@ def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
     """What a materialisation shows: the facts of its stage, tokens and dollars, its table, the charts of its report."""
     found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
     found |= metadata(spent(inputs, stage.name))
+    found |= {"gold": text} if (text := overridden(inputs, stage.name)) else {}
     folder = result.facts.get("folder")
     texts = {
         "table": preview(inputs, stage.name, stage.writes[0] if stage.writes else None),

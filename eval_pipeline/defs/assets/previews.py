@@ -3,7 +3,7 @@
 import base64
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -47,6 +47,11 @@ PREVIEWS: Mapping[str, Preview] = {
         "turns correct_turns conversations successful_conversations tokens_total usd_total "
         "tokens_per_success usd_per_success reason usd_reason".split()
     ),
+    "gold_editions": Preview(
+        "edition name n mean low high overridden_turns excluded_turns".split(),
+        ("metric", frozenset({"correct"})),
+        "mean",
+    ),
     "complexity_ceiling": Preview("axis threshold ceiling ceiling_low ceiling_high verdict".split()),
     "error_analysis": Preview(
         "grouping value turns share".split(), ("grouping", frozenset({"error_class", "failure_mode"})), "share"
@@ -75,6 +80,9 @@ COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
 }
 """Assets of many rows: how often each combination of these columns occurs."""
 
+_BY_GOLD = frozenset({"turn_metrics", *PREVIEWS} - {"judge_agreement"})
+"""Assets whose figures stand for an edition of the gold."""
+
 SPENT: Mapping[str, Table] = {
     "generations": tables.GENERATIONS,
     "recovery_attempts": tables.RECOVERY_ATTEMPTS,
@@ -88,7 +96,8 @@ def preview(inputs: Inputs, asset: str, table: Table | None) -> str:
     if asset in COUNTED:
         counted, columns = COUNTED[asset]
         rows = inputs.read(counted, columns)
-        return count_table(columns, zip(*(rows[name].to_pylist() for name in columns), strict=True))
+        shown = (map(_KINDS.get(name, _as_it_is), rows[name].to_pylist()) for name in columns)
+        return count_table(columns, zip(*shown, strict=True))
     if table is None or asset not in PREVIEWS:
         return ""
     found = PREVIEWS[asset]
@@ -101,6 +110,19 @@ def spent(inputs: Inputs, asset: str) -> dict[str, int | float | None]:
         return {}
     found = inputs.read(SPENT[asset], ["input_tokens", "output_tokens", "usd"])
     return {name: pc.sum(found[name]).as_py() for name in found.column_names}
+
+
+def overridden(inputs: Inputs, asset: str) -> str:
+    """Which gold the figures of an asset stand for, where people have overridden some of it; else empty."""
+    header = inputs.header(tables.GOLD_OVERRIDES) if asset in _BY_GOLD else None
+    if header is None or not header.rows:
+        return ""
+    edition = inputs.read(tables.SUITE_EDITIONS).to_pylist()[0]
+    turns = edition["overridden_turns"]
+    return (
+        f"{edition['gold_edition']}: the gold of {turns:,} turn{'s' * (turns != 1)} of the suite is overridden; "
+        "gold_editions has the figures without"
+    )
 
 
 def count_table(columns: Sequence[str], places: Iterable[tuple[Any, ...]]) -> str:
@@ -172,6 +194,19 @@ def charts(folder: Path) -> str:
         name = path.stem.replace("-", " ")
         pictures.append(f"![{name}](data:image/svg+xml;base64,{base64.b64encode(picture).decode()})")
     return "\n\n".join(pictures)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _kind_of_error(error: str | None) -> str | None:
+    """What kind an error of the judge is; the rest of it quotes what was answered."""
+    return error if error is None else error.partition(" (")[0]
+
+
+_KINDS: Mapping[str, Callable[[Any], Any]] = {"error": _kind_of_error}
+"""Columns of which only a part is shown: Dagster keeps what it shows, and responses are not its to keep."""
 
 
 def _plain(text: str) -> str:

@@ -10,10 +10,16 @@ from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 @dataclass
 class EvaluationResource:
-    """The resource of every asset; the command line puts in one that draws progress bars."""
+    """The resource of every asset; the command line puts in one that draws progress bars.
+
+    Attributes:
+        examples: by suite, stage and model version what was answered where the stage failed for it: for the terminal
+            only.
+    """
 
     workspace: Workspace = field(default_factory=lambda: Workspace(find_home()))
     progress: Progress = field(default_factory=Silent)
+    examples: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
 
 @dg.definitions

@@ -75,9 +75,9 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
             told: list[Told]
             if stage.whole_suite:
                 if RESCORES in tags and stage.name == COMPARING[0]:
-                    for found in rescore_compared(own.workspace, source.name, own.progress):
-                        if found.problem:
-                            context.log.warning(f"{found.partition} is not scored again: {found.problem}")
+                    for scored in rescore_compared(own.workspace, source.name, own.progress):
+                        if scored.problem:
+                            context.log.warning(f"{scored.partition} is not scored again: {scored.problem}")
                 told = [materialised(stage, own, run_stage(stage, own))]
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
@@ -87,7 +87,12 @@ def stage_asset(source: SuiteSource, stage: Stage, after: tuple[str, ...], input
             else:
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 run = run_context(context.run.run_id, tags)
-                told = [_evaluated(context, stage, own.anew(partition=partition, run=run, scope=run_scope(tags)))]
+                found = own.anew(partition=partition, run=run, scope=run_scope(tags))
+                try:
+                    told = [_evaluated(context, stage, found)]
+                except EvalError as error:
+                    evaluation.examples[source.name, stage.name, partition.model_version] = error.example
+                    raise
         yield from told
 
     return asset

@@ -3,9 +3,10 @@
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
@@ -15,7 +16,8 @@ from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
-from eval_pipeline.store.tables import COVERAGE
+from eval_pipeline.reports.gold import edition_rows_told, overridden_text
+from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
 """Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
@@ -94,7 +96,7 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
         sentences = [otherwise] if otherwise else []
     if not sentences:
         return
-    text = message(known, sentences, os.environ.get(UI_URL, ""), coverages_of(instance, run.run_id))
+    text = message(known, sentences, os.environ.get(UI_URL, ""), figures_of(instance, run.run_id))
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)
@@ -110,16 +112,27 @@ def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
     return [Notice(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
 
 
-def coverages_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
-    """How far the turns got that a run evaluated, a line a suite; none where the run did not get there."""
+def figures_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
+    """What figures of a run stand for, a line a suite: how far its turns got, and whether their gold is overridden.
+
+    None where the run did not get there.
+    """
     found = []
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
         event = entry.dagster_event
-        if event is None or asset_of(event) != COVERAGE.name:
+        if event is None or (say := _SAID.get(asset_of(event))) is None:
             continue
         told = {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
-        found.append(f"{suite_of(event)}: {Coverage.from_row(told).text()}")
+        if text := say(told):
+            found.append(f"{suite_of(event)}: {text}")
     return found
+
+
+_SAID: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
+    COVERAGE.name: lambda told: Coverage.from_row(told).text(),
+    GOLD_EDITIONS.name: lambda told: overridden_text(edition_rows_told(told)),
+}
+"""By the name of the asset what its metadata say."""
 
 
 def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
@@ -131,14 +144,14 @@ def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
     return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
 
 
-def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "", coverages: Sequence[str] = ()) -> str:
-    """The text of a notification; `coverages` say how far the turns got."""
+def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "", figures: Sequence[str] = ()) -> str:
+    """The text of a notification; `figures` say what those of the run stand for."""
     subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
     ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
     lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
     lines += [f"• {_shortened(error)}" for error in errors[:MOST_SENTENCES]]
     lines += [f"… and {len(errors) - MOST_SENTENCES} more"] * (len(errors) > MOST_SENTENCES)
-    lines += coverages[:MOST_SENTENCES]
+    lines += figures[:MOST_SENTENCES]
     lines.append(f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}")
     return "\n".join(lines)
 

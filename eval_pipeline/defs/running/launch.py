@@ -104,7 +104,7 @@ def _run(
             raise KeyboardInterrupt from None
         if _interrupted(result):
             raise KeyboardInterrupt
-        for found in _finished(result, chosen, name):
+        for found in _finished(result, chosen, name, evaluation.examples):
             if not found.model_version:
                 broken.add(found.suite)
             yield found
@@ -126,7 +126,12 @@ def _job(
     return dg.Definitions.merge(bound, *loaded).resolve_job_def(ALL)
 
 
-def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_version: str) -> list[Finished]:
+def _finished(
+    result: dg.ExecuteInProcessResult,
+    suites: Sequence[str],
+    model_version: str,
+    examples: Mapping[tuple[str, str, str], str],
+) -> list[Finished]:
     errors: dict[str, list[str]] = {suite: [] for suite in suites}
     incomplete: set[str] = set()
     unreadable: set[str] = set()
@@ -137,7 +142,8 @@ def _finished(result: dg.ExecuteInProcessResult, suites: Sequence[str], model_ve
         # What the checks say of other model versions is not this run's; its own are looked at in the end.
         compared = asset in COMPARING and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION
         if not compared and (sentence := error_of(event)):
-            errors[suite].append(sentence)
+            shown = examples.get((suite, asset, model_version), "") if event.is_step_failure else ""
+            errors[suite].append(f"{sentence} (e.g. {shown})" if shown else sentence)
         ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
         if ended and asset not in COMPARING:
             incomplete.add(suite)

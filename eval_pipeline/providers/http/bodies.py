@@ -7,6 +7,8 @@ from collections.abc import Mapping
 _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.DOTALL)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.DOTALL)
 _MOST = 120
+_HEAD = 20_000
+"""Characters in which a page has its title."""
 
 
 def is_web_page(text: str) -> bool:
@@ -19,7 +21,7 @@ def body_shown(text: str) -> str:
     if not text.strip():
         return "an empty body"
     if is_web_page(text):
-        title = _TITLE.search(text)
+        title = _TITLE.search(text[:_HEAD])
         named = " ".join(html.unescape(title[1]).split()) if title else ""
         return f"a web page ({named[:_MOST]!r})" if named else "a web page"
     return short(text)

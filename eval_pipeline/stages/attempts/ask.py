@@ -6,7 +6,8 @@ from dataclasses import field
 from random import Random
 from typing import Any
 
-from eval_pipeline.asking.calls import Answer, Caller
+from eval_pipeline.asking.answers import Answer
+from eval_pipeline.asking.calls import Caller
 from eval_pipeline.core.ids import json_hash, text_hash
 from eval_pipeline.core.model import (
     Attempt,

@@ -14,7 +14,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Attempt, CallErrorKind, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.stages.attempts.advice import advice
-from eval_pipeline.stages.attempts.seen import Seen, counted, example, seen_of
+from eval_pipeline.stages.attempts.seen import Seen, counted, example, said_by_endpoint, seen_of
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.base import Track
 
@@ -33,6 +33,10 @@ HOPELESS = 5
 
 class CanaryError(EvalError):
     """A run was stopped by its canary; the sentence says what was seen and what usually mends it."""
+
+    def __init__(self, sentence: str, example: str) -> None:
+        super().__init__(sentence)
+        self.example = example
 
 
 class Said(Enum):
@@ -129,24 +133,34 @@ class Canary:
         """What the canary saw, and what usually mends it; `planned` are the turns of the evaluation."""
         order = {turn.id: place for place, turn in enumerate(self._turns)}  # the same sentence each time
         seen = sorted(self._seen, key=lambda one: order[one.turn_id])
-        return CanaryError(sentence(self._track, version, seen, planned))
+        first = _commonest(seen)[0]
+        return CanaryError(
+            sentence(self._track, version, seen, planned), "" if said_by_endpoint(first) else example(first)
+        )
+
+
+def _commonest(seen: Sequence[Seen]) -> tuple[Seen, int]:
+    """The first of those that went the same way most often, and how many these are."""
+    same, count = Counter(one.same for one in seen).most_common(1)[0]
+    return next(one for one in seen if one.same == same), count
 
 
 def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned: int) -> str:
-    """What is told of a bad canary."""
+    """What is told of a bad canary; no word of a response is in it."""
     readable = [one for one in seen if one.readable]
-    same, count = Counter(one.same for one in seen).most_common(1)[0]
-    first = next(one for one in seen if one.same == same)
+    first, count = _commonest(seen)
     what = f"{len(readable)} of {len(seen)} answers can be read" if readable else "no answer can be read"
     kinds = counted(seen)
     if first.what == "ran" and count >= SAME_SHARE * len(seen):
         what = f"{count} of {len(seen)} answers are the same, whatever is asked"
-    told = f"stopped after the first {len(seen)} of {planned:,} turns: {what}{f' ({kinds})' if kinds else ''}; "
+    told = f"stopped after the first {len(seen)} of {planned:,} turns: {what}{f' ({kinds})' if kinds else ''}"
     hints = advice(track, version, seen)
     kept = "What was answered is kept; run again after mending it"
     if any(one.answered for one in seen):
         kept += " (with --fresh where what you mend is not in the model version)"
+    if said_by_endpoint(first):
+        told += f"; e.g. {example(first)}"
     return (
-        f"{told}e.g. {example(first)}. That looks like the configuration, not like the model: {'; '.join(hints)}. "
+        f"{told}. That looks like the configuration, not like the model: {'; '.join(hints)}. "
         f"{kept}, or with --no-canary to ask the rest as it is"
     )

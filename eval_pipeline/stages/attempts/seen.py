@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from eval_pipeline.core.coverage import NOT_ASKED
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Failed
+from eval_pipeline.core.model import Attempt, CallErrorKind, Failed
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Track
 
@@ -95,6 +95,11 @@ def shown(text: str, most: int = 200) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def said_by_endpoint(one: Seen) -> bool:
+    """Whether all that can be shown of an attempt is why the endpoint gave nothing: no word of a response."""
+    return one.what == "call_error" and not one.answered and one.kind != CallErrorKind.BAD_RESPONSE
 
 
 def example(one: Seen) -> str:

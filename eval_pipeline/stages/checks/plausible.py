@@ -62,14 +62,15 @@ def check_plausible(inputs: Inputs) -> Verdict:
     facts: dict[str, Json] = {"answers": len(answered), "signs": list(found)}
     if not found:
         return Verdict(True, f"nothing odd about {len(answered)} answers", facts)
-    return Verdict(False, f"this looks like the configuration, not like the model: {'; '.join(found)}", facts, True)
+    text = f"this looks like the configuration, not like the model: {'; '.join(found)}"
+    return Verdict(False, text, facts, True, _example(answered))
 
 
 def suspicions(answered: Sequence[Answered]) -> list[str]:
     """What is odd about the answers of an evaluation, a sentence each."""
     if len(answered) < FEWEST:
         return []
-    wrong = [one for one in answered if not one.correct]
+    wrong = _wrong(answered)
     if len(wrong) < FEWEST_WRONG:
         return []
     signs = [
@@ -90,24 +91,39 @@ def suspicions(answered: Sequence[Answered]) -> list[str]:
     return signs
 
 
+def _example(answered: Sequence[Answered]) -> str:
+    """The answer that is given again and again, which only a terminal shows."""
+    wrong = _wrong(answered)
+    again = _same(answered) or _fallback(wrong)
+    return f"'{_commonest(wrong)[0]:.60}'" if again else ""
+
+
+def _wrong(answered: Sequence[Answered]) -> list[Answered]:
+    return [one for one in answered if not one.correct]
+
+
+def _commonest(answered: Sequence[Answered]) -> tuple[str, int]:
+    return Counter(one.answer for one in answered).most_common(1)[0]
+
+
 def _same(answered: Sequence[Answered]) -> str | None:
     """One answer to everything: of a stub, a cache, or a prompt that comes back."""
-    answer, count = Counter(one.answer for one in answered).most_common(1)[0]
+    _, count = _commonest(answered)
     gold = Counter(one.expected for one in answered).most_common(1)[0][1]
     if count < SAME_SHARE * len(answered) or gold > ALIKE_SHARE * len(answered):
         return None
-    return f"{count} of {len(answered)} answers are '{answer:.60}', whatever is asked: is the question read?"
+    return f"{count} of {len(answered)} answers are the same, whatever is asked: is the question read?"
 
 
 def _fallback(wrong: Sequence[Answered]) -> str | None:
     """One number for most of what is wrong: what an application answers where a step of its own failed."""
-    answer, count = Counter(one.answer for one in wrong).most_common(1)[0]
+    answer, count = _commonest(wrong)
     if number(answer) is None or count < max(FEWEST_WRONG, FALLBACK_SHARE * len(wrong)):
         return None
     gold = Counter(one.expected for one in wrong if one.answer == answer).most_common(1)[0][1]
     if gold > ALIKE_SHARE * count:
         return None
-    return f"{count} of {len(wrong)} wrong answers are '{answer:.60}': is that what is answered where something fails?"
+    return f"{count} of {len(wrong)} wrong answers are one number: is that what is answered where something fails?"
 
 
 def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str | None:

@@ -59,11 +59,12 @@ def check_gold(inputs: Inputs) -> Verdict:
     And it does not contradict itself; what people have decided of a turn is not told again.
     """
     found = inputs.read(TURNS, ["turn_id", "gold_problem"])
-    decided = inputs.gold.actions
+    gold = inputs.gold
+    decided = gold.actions
     broken = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
     wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
     known = {*decided, *(row["turn_id"] for row in broken)}
-    doubts = contradictions(inputs.track, [inputs.gold.case(case) for case in inputs.cases], known)
+    doubts = contradictions(inputs.track, [gold.case(case) for case in inputs.cases], known)
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
     facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
     return Verdict(
@@ -222,8 +223,10 @@ def _excluded(inputs: Inputs, planned: set[Place]) -> set[Place]:
     by = scored.made_from.get(GOLD_OVERRIDES.name) if scored else None
     if by is None:  # older than overrides
         return set()
-    by_this = current is not None and by == current.content_hash
-    return {place for place in planned if not by_this or inputs.gold.is_excluded(place[0])}
+    if current is None or by != current.content_hash:
+        return set(planned)
+    gold = inputs.gold
+    return {place for place in planned if gold.is_excluded(place[0])}
 
 
 def _places(inputs: Inputs, table: Table) -> Iterator[Place]:
@@ -257,8 +260,9 @@ def check_metric_errors(inputs: Inputs) -> Verdict:
     """No metric failed on any turn."""
     rows = inputs.read(METRIC_ERRORS, ["metric", "turn_id", "message"]).to_pylist()
     by_metric = dict(Counter(row["metric"] for row in rows))
-    examples = [f"{row['metric']} on {row['turn_id']}: {row['message']}" for row in rows[:SHOWN]]
+    examples = [f"{row['metric']} on {row['turn_id']}" for row in rows[:SHOWN]]  # messages may quote the answer
     facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}
     if len(rows) <= METRIC_ERROR_LIMIT:
         return Verdict(True, "every metric ran on every turn", facts)
-    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts)
+    example = f"{examples[0]}: {rows[0]['message']}"
+    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.core.model import Usage
-from eval_pipeline.judge import Judgement
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
 from eval_pipeline.stages import judge_repeats, judging
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline_tests.support import Lab, Puppet, command
@@ -45,7 +47,7 @@ def judged(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> C
     ) -> Wavering:
         found = Wavering(opinions, judge)
         for module in (judging, judge_repeats):
-            monkeypatch.setattr(module, "open_judge", lambda *_: found)
+            monkeypatch.setattr(module, "open_judge", lambda *_, **__: found)
             monkeypatch.setattr(module, "why_no_judge", lambda version: "")
         shop_lab(lab, *({**OSLO, "id": name} for name in answers))
         lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0, **version})
@@ -97,6 +99,26 @@ def test_answers_that_do_not_come_are_told_and_not_counted(lab: Lab, judged: Cal
     said = command("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats", "2")
     assert "pairs          1, 1 of them" in said.out
     assert "1 answers did not come" in said.err
+
+
+def test_what_is_asked_again_stays_within_the_budget_of_the_judge(
+    lab: Lab, judged: Callable[..., Wavering], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged({"a": WRONG}, {WRONG: [0.0]})
+    given: list[Budget] = []
+
+    def opened(version: ModelVersion, cache: None, *, budget: Budget) -> Wavering:
+        given.append(budget)
+        budget.reached = len(given) > 1
+        return Wavering({WRONG: [None] if budget.reached else [0.0]}, "fake/judge")
+
+    monkeypatch.setattr(judge_repeats, "open_judge", opened)
+    limited = DEFAULT_JUDGE.model_copy(update={"max_cost_usd": 0.5})
+    monkeypatch.setattr(judge_repeats, "judge_version", lambda workspace, suite: limited)
+    said = command("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats", "3")
+    assert (said.code, "the budget of the judge is reached" in said.err) == (1, True), said.text
+    assert len({id(budget) for budget in given}) == 1, "all rounds share one"
+    assert given[0].limited
 
 
 @pytest.mark.parametrize(
