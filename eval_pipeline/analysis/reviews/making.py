@@ -101,7 +101,7 @@ def review_rows(reviews: Sequence[Review], counting: set[str], answers: Mapping[
         seen = answer if same else None
         case, _, index = review.turn_id.partition("/")[2].rpartition("#")
         row: Row = review.model_dump(exclude={"id", "at", "correction"})
-        row |= {"review_id": review.id, "at": review.at.astimezone(UTC).replace(tzinfo=None), "case_id": case}
+        row |= {"review_id": review.id, "said_at": review.at.astimezone(UTC).replace(tzinfo=None), "case_id": case}
         row |= {"turn_index": int(index), "is_current": review.id in counting}
         row |= {"correction": None if review.correction is None else json_text(review.correction)}
         row |= {"seen_response": same, "metric_correct": seen.correct if seen else None}

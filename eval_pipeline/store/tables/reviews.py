@@ -8,7 +8,7 @@ REVIEWS = Table(
     "One row a review: what a person says of one answer. `is_current` marks those that count.",
     (
         Column("review_id", "VARCHAR", "Id of the review; unique, never NULL."),
-        Column("at", "TIMESTAMP", "When, UTC; never NULL."),
+        Column("said_at", "TIMESTAMP", "When, UTC; never NULL."),
         Column("who", "VARCHAR", "The reviewer; never NULL."),
         TURN_ID,
         CASE_ID,

@@ -17,7 +17,7 @@ from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import Problem, StoreError
 from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.store.durable import fsync_path, locked, make_folders, write_error
+from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path, write_error
 from eval_pipeline.suites.headers import REVIEWS_FOLDER
 from eval_pipeline.suites.reviews.review import Review
 
@@ -121,9 +121,11 @@ def _reviews_in(path: Path, name: str) -> Iterator[Review | Problem]:
 def _make_folder(folder: Path) -> None:
     make_folders(folder)
     attributes = folder / ".gitattributes"
-    if not attributes.exists():
-        attributes.write_text(_ATTRIBUTES)
-        fsync_path(attributes)
+    if not attributes.exists():  # whole or not at all: with half of it a merge would conflict
+        temporary = temporary_path(attributes)
+        temporary.write_text(_ATTRIBUTES)
+        fsync_path(temporary)
+        replace_durably(temporary, attributes)
 
 
 def _set_torn_aside(path: Path, handle: int) -> None:
