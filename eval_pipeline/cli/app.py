@@ -24,6 +24,7 @@ from eval_pipeline.cli.removing import remove
 from eval_pipeline.cli.rescoring import rescore
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
+from eval_pipeline.cli.viewing import view
 from eval_pipeline.core.errors import EvalError
 
 app = typer.Typer(
@@ -48,6 +49,7 @@ app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
+app.command()(view)
 app.command()(demo)
 
 
