@@ -12,10 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from eval_pipeline.core.errors import EvalError, StoreError
-from eval_pipeline.core.home import Home
 from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
 from eval_pipeline.view.pages import PAGES
-from eval_pipeline.view.published import Published
 from eval_pipeline.view.rendering import render, static_file
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import Door
@@ -30,13 +28,11 @@ _MOST_FORM = 1_000_000
 """Bytes of a form."""
 
 
-def application(home: Home, door: Door, pages: Sequence[Page] = PAGES) -> ASGIApp:
+def application(bench: Bench, door: Door, pages: Sequence[Page] = PAGES) -> ASGIApp:
     """The workbench of a home behind a door."""
-    bench = Bench(home, Published(home.store))
     routes = [Route(page.path, _endpoint(page, bench), methods=list(page.methods)) for page in pages]
     routes.append(Route("/static/{name}", _static))
     made = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found, Exception: _fault})
-    made.state.bench = bench
     return Guarded(made, door, POLICY)
 
 

@@ -1,6 +1,7 @@
 """What a page of the workbench is, and what it is handed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +30,16 @@ class Bench:
 
     home: Home
     published: Published
+
+    @classmethod
+    @contextmanager
+    def of(cls, home: Home) -> Iterator["Bench"]:
+        """That of a home; its store is closed at the end."""
+        published = Published(home.store)
+        try:
+            yield cls(home, published)
+        finally:
+            published.close()
 
 
 @dataclass(frozen=True, slots=True)
