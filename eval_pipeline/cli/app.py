@@ -25,6 +25,7 @@ from eval_pipeline.cli.rescoring import rescore
 from eval_pipeline.cli.reviewing import reviews_app
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
+from eval_pipeline.cli.viewing import view
 from eval_pipeline.core.errors import EvalError
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
+app.command()(view)
 app.command()(demo)
 
 

@@ -1,0 +1,69 @@
+"""A turn: all that is known of it, and the turns before and after it in the filter."""
+
+from starlette.responses import PlainTextResponse, Response
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.view.addresses import turn_address
+from eval_pipeline.view.evaluation import Evaluation, evaluation_of
+from eval_pipeline.view.filtering.filter import Filter, filter_of
+from eval_pipeline.view.filtering.found import neighbour
+from eval_pipeline.view.filtering.sql import PLACE, Position
+from eval_pipeline.view.page import NotFoundError, Page, Visit
+from eval_pipeline.view.parts import PARTS
+from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
+
+
+def _respond(visit: Visit) -> Response:
+    evaluation, seen = _seen(visit)
+    filtered = filter_of(visit.request.query_params, evaluation.columns)
+    shown = [(part, part.values(seen)) for part in PARTS]
+    return visit.page(
+        "turn.html.j2",
+        f"{seen.turn_id} · {evaluation.partition.model_version}",
+        seen=seen,
+        evaluation=evaluation,
+        partition=evaluation.partition,
+        filtered=filtered,
+        arguments=filtered.arguments,
+        parts=[(part, values) for part, values in shown if values is not None],
+        earlier=_neighbour(seen, filtered, backwards=True),
+        later=_neighbour(seen, filtered, backwards=False),
+    )
+
+
+def _response(visit: Visit) -> Response:
+    """One text of an attempt, whole, as plain text."""
+    _, seen = _seen(visit)
+    number, field = _whole(visit.argument("number", "0")), visit.argument("field", "response")
+    if field not in {"response", "reasoning", "prompt", "error_message"}:
+        raise UsageError(f"there is no text '{field}'")
+    for attempt in seen.attempts:
+        if attempt["number"] == number and attempt[field] is not None:
+            return PlainTextResponse(attempt[field].encode("utf-8", "replace"))
+    raise NotFoundError(f"attempt {number} has no such text")
+
+
+def _seen(visit: Visit) -> tuple[Evaluation, TurnSeen]:
+    evaluation = evaluation_of(visit)
+    return evaluation, turn_seen(visit, evaluation, visit.argument("turn_id"), _whole(visit.argument("sample", "0")))
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"'{text}' is no whole number") from error
+
+
+def _neighbour(seen: TurnSeen, filtered: Filter, *, backwards: bool) -> str | None:
+    """Address of the turn next to it in the filter."""
+    evaluation = seen.evaluation
+    value = {**seen.track_row, **seen.result}[filtered.sort] if filtered.sort else None
+    here = Position(value, *(seen.result[name] for name in PLACE))
+    row = neighbour(seen.look, evaluation, filtered, here, backwards=backwards)
+    if row is None:
+        return None
+    return turn_address(evaluation.partition, row["turn_id"], row["sample"], filtered.arguments)
+
+
+PAGES = (Page("/suites/{suite}/turn", _respond), Page("/suites/{suite}/turn/text", _response))
