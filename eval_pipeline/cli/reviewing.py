@@ -89,14 +89,21 @@ def add(
 ) -> None:
     """Adds a review of an answer, for scripts; of the newest evaluation without a date."""
     from eval_pipeline.core.model import Partition
-    from eval_pipeline.operations.reviewing import Said, answer_on_record, evaluation_to_review, review_answer
+    from eval_pipeline.operations.reviewing import (
+        Said,
+        answer_on_record,
+        evaluation_to_review,
+        gold_hash_of,
+        review_answer,
+    )
 
     (inputs,) = _inputs([suite])
     day = parse_day(eval_date) if eval_date else None
     newest = evaluation_to_review(inputs, model_version)
     place = Partition(inputs.suite, model_version, day) if day else newest
     item = answer_on_record(inputs.anew(partition=place), turn, sample)
-    said = Said(who or getuser(), verdict, gold_wrong, _correction(correction), tag, note, queue)
+    told = (gold_wrong, _correction(correction), tag, note, queue, gold_hash_of(inputs, item.turn_id))
+    said = Said(who or getuser(), verdict, *told)
     made = review_answer(inputs, item, said)
     typer.echo(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}")
 

@@ -16,7 +16,6 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash, parse_json
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.operations.keeping import deliver
-from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import REVIEW_STATISTICS, TURNS
 from eval_pipeline.suites.reviews.files import add_review
 from eval_pipeline.suites.reviews.queues import Queue, QueueItem, write_queue
@@ -39,6 +38,7 @@ class Said:
     tag: str | None = None
     note: str = ""
     queue: str | None = None
+    gold_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,6 @@ class Progress:
 
     queue: Queue
     reviewed: Mapping[AnswerKey, frozenset[str]] = field(default_factory=dict)
-
-    def next_for(self, who: str, after: AnswerKey | None = None) -> QueueItem | None:
-        """The next answer that a person has not reviewed, from the one behind `after` on, then from the beginning."""
-        items = list(self.queue.items)
-        start = next((place + 1 for place, item in enumerate(items) if item.answer == after), 0)
-        turned = [*items[start:], *items[:start]]
-        return next((item for item in turned if who not in self.reviewed.get(item.answer, ())), None)
 
 
 def review_answer(inputs: Inputs, item: QueueItem, said: Said, reviewed: Reviewed | None = None) -> Review:
@@ -86,7 +79,7 @@ def review_answer(inputs: Inputs, item: QueueItem, said: Said, reviewed: Reviewe
             eval_date=item.eval_date,
             sample=item.sample,
             response_hash=item.response_hash,
-            gold_hash=gold_hashes(inputs, [item.turn_id]).get(item.turn_id),
+            gold_hash=said.gold_hash,
             verdict=said.verdict,
             gold_wrong=said.gold_wrong,
             correction=said.correction,
@@ -116,13 +109,14 @@ def answer_on_record(inputs: Inputs, turn: str, sample: int) -> QueueItem:
     return found.item("")
 
 
-def gold_hashes(inputs: Inputs, turns: Sequence[str]) -> dict[str, str]:
-    """Hash of the gold of turns, as the record has it."""
-    if inputs.record.header(TURNS, RecordKey.of_suite(inputs.suite)) is None:
-        return {}
-    wanted, read = set(turns), inputs.record.read(TURNS, RecordKey.of_suite(inputs.suite), ["turn_id", "gold"])
+def gold_hash_of(inputs: Inputs, turn: str) -> str | None:
+    """Hash of the gold of a turn, as the record has it."""
+    own = inputs.anew(partition=None)
+    if own.header(TURNS) is None:
+        return None
+    read = own.read(TURNS, ["turn_id", "gold"])
     pairs = zip(read["turn_id"].to_pylist(), read["gold"].to_pylist(), strict=True)
-    return {turn: json_hash(parse_json(gold)) for turn, gold in pairs if turn in wanted}
+    return next((json_hash(parse_json(gold)) for name, gold in pairs if name == turn), None)
 
 
 def draw_queue(inputs: Inputs, versions: Sequence[str] | None, by: str, size: int, seed: int) -> Queue:

@@ -28,11 +28,18 @@ const keys = {
     if (search) search.focus();
   },
 };
+// What a page marks with a key of its own: fields are gone to, all else is clicked.
+const use = (element) => {
+  if (element.matches("textarea, input:not([type=checkbox])")) element.focus();
+  else element.click();
+};
 addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
   if (event.key === "Escape" && typing) typing.blur();
-  const does = !typing && keys[event.key];
+  if (typing) return;
+  const marked = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  const does = marked ? () => use(marked) : keys[event.key];
   if (does) {
     event.preventDefault();
     does();
