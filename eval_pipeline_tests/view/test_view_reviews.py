@@ -150,7 +150,7 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     assert "nothing is left for you" in at.text
     assert {review.queue for review in reviews(fresh)} == {queue.id}
     assert [review.probability for review in reviews(fresh)] == [queue.probability(item) for item in queue.items]
-    updated = client.post(f"/suites/{SUITE}/figures")
+    updated = client.post(f"/suites/{SUITE}/figures", data={"now": "yes"})
     assert "metric true negative rate" in updated.text
     assert fresh.one("SELECT count(*) FROM reviews") == 6
 
@@ -243,6 +243,12 @@ def focused(page: Page) -> Any:
     return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name")
 
 
+def shown(page: Page, text: str) -> None:
+    """Waits for a page with that text, and for its keys."""
+    expect(page.get_by_text(text)).to_be_visible()
+    page.wait_for_load_state()
+
+
 def tab_to(page: Page, what: str) -> None:
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -260,17 +266,19 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
         page.goto(url)
         tab_to(page, "Reviews by people")
         page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Reviews of {SUITE}")
         tab_to(page, "size")
         page.keyboard.type("20")
         tab_to(page, "Draw a queue")
         page.keyboard.press("Enter")
         expect(page.locator("tr[data-row]")).to_have_count(1)
+        page.wait_for_load_state()
         queue = queue_of(fresh)
         shot(page, "queues")
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         for place in range(20):
-            expect(page.get_by_text(f"{place + 1} of 20, {place} reviewed by you")).to_be_visible()
+            shown(page, f"{place + 1} of 20, {place} reviewed by you")
             if place == 3:
                 page.keyboard.press("g")
                 page.keyboard.press("t")
@@ -283,9 +291,9 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
                 shot(page, "form")
             if place == 5:  # left for later, and come back to
                 page.keyboard.press("n")
-                expect(page.get_by_text("7 of 20, 5 reviewed by you")).to_be_visible()
+                shown(page, "7 of 20, 5 reviewed by you")
                 page.keyboard.press("b")
-                expect(page.get_by_text("6 of 20, 5 reviewed by you")).to_be_visible()
+                shown(page, "6 of 20, 5 reviewed by you")
             page.keyboard.press("123"[place % 3])
         expect(page.get_by_role("status")).to_contain_text("nothing is left for you")
         shot(page, "done")
