@@ -30,6 +30,7 @@ from eval_pipeline.statistics.intervals import wilson_interval
 NOTHING_DRAWN: Final = "nothing to go by was drawn"
 UNSEEN_STRATUM: Final = "of one kind nothing is looked at yet"
 LONE_MEMBER: Final = "only one is looked at"
+ONE_WORD: Final = "one of the two says the same of everything"
 _UNSTABLE: Final = "without one of them there is no figure"
 
 Floats = NDArray[np.float64]
@@ -137,6 +138,8 @@ def drawn_kappa(first: ArrayLike, second: ArrayLike, domain: ArrayLike, strata: 
     population = float(strata.weights[inside].sum())
     if found.value is None:
         return DrawnEstimate(n, population, None, None, None, None, NO_VARIETY)
+    if len(set(one[inside].tolist())) < 2 or len(set(other[inside].tolist())) < 2:
+        return DrawnEstimate(n, population, found.value, None, None, None, ONE_WORD)
     if found.variance is None:
         return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
     se = math.sqrt(found.variance)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.statistics import Strata, cohens_kappa, drawn_kappa, drawn_rate
-from eval_pipeline.statistics.sampling import LONE_MEMBER, NOTHING_DRAWN, UNSEEN_STRATUM
+from eval_pipeline.statistics.sampling import LONE_MEMBER, NOTHING_DRAWN, ONE_WORD, UNSEEN_STRATUM
 
 
 def strata(codes: list[int], sizes: list[int]) -> Strata:
@@ -69,7 +69,8 @@ def test_where_strata_are_alike_each_in_its_own_way_neither_is_there_certainty()
 )
 def test_what_cannot_be_told_has_a_reason(codes: list[int], values: list[int], domain: list[bool], reason: str) -> None:
     of = strata(codes, [10] * (1 + (codes != [0])))
-    for found in (drawn_rate(values, domain, of), drawn_kappa([0] * len(codes), values, domain, of)):
+    of_two = [drawn_kappa(values, values, domain, of)] * (len(codes) > 1)
+    for found in (drawn_rate(values, domain, of), *of_two):
         assert (found.low, found.high, found.reason) == (None, None, reason)
 
 
@@ -94,6 +95,11 @@ def test_a_sample_of_one_kind_is_the_ordinary_figure(said: list[tuple[bool, bool
     assert mine.value == (theirs.kappa if theirs.kappa is None else pytest.approx(theirs.kappa))
     if theirs.se is not None and mine.se is not None:  # the jackknife there, less the share that was drawn
         assert mine.se == pytest.approx(theirs.se * (1 - len(said) / 1000) ** 0.5, abs=1e-9)
+
+
+def test_a_rater_with_one_word_has_a_kappa_that_says_nothing() -> None:
+    found = drawn_kappa([1, 1, 1, 1], [1, 0, 1, 1], [True] * 4, strata([0] * 4, [40]))
+    assert (found.value, found.low, found.reason) == (0.0, None, ONE_WORD)
 
 
 @given(

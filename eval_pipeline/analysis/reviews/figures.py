@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
-from eval_pipeline.statistics import Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
+from eval_pipeline.statistics import ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
 from eval_pipeline.suites.reviews.queues import Queue
 from eval_pipeline.suites.reviews.review import (
     CANNOT_TELL,
@@ -90,14 +90,10 @@ class _LookedAt:
     clusters: NDArray[np.int64]
 
     def rate(self, values: Bools, domain: Bools) -> Row:
-        found = estimate_rate(values[domain].astype(np.float64), self.clusters[domain])
-        told = {"n": found.n, "population": None, "value": found.mean, "se": found.se}
-        return told | {"low": found.low, "high": found.high, "reason": found.reason}
+        return _rate(values[domain].astype(np.float64), self.clusters[domain])
 
     def kappa(self, first: Bools, second: Bools, domain: Bools) -> Row:
-        found = cohens_kappa(first[domain], second[domain], self.clusters[domain])
-        told = {"n": found.n, "population": None, "value": found.kappa, "se": found.se}
-        return told | {"low": found.low, "high": found.high, "reason": found.reason}
+        return _kappa(first[domain].astype(np.int64), second[domain].astype(np.int64), self.clusters[domain])
 
 
 def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers: Mapping[Place, Answer]) -> list[Row]:
@@ -193,15 +189,9 @@ def _between_people(units: Sequence[Unit]) -> Iterator[Row]:
             continue
         clusters = _codes(units[place].cluster for place in both)
         first, second = (np.array([VERDICTS.index(said[place][who]) for place in both]) for who in (one, other))
-        same, kappa = (
-            estimate_rate((first == second).astype(np.float64), clusters),
-            cohens_kappa(first, second, clusters),
-        )
-        own = {"label": f"{one} and {other}", "population": None}
-        told = {"figure": "reviewers_agreement", "n": same.n, "value": same.mean, "se": same.se}
-        yield own | told | {"low": same.low, "high": same.high, "reason": same.reason}
-        told = {"figure": "reviewers_kappa", "n": kappa.n, "value": kappa.kappa, "se": kappa.se}
-        yield own | told | {"low": kappa.low, "high": kappa.high, "reason": kappa.reason}
+        own = {"label": f"{one} and {other}", "figure": "reviewers_agreement"}
+        yield own | _rate((first == second).astype(np.float64), clusters)
+        yield own | {"figure": "reviewers_kappa"} | _kappa(first, second, clusters)
 
 
 def _said(unit: Unit, rater: str) -> bool | None:
@@ -218,6 +208,20 @@ def _answer_of(review: Review, answers: Mapping[Place, Answer]) -> Answer | None
 def _codes(names: Iterator[str]) -> NDArray[np.int64]:
     known: dict[str, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+def _rate(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> Row:
+    found = estimate_rate(values, clusters)
+    told = {"n": found.n, "population": None, "value": found.mean, "se": found.se}
+    return told | {"low": found.low, "high": found.high, "reason": found.reason}
+
+
+def _kappa(first: NDArray[np.int64], second: NDArray[np.int64], clusters: NDArray[np.int64]) -> Row:
+    found = cohens_kappa(first, second, clusters)
+    row: Row = {"n": found.n, "population": None, "value": found.kappa}
+    if found.kappa is not None and min(len(set(side.tolist())) for side in (first, second)) < 2:
+        return row | {"se": None, "low": None, "high": None, "reason": ONE_WORD}
+    return row | {"se": found.se, "low": found.low, "high": found.high, "reason": found.reason}
 
 
 def _row(found: Any) -> Row:
