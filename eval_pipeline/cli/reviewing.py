@@ -9,12 +9,14 @@ from eval_pipeline.cli.options import EvalDate, Suites, open_workspace, parse_da
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from eval_pipeline.analysis.reviews.making import Reviewed
     from eval_pipeline.workspace.inputs import Inputs
 
 reviews_app = typer.Typer(help="Reviews by people: how many, how they agree, and what follows.")
 Suite = Annotated[str, typer.Option(help="The suite.")]
-_COLUMNS = ("queue", "model_version", "figure", "label", "value", "low", "high", "n", "reason")
+_COLUMNS = ("suite", "queue", "model_version", "figure", "label", "value", "low", "high", "n", "reason")
 
 
 @reviews_app.callback(invoke_without_command=True)
@@ -31,17 +33,17 @@ def reviews(
 
     if format not in {"table", "csv", "json"}:
         raise UsageError(f"unknown format '{format}'; one of: table, csv, json")
+    found: list[dict[str, Any]] = []
     for inputs in _inputs(suite):
         reviewed = _reviewed(inputs)
         if suite is None and not reviewed.reviews and not reviewed.queues:
             continue
-        rows = [
-            [_shown(row[name]) if format == "table" else row[name] for name in _COLUMNS] for row in keep_reviews(inputs)
-        ]
+        rows = keep_reviews(inputs)
+        found += rows
         if format == "table":
-            _tell(inputs, reviewed)
-        if rows:
-            print_rows(list(_COLUMNS), rows, format)
+            _tell(inputs, reviewed, rows)
+    if format != "table":
+        print_rows(list(_COLUMNS), [[row[name] for name in _COLUMNS] for row in found], format)
 
 
 @reviews_app.command()
@@ -105,7 +107,7 @@ def add(
     told = (gold_wrong, _correction(correction), tag, note, queue, gold_hash_of(inputs, item.turn_id))
     said = Said(who or getuser(), verdict, *told)
     made = review_answer(inputs, item, said)
-    typer.echo(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}")
+    typer.echo(_safe(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}"))
 
 
 @reviews_app.command()
@@ -116,7 +118,7 @@ def disputes(suite: Suites = None) -> None:
     for inputs in _inputs(suite):
         for found in disputed(_reviewed(inputs)):
             said = ", ".join(f"{one.who}: {one.verdict}{' (gold wrong)' * one.gold_wrong}" for one in found)
-            typer.echo(f"{found[0].turn_id} · {found[0].model_version} · {said}")
+            typer.echo(_safe(f"{found[0].turn_id} · {found[0].model_version} · {said}"))
 
 
 @reviews_app.command()
@@ -162,22 +164,41 @@ def _reviewed(inputs: "Inputs") -> "Reviewed":
     return found
 
 
-def _tell(inputs: "Inputs", reviewed: "Reviewed") -> None:
+def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, Any]]") -> None:
     from eval_pipeline.operations.reviewing import disputed, progress_of
 
     counting, odds = reviewed.current, len(disputed(reviewed))
     people, answers = {one.who for one in counting}, {one.answer for one in counting}
-    told = f"{len(counting):,} reviews by {len(people):,} people of {len(answers):,} answers, {odds:,} disputed"
+    told = f"{len(counting):,} reviews of {len(answers):,} answers, reviewers: {len(people):,}, disputed: {odds:,}"
     typer.echo(f"{inputs.suite}: {told}")
     for found in progress_of(reviewed):
         own = found.queue
-        typer.echo(
-            f"queue {own.id} · {own.at:%Y-%m-%d} · by {own.by} · {len(found.reviewed):,} of {len(own.items):,} reviewed"
-        )
+        far = f"{len(found.reviewed):,} of {len(own.items):,} reviewed"
+        typer.echo(f"\nqueue {own.id}, {own.at:%Y-%m-%d}, by {own.by}: {far}")
+        _tell_figures([row for row in rows if row["queue"] == own.id])
+    if looked_at := [row for row in rows if row["queue"] is None]:
+        typer.echo("\nof the answers looked at, which nobody drew:")
+        _tell_figures(looked_at)
 
 
-def _shown(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
+    before = ""
+    for row in rows:
+        version = row["model_version"] or "all"
+        form = ".3f" if row["figure"].endswith("kappa") else ".1%"
+        ends = row["reason"] if row["low"] is None else f"[{row['low']:{form}}, {row['high']:{form}}]"
+        name = row["figure"].replace("_", " ") + (f": {row['label']}" if row["label"] else "")
+        value = "–" if row["value"] is None else format(row["value"], form)
+        shown = "" if version == before else version
+        typer.echo(_safe(f"  {shown:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
+        before = version
+
+
+def _safe(text: str) -> str:
+    """What people wrote, without what a terminal would obey."""
+    from eval_pipeline.reports.files.csv_cells import visible_text
+
+    return visible_text(text)
 
 
 def _correction(text: str | None) -> dict[str, Any] | None:

@@ -154,11 +154,11 @@ def known_tags(reviewed: Reviewed) -> list[str]:
     return [*sorted(counts, key=lambda tag: (-counts[tag], tag)), *(tag for tag in TAGS if tag not in counts)]
 
 
-def keep_reviews(inputs: Inputs) -> list[Mapping[str, Any]]:
+def keep_reviews(inputs: Inputs) -> list[dict[str, Any]]:
     """Brings the tables of reviews up to date, in record and store; the rows of `review_statistics`."""
     run_stage(stage_of(None, "reviews"), inputs)
     deliver([stage_of(None, "comparison_published")], inputs, with_report=False)
-    rows: list[Mapping[str, Any]] = inputs.read(REVIEW_STATISTICS).to_pylist()
+    rows: list[dict[str, Any]] = inputs.read(REVIEW_STATISTICS).to_pylist()
     return rows
 
 

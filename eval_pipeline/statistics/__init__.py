@@ -23,10 +23,11 @@ from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable
 from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
-from eval_pipeline.statistics.sampling import ONE_WORD, DrawnEstimate, Strata, drawn_kappa, drawn_rate
+from eval_pipeline.statistics.sampling import NO_SPREAD, ONE_WORD, DrawnEstimate, Strata, drawn_kappa, drawn_rate
 from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
 
 __all__ = [
+    "NO_SPREAD",
     "ONE_WORD",
     "AgreedAnswer",
     "Agreement",

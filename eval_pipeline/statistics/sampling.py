@@ -30,6 +30,7 @@ from eval_pipeline.statistics.intervals import wilson_interval
 NOTHING_DRAWN: Final = "nothing to go by was drawn"
 UNSEEN_STRATUM: Final = "of one kind nothing is looked at yet"
 LONE_MEMBER: Final = "only one is looked at"
+NO_SPREAD: Final = "what was looked at is all alike, which shows nothing of its error"
 ONE_WORD: Final = "one of the two says the same of everything"
 _UNSTABLE: Final = "without one of them there is no figure"
 
@@ -142,8 +143,10 @@ def drawn_kappa(first: ArrayLike, second: ArrayLike, domain: ArrayLike, strata: 
         return DrawnEstimate(n, population, found.value, None, None, None, ONE_WORD)
     if found.variance is None:
         return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
+    if not found.variance and (strata.seen < strata.sizes).any():
+        return DrawnEstimate(n, population, found.value, None, None, None, NO_SPREAD)
     se = math.sqrt(found.variance)
-    margin = t_critical(found.freedom) * se if se else 0.0
+    margin = t_critical(found.freedom) * se
     return DrawnEstimate(
         n, population, found.value, se, max(found.value - margin, -1.0), min(found.value + margin, 1.0), None
     )

@@ -1,6 +1,7 @@
 """Reviews from the command line: into files, into the store, and back into the gold."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def test_what_people_say_is_in_the_store_beside_what_metrics_say(evaluated: Lab)
     assert add(evaluated, "beta#0", "cannot_tell").code == 0
     said = evaluated.cli("reviews")
     assert said.code == 0, said.text
-    assert said.out.startswith("small: 3 reviews by 1 people of 3 answers, 0 disputed\n")
+    assert said.out.startswith("small: 3 reviews of 3 answers, reviewers: 1, disputed: 0\n")
     rows = evaluated.sql(
         "SELECT turn_id, verdict, metric_correct, seen_response, is_current, tag, note FROM reviews ORDER BY turn_id"
     )
@@ -131,6 +132,9 @@ def test_two_people_agree_or_are_listed(evaluated: Lab) -> None:
         ("reviewers_agreement", "ann and bo", 3, pytest.approx(2 / 3)),
         ("reviewers_kappa", "ann and bo", 3, pytest.approx(0.4)),
     ]
+    said = evaluated.cli("reviews").out
+    assert re.search(r"puppet +accuracy +50\.0% of 2 +\[", said)
+    assert re.search(r"all +reviewers agreement: ann and bo +66\.7% of 3 +\[", said)
     assert figures(evaluated)["disputed", None] == (3, pytest.approx(1 / 3))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.statistics import Strata, cohens_kappa, drawn_kappa, drawn_rate
-from eval_pipeline.statistics.sampling import LONE_MEMBER, NOTHING_DRAWN, ONE_WORD, UNSEEN_STRATUM
+from eval_pipeline.statistics.sampling import LONE_MEMBER, NO_SPREAD, NOTHING_DRAWN, ONE_WORD, UNSEEN_STRATUM
 
 
 def strata(codes: list[int], sizes: list[int]) -> Strata:
@@ -100,6 +100,13 @@ def test_a_sample_of_one_kind_is_the_ordinary_figure(said: list[tuple[bool, bool
 def test_a_rater_with_one_word_has_a_kappa_that_says_nothing() -> None:
     found = drawn_kappa([1, 1, 1, 1], [1, 0, 1, 1], [True] * 4, strata([0] * 4, [40]))
     assert (found.value, found.low, found.reason) == (0.0, None, ONE_WORD)
+
+
+def test_full_agreement_of_a_few_has_no_interval_but_that_of_all_has() -> None:
+    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [40]))
+    assert (found.value, found.low, found.reason) == (1.0, None, NO_SPREAD)
+    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [4]))
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
 
 
 @given(

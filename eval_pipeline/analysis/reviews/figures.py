@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
-from eval_pipeline.statistics import ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
+from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
 from eval_pipeline.suites.reviews.queues import Queue
 from eval_pipeline.suites.reviews.review import (
     CANNOT_TELL,
@@ -219,8 +219,9 @@ def _rate(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> Row:
 def _kappa(first: NDArray[np.int64], second: NDArray[np.int64], clusters: NDArray[np.int64]) -> Row:
     found = cohens_kappa(first, second, clusters)
     row: Row = {"n": found.n, "population": None, "value": found.kappa}
-    if found.kappa is not None and min(len(set(side.tolist())) for side in (first, second)) < 2:
-        return row | {"se": None, "low": None, "high": None, "reason": ONE_WORD}
+    if found.kappa is not None and found.se == 0.0:
+        alone = min(len(set(side.tolist())) for side in (first, second)) < 2
+        return row | {"se": None, "low": None, "high": None, "reason": ONE_WORD if alone else NO_SPREAD}
     return row | {"se": found.se, "low": found.low, "high": found.high, "reason": found.reason}
 
 
