@@ -89,9 +89,9 @@ def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEst
 
     The ratio of two Horvitz-Thompson totals, since the size of a domain is estimated too; over all members it is the
     Horvitz-Thompson mean. The interval is Wilson's with p(1 - p) / v in the place of n and t with n - H degrees of
-    freedom in the place of z (Korn and Graubard 1998, Survey Methodology 24). A stratum in which all are alike shows no
-    variance of its own; it is given that of one success among n_h + 2 (Laplace's rule), so that few that are alike do
-    not pass for certainty.
+    freedom in the place of z (Korn and Graubard 1998, Survey Methodology 24). Strata in which all are alike show no
+    variance; they are given that of one other among two more than the m members that are alike in this way (Laplace's
+    rule), so that few that are alike do not pass for certainty.
 
     Args:
         values: Shape (n,), 1 where a member has it, else 0.
@@ -200,14 +200,18 @@ def _of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> 
     """What strata add to the variance of a rate whose members of the domain are all alike."""
     seen, sizes, weights = strata.seen, strata.sizes, strata.weights
     whole = float(weights[inside].sum())
-    added = 0.0
+    alike: dict[float, list[NDArray[np.bool_]]] = {0.0: [], 1.0: []}
     for h in np.flatnonzero((seen > 0) & (seen < sizes)):
         here = inside & (strata.codes == h)
-        count = int(here.sum())
-        if count and ones[here].min() == ones[here].max():
+        if here.any() and ones[here].min() == ones[here].max():
+            alike[float(ones[here][0])].append(here)
+    added = 0.0
+    for members in alike.values():
+        chance = 1.0 / (sum(int(here.sum()) for here in members) + 2.0)
+        for here in members:
+            h = strata.codes[here][0]
             share = float(weights[here].sum()) / whole
-            chance = 1.0 / (count + 2.0)
-            added += share**2 * (1 - seen[h] / sizes[h]) * chance * (1 - chance) / count
+            added += share**2 * (1 - seen[h] / sizes[h]) * chance * (1 - chance) / int(here.sum())
     return float(added)
 
 

@@ -126,3 +126,25 @@ def test_intervals_are_in_order_and_in_bounds(said: list[tuple[int, bool, bool]]
         assert kappa.value is not None
         assert kappa.high is not None
         assert -1.0 <= kappa.low <= kappa.value <= kappa.high <= 1.0
+
+
+@pytest.mark.parametrize("drawn", [(4, 30, 60, 6), (2, 10, 25, 3)])
+@pytest.mark.parametrize("rates", [(0.5, 0.3, 0.02, 0.98), (0.1, 0.05, 0.01, 0.1), (0.9, 0.9, 0.99, 0.9)])
+def test_intervals_of_rare_things_in_small_kinds_cover(drawn: tuple[int, ...], rates: tuple[float, ...]) -> None:
+    """Where the plain interval fails: most kinds show none of what is looked for, or nothing else."""
+    rng = np.random.default_rng(0)
+    sizes, draws = (60, 300, 1200, 140), 150
+    population = [rng.permutation(size) < round(rate * size) for size, rate in zip(sizes, rates, strict=True)]
+    truth = sum(int(kind.sum()) for kind in population) / sum(sizes)
+    of = strata([code for code, count in enumerate(drawn) for _ in range(count)], list(sizes))
+    hits, values = 0, []
+    for _ in range(draws):
+        seen = [rng.choice(kind, count, replace=False) for kind, count in zip(population, drawn, strict=True)]
+        found = drawn_rate(np.concatenate(seen), [True] * sum(drawn), of)
+        assert found.value is not None
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= truth <= found.high
+        values.append(found.value)
+    assert hits / draws >= 0.92
+    assert abs(np.mean(values) - truth) < 4 * np.std(values) / draws**0.5
