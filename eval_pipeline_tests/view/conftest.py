@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from homes import build, home_in
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
@@ -12,6 +11,7 @@ from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import built_once
+from eval_pipeline_tests.view.homes import build, home_in
 
 PORT = 3100
 

@@ -4,8 +4,6 @@ import re
 from typing import get_args
 
 import pytest
-from homes import HOSTILE_TEXTS
-from pages import Parts, is_harmless
 
 from eval_pipeline.tracks.cards import (
     MEANINGS,
@@ -20,6 +18,8 @@ from eval_pipeline.tracks.cards import (
     TextCard,
 )
 from eval_pipeline.view.rendering import render, static_file
+from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
+from eval_pipeline_tests.view.pages import Parts, is_harmless
 
 RIGHT, WRONG = Cell("12", Mark.RIGHT), Cell("13", Mark.WRONG, "should be 12")
 CARDS: dict[str, Card] = {

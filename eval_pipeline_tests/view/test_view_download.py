@@ -4,9 +4,10 @@ import csv
 import io
 
 import pyarrow.parquet as pq
-from homes import HOSTILE, HOSTILE_TEXTS
-from pages import Parts, turns_of
 from starlette.testclient import TestClient
+
+from eval_pipeline_tests.view.homes import HOSTILE, HOSTILE_TEXTS
+from eval_pipeline_tests.view.pages import Parts, turns_of
 
 
 def got(client: TestClient, form: str, **more: object) -> bytes:

@@ -1,10 +1,10 @@
 """Home: every suite with its model versions, newest first, with the figures of the store."""
 
-from homes import FALLING, HOSTILE, STEADY
-from pages import Parts, is_harmless
 from starlette.testclient import TestClient
 
 from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY
+from eval_pipeline_tests.view.pages import Parts, is_harmless
 
 
 def test_model_versions_come_newest_first(client: TestClient) -> None:

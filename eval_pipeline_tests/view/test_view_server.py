@@ -11,8 +11,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from homes import FALLING, STEADY
-from pages import Parts, turn_of, turns_of
 from starlette.responses import PlainTextResponse, Response
 from starlette.testclient import TestClient
 
@@ -25,6 +23,8 @@ from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import ROOT
+from eval_pipeline_tests.view.homes import FALLING, STEADY
+from eval_pipeline_tests.view.pages import Parts, turn_of, turns_of
 
 PORT = 3100
 URL = f"http://127.0.0.1:{PORT}"

@@ -3,10 +3,8 @@
 import json
 
 import pytest
-from homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import Parts, is_harmless, turn_of, turns_of
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.model import Message, Prompt
@@ -16,6 +14,8 @@ from eval_pipeline.tracks.cards import FactsCard
 from eval_pipeline.view.parts import cards
 from eval_pipeline.view.parts.conversation import messages_of
 from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY
+from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
 
 RECOVERED = turn_of("harbour/ship_03#1", STEADY, "2026-03-01")
 

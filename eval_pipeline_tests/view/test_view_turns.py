@@ -1,10 +1,8 @@
 """Turns: what a filter shows, in which order, page by page."""
 
 import pytest
-from homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, LAST, SUITE, TURNS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pages import Parts, is_harmless, turn_of, turns_of
 from starlette.datastructures import QueryParams
 from starlette.testclient import TestClient
 
@@ -18,6 +16,8 @@ from eval_pipeline.view.filtering.found import all_turns, count, order, page_of_
 from eval_pipeline.view.filtering.sql import position_from, position_text, turns_sql
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, LAST, SUITE, TURNS
+from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
 
 ORDERS = ("", "question", "correct", "usd", "logic_f1", "failure_mode", "tags", "complexity", "answer", "attempts")
 """Columns of every type, with equal values, with none but empty ones, with some empty ones."""
@@ -79,7 +79,7 @@ def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -
     )
     for one in (address, turns_of(FALLING, verdict="wrong", tag="odd", sort="failure_mode")):
         html = client.get(one).text
-        sql = html.partition('<pre class="code" id="sql">')[2].partition("</pre>")[0]
+        sql = html.partition('<pre class="code" id="sql" tabindex="0">')[2].partition("</pre>")[0]
         rows = run_query(bench.home.store, Parts(sql).texts[0] if "&" in sql else sql)
         assert rows["turn_id"].to_pylist() == [f"harbour/{name}" for name in names(html)]
 

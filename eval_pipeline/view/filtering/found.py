@@ -81,7 +81,8 @@ class Order:
         return self._rows["turn_id"][place].as_py(), self._rows["sample"][place].as_py()
 
     def __len__(self) -> int:
-        return self._rows.num_rows
+        rows: int = self._rows.num_rows
+        return rows
 
 
 def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
