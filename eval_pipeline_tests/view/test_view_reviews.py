@@ -27,6 +27,7 @@ from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium, needs_chromium
 from eval_pipeline_tests.support import ROOT, Lab, Puppet, case, number, surroundings
+from eval_pipeline_tests.view.pages import is_harmless
 
 SUITE = "harbour"
 PORT = 3100
@@ -111,6 +112,8 @@ def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) ->
     assert "\u202e" not in shown
     assert "\x1b" not in shown
     assert "you have said:" in shown
+    is_harmless(shown)
+    is_harmless(client.get(f"/suites/{SUITE}/reviews").text)
 
 
 def test_who_has_not_said_anything_is_not_told_what_others_say(client: TestClient, fresh: Lab) -> None:
@@ -128,6 +131,7 @@ def test_who_has_not_said_anything_is_not_told_what_others_say(client: TestClien
     assert "They are at odds." in page
     disputes = client.get(f"/suites/{SUITE}/disputes").text
     assert f"{SUITE}/ship_01#1" in disputes
+    is_harmless(disputes)
     said = client.post(
         f"/suites/{SUITE}/review",
         data=data | {"back": "disputes", "who": "bo", "verdict": "wrong"},
