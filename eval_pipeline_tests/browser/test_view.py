@@ -30,6 +30,8 @@ PAGES = {
     "turns": turns_of(FALLING, verdict="wrong", sort="question", show=["tags"]),
     "turn": turn_of("harbour/ship_03#1", STEADY, "2026-03-01"),
     "hostile": turn_of(f"harbour/{HOSTILE_CASE}#2", HOSTILE),
+    "reviews": "/suites/harbour/reviews",
+    "disputes": "/suites/harbour/disputes",
     "problem": "/nowhere",
 }
 
