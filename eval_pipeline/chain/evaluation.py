@@ -10,6 +10,7 @@ from eval_pipeline.analysis.aggregates.base import Aggregate, headline_of, make,
 from eval_pipeline.analysis.comparisons import making
 from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE, check_no_drift, check_no_loss, check_served
 from eval_pipeline.analysis.gold import suspects
+from eval_pipeline.analysis.reviews import making as reviewing
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.fingerprints import Root
@@ -273,6 +274,17 @@ def _comparing() -> Iterator[Stage]:
         code=_auditing_code,
         settings=suspects.audited_evaluations,
         facts=suspects.suspect_facts,
+        whole_suite=True,
+    )
+    yield Stage(
+        "reviews",
+        "What people say of answers, from the files beside the suite, and the figures that follow.",
+        reads=(tables.STATISTICS,),
+        writes=(tables.REVIEWS, tables.REVIEW_STATISTICS),
+        run=reviewing.make_reviews,
+        code=lambda _: (reviewing.make_reviews, reviewing.reviews_and_answers),
+        settings=reviewing.reviews_and_answers,
+        facts=reviewing.review_facts,
         whole_suite=True,
     )
 

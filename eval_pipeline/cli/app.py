@@ -22,8 +22,10 @@ from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.removing import remove
 from eval_pipeline.cli.rescoring import rescore
+from eval_pipeline.cli.reviewing import reviews_app
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
+from eval_pipeline.cli.viewing import view
 from eval_pipeline.core.errors import EvalError
 
 app = typer.Typer(
@@ -44,10 +46,12 @@ app.command()(compare)
 app.command()(rescore)
 app.command()(acknowledge)
 app.command()(rejudge)
+app.add_typer(reviews_app, name="reviews")
 app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)
 app.command()(running.dev)
+app.command()(view)
 app.command()(demo)
 
 

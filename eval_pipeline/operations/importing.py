@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.suites import OVERRIDES_FILE, SUITE_FILE, SuiteFile, read_header, read_suite
+from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -88,6 +88,8 @@ def import_suite(
         if foreign.leaves_out_wrong_gold and problems:
             cases = tuple(case for case in cases if not wrong[case.id])
             _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
+        if (folder / REVIEWS_FOLDER).exists():  # this too; last, since somebody may be reviewing
+            shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():
             folder.rename(aside / "before")
         made.rename(folder)

@@ -23,15 +23,19 @@ from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable
 from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
+from eval_pipeline.statistics.sampling import NO_SPREAD, ONE_WORD, DrawnEstimate, Strata, drawn_kappa, drawn_rate
 from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
 
 __all__ = [
+    "NO_SPREAD",
+    "ONE_WORD",
     "AgreedAnswer",
     "Agreement",
     "BrierParts",
     "Calibration",
     "Ceiling",
     "Corrected",
+    "DrawnEstimate",
     "Estimate",
     "FittedLevel",
     "LatencyQuantiles",
@@ -42,6 +46,7 @@ __all__ = [
     "PairedDifference",
     "RatioEstimate",
     "SelfAgreement",
+    "Strata",
     "Verdict",
     "accuracy_by_level",
     "agreed_against_gold",
@@ -52,6 +57,8 @@ __all__ = [
     "cohens_kappa",
     "complexity_ceiling",
     "cost_per_success",
+    "drawn_kappa",
+    "drawn_rate",
     "estimate_mean",
     "estimate_rate",
     "holm",

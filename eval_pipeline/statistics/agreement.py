@@ -61,10 +61,10 @@ def cohens_kappa(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Ag
     np.add.at(tables, (codes, one, other), 1)
     whole = tables.sum(axis=0)
     observed = float(np.trace(whole) / whole.sum())
-    kappa = _kappa(whole)
+    kappa = kappa_of_table(whole)
     if kappa is None:
         return Agreement(len(one), count, observed, None, None, None, None, NO_VARIETY)
-    without = [_kappa(whole - table) for table in tables] if count > 1 else []
+    without = [kappa_of_table(whole - table) for table in tables] if count > 1 else []
     known = np.array([value for value in without if value is not None])
     if len(known) < 2 or len(known) < count:
         reason = ONE_CLUSTER if count < 2 else "without one of the clusters there is no kappa"
@@ -132,7 +132,8 @@ def self_agreement(ratings: ArrayLike, clusters: ArrayLike) -> SelfAgreement:
     )
 
 
-def _kappa(table: NDArray[np.float64]) -> float | None:
+def kappa_of_table(table: NDArray[np.float64]) -> float | None:
+    """Kappa of a table of counts or weights, a row a word of one rater, a column a word of the other; None as there."""
     total = table.sum()
     if not total:
         return None

@@ -128,7 +128,7 @@ def estimate_rate(values: ArrayLike, clusters: ArrayLike) -> Estimate:
     n_effective = float(found.clusters)
     if found.se > 0.0:
         n_effective = min(max(found.mean * (1.0 - found.mean) / found.se**2, 1.0), float(found.n))
-    low, high = _wilson(found.mean, n_effective, t_critical(found.clusters - 1))
+    low, high = wilson_interval(found.mean, n_effective, t_critical(found.clusters - 1))
     return Estimate(found.n, found.clusters, found.mean, found.se, low, high, "wilson_clustered", None)
 
 
@@ -167,7 +167,7 @@ def _summarise(values: NDArray[np.float64], clusters: ArrayLike, *, centre: bool
     return _Summary(n, count, mean, se if se is not None and math.isfinite(se) else None)
 
 
-def _wilson(rate: float, n: float, t: float) -> tuple[float, float]:
+def wilson_interval(rate: float, n: float, t: float) -> tuple[float, float]:
     """Ends of Wilson's interval for a rate seen on ``n`` independent trials, with ``t`` in the place of z."""
     spread = t * t / n
     centre = (rate + spread / 2.0) / (1.0 + spread)

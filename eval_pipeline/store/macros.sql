@@ -231,3 +231,8 @@ ORDER BY a.case_id, a.turn_index, a.sample;
 COMMENT ON MACRO TABLE compare IS 'compare(model_a, model_b, suite): the turns scored for both on their latest '
     'dates (not those whose question or gold has changed between); change is unanswered where one gave no response, else '
     'broken (a right, b wrong), fixed (a wrong, b right) or same, NULL where one was not scored. Intervals and p-values: model_comparisons.';
+
+CREATE VIEW current_reviews AS
+SELECT r.* EXCLUDE (is_current) FROM reviews AS r WHERE r.is_current;
+
+COMMENT ON VIEW current_reviews IS 'The reviews that count: the last word of each person on each answer.';

@@ -1,5 +1,6 @@
 """Reading the published store: a connection through which nothing can be written."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,12 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def connect_read_only(path: Path) -> "duckdb.DuckDBPyConnection":
+def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = None) -> "duckdb.DuckDBPyConnection":
     """A connection to the store as it is now; later publishing does not change what it sees. Close it after use.
+
+    Args:
+        path: of the store.
+        settings: of DuckDB, such as `memory_limit`.
 
     Raises:
         StoreError: there is no store yet, or it cannot be opened.
@@ -24,7 +29,12 @@ def connect_read_only(path: Path) -> "duckdb.DuckDBPyConnection":
         raise StoreError(f"no store at {path}; run `eval-pipeline run` first")
     connection = duckdb.connect(
         ":memory:",
-        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "temp_directory": ""},
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": "",
+            **(settings or {}),
+        },
     )
     try:
         # Attached, because DuckDB shares what it connects to by path: while an older connection of this process is

@@ -3,6 +3,7 @@
 from eval_pipeline.suites.cases import SuiteCases, read_cases, read_suite
 from eval_pipeline.suites.headers import (
     OVERRIDES_FILE,
+    REVIEWS_FOLDER,
     SUITE_FILE,
     SuiteFile,
     SuiteSource,
@@ -15,6 +16,7 @@ from eval_pipeline.suites.overrides import Override, ScoredGold
 
 __all__ = [
     "OVERRIDES_FILE",
+    "REVIEWS_FOLDER",
     "SUITE_FILE",
     "Override",
     "ScoredGold",

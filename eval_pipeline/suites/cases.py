@@ -9,7 +9,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites.entries import Entry, problem_at, read_entries
-from eval_pipeline.suites.headers import OVERRIDES_FILE, SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.suites.headers import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, SuiteSource, only_entry
 from eval_pipeline.suites.overrides import Override, ScoredGold, read_overrides
 from eval_pipeline.suites.rehearsal import rehearse
 from eval_pipeline.tracks.base import CaseError, Track
@@ -90,6 +90,10 @@ def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
         if not matched:
             place = ("cases",) if isinstance(header.cases, str) else ("cases", index)
             told = f"no file matches '{pattern}'; expected a pattern that matches a file below {source.folder}"
+            if pattern.removeprefix("./").startswith(f"{REVIEWS_FOLDER}/"):
+                told = (
+                    f"the folder '{REVIEWS_FOLDER}' of a suite is for reviews of answers; move the cases to another one"
+                )
             unmatched.append(problem_at(only_entry(source.folder / SUITE_FILE), place, told))
         files += matched
     if unmatched:
@@ -102,7 +106,8 @@ def _matched(folder: Path, pattern: str) -> list[Path]:
         found = [path for path in folder.glob(pattern) if path.is_file()]
     except (ValueError, NotImplementedError):  # an empty or an absolute pattern
         return []
-    return sorted(path for path in found if path not in (folder / SUITE_FILE, folder / OVERRIDES_FILE))
+    others, reviews = (folder / SUITE_FILE, folder / OVERRIDES_FILE), folder / REVIEWS_FOLDER
+    return sorted(path for path in found if path not in others and reviews not in path.parents)
 
 
 def _read_case(track: Track, suite: str, entry: Entry, shared: Any) -> tuple[Case | None, list[Problem]]:

@@ -21,6 +21,8 @@ from eval_pipeline.tracks.suite_metrics import with_metrics
 SUITE_FILE = "suite.yaml"
 OVERRIDES_FILE = "gold_overrides.yaml"
 """Beside `suite.yaml`, and no file of cases."""
+REVIEWS_FOLDER = "reviews"
+"""What people say of answers: no part of the suite, whose hash it must not change."""
 
 
 class SuiteFile(BaseModel):
@@ -184,8 +186,9 @@ def only_entry(path: Path) -> Entry:
 
 
 def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
-    """Every file of the suite as (name below the folder, path), in order."""
-    paths = [path for path in source.folder.rglob("*") if path.is_file()]
+    """Every file of the suite as (name below the folder, path), in order; reviews are none."""
+    reviews = source.folder / REVIEWS_FOLDER
+    paths = [path for path in source.folder.rglob("*") if path.is_file() and reviews not in path.parents]
     return sorted((path.relative_to(source.folder).as_posix(), path) for path in paths)
 
 

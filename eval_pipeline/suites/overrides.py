@@ -75,6 +75,13 @@ class Override:
     line: int
 
 
+def override_from_row(row: Mapping[str, Any]) -> Override:
+    """The override that a row of `gold_overrides` stands for."""
+    names = ("turn_id", "case_id", "turn_index", "action", "who", "why")
+    gold = None if row["gold"] is None else parse_json(row["gold"])
+    return Override(**{name: row[name] for name in names}, gold=gold, line=row["source_line"])
+
+
 @dataclass(frozen=True)
 class ScoredGold:
     """The gold by which turns are scored.

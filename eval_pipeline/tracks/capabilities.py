@@ -29,6 +29,7 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
+from eval_pipeline.tracks.cards import Card
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,6 +246,38 @@ class Reports:
     """Where the writers of its own report files are, functions of an `Evaluation` and the report's folder."""
 
 
+@value
+class Seen(Generic[ContextT, GoldT, ArtefactT]):
+    """A turn with what was made of it, as somebody looks at it.
+
+    Attributes:
+        case: with the gold that it is scored by.
+        turn: the one looked at, of that case.
+        attempts: at it, in order; empty where none was made.
+        evidence: what comparing the last of them with the gold showed.
+        earlier: turns of the case before it, in order, each with its attempts in the same sample.
+        history: `gold` or `own`, the earlier answers that the model was shown.
+    """
+
+    case: Case[ContextT, GoldT]
+    turn: Turn[GoldT]
+    attempts: Sequence[Attempt[ArtefactT]]
+    evidence: Sequence[Evidence]
+    earlier: Sequence[tuple[Turn[GoldT], Sequence[Attempt[ArtefactT]]]] = ()
+    history: str = "gold"
+
+
+class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):
+    """It can show why an answer is right or wrong. Without it a page has question, answers and metrics only."""
+
+    @abstractmethod
+    def cards(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> Sequence[Card]:
+        """What there is to see of a turn, the most telling card first.
+
+        Made each time that somebody opens the turn, in well under a second, asking nobody; nothing is remembered.
+        """
+
+
 def suite_tables_of(track: Track) -> tuple[Table, ...]:
     """The tables of what the cases of a suite share."""
     return track.suite_tables if isinstance(track, Shares) else ()
@@ -271,6 +304,11 @@ def conversations_of(
         for sample, said in by_sample.items()
         for (turn, _), told in zip(said, track.conversation_values(case, said, history()), strict=True)
     }
+
+
+def cards_of(track: Track, seen: Seen) -> Sequence[Card]:
+    """What a track shows of a turn; nothing where it does not explain."""
+    return track.cards(seen) if isinstance(track, Explains) else ()
 
 
 def turn_tables_of(track: Track) -> tuple[Table, ...]:

@@ -9,24 +9,31 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_POLICY = [
+_POLICY: Headers = [
     (b"x-frame-options", b"SAMEORIGIN"),
-    (b"content-security-policy", b"frame-ancestors 'self'"),
     (b"referrer-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
 ]
 """Headers of every answer: no other page may show this one in a frame, where a click could be stolen."""
+FRAMES = "frame-ancestors 'self'"
+"""The content security policy of an application that has none of its own."""
 _CLOSED_BY_POLICY = 1008
 
 
 class Guarded:
-    """An application behind a door."""
+    """An application behind a door.
 
-    def __init__(self, application: Application, door: Door) -> None:
+    Args:
+        content_policy: its content security policy; has to say who may frame it.
+    """
+
+    def __init__(self, application: Application, door: Door, content_policy: str = FRAMES) -> None:
         self._application = application
         self._door = door
+        self._headers = [*_POLICY, (b"content-security-policy", content_policy.encode())]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers what may not pass, and hands on the rest."""
@@ -35,12 +42,12 @@ class Guarded:
             return
         answer = decide(self._door, _asked(scope))
         if answer.status is None:
-            await self._application(scope, receive, _with_policy(send))
+            await self._application(scope, receive, _with_headers(send, self._headers))
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": _CLOSED_BY_POLICY, "reason": answer.text})
         else:
-            await _tell(send, answer)
+            await _tell(send, answer, self._headers)
 
 
 def _asked(scope: Scope) -> Asked:
@@ -52,21 +59,21 @@ def _asked(scope: Scope) -> Asked:
     return Asked(method, scope["path"], scope["query_string"].decode("latin-1"), headers)
 
 
-def _with_policy(send: Send) -> Send:
+def _with_headers(send: Send, ours: Headers) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {name for name, _ in _POLICY}
+            own = {name for name, _ in ours}
             kept = [pair for pair in message.get("headers", ()) if pair[0].lower() not in own]
-            message["headers"] = [*kept, *_POLICY]
+            message["headers"] = [*kept, *ours]
         await send(message)
 
     return sending
 
 
-async def _tell(send: Send, answer: Answer) -> None:
+async def _tell(send: Send, answer: Answer, ours: Headers) -> None:
     assert answer.status is not None
     body = f"{answer.status.value} {answer.status.phrase}: {answer.text}\n".encode()
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers.items()]
     headers += [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": answer.status.value, "headers": [*headers, *_POLICY]})
+    await send({"type": "http.response.start", "status": answer.status.value, "headers": [*headers, *ours]})
     await send({"type": "http.response.body", "body": body})

@@ -3,15 +3,18 @@
 Sources: OWASP, "Cross-Site Request Forgery Prevention" and "DNS rebinding"; the token is handled as Jupyter's.
 """
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+HOSTS = "EVAL_UI_HOSTS"
+"""Environment variable: further names of the servers, with commas."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _READING = frozenset({"GET", "HEAD"})
-_JSON = "application/json"
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 _USUAL = frozenset({"80", "443"})
 _BEARER = "bearer "
 _OTHER_PAGE = frozenset({"cross-site", "same-site"})
@@ -26,12 +29,17 @@ class Door:
         token: what everybody has to show; None where somebody else sees to that.
         hosts: names under which the server is known, as they stand in `Host`, without the port.
         further: names under which a proxy makes it known; with a port, at that one, else at any usual one.
+        forms: whether forms of its own pages are let in, which need no script; any page can send a form, so that the
+            browser has to say that one of ours did.
+        command: that prints the address with the token.
     """
 
     port: int
     token: str | None
     hosts: frozenset[str] = LOOPBACK
     further: frozenset[str] = frozenset()
+    forms: bool = False
+    command: str = "dev"
 
     @property
     def cookie(self) -> str:
@@ -46,6 +54,11 @@ class Door:
         if name in self.further:
             return port in {"", *_USUAL, str(self.port)}
         return name in self.hosts and (port or "80") == str(self.port)
+
+
+def further_names() -> frozenset[str]:
+    """Names under which a proxy makes the servers of this machine known."""
+    return frozenset(name.strip().lower() for name in os.environ.get(HOSTS, "").split(",") if name.strip())
 
 
 def _has_port(authority: str) -> bool:
@@ -99,13 +112,13 @@ def decide(door: Door, asked: Asked) -> Answer:
         return _refused("a page of another address asked")
     shown, place = _token_of(door, asked)
     if door.token is not None and not secrets.compare_digest(shown.encode(), door.token.encode()):
-        return _refused("open the address that `eval-pipeline dev` has printed, token included")
+        return _refused(f"open the address that `eval-pipeline {door.command}` has printed, token included")
     if place == "query" and asked.method in _READING:
         return _with_cookie(door, asked)
-    return _may_change(asked)
+    return _may_change(door, asked)
 
 
-def _may_change(asked: Asked) -> Answer:
+def _may_change(door: Door, asked: Asked) -> Answer:
     """Only what a page of another address cannot send without asking first may change anything."""
     if asked.method == "WEBSOCKET":
         return PASSED
@@ -113,7 +126,11 @@ def _may_change(asked: Asked) -> Answer:
         if asked.path.rstrip("/").endswith("/graphql") and "query" in parse_qs(asked.query):
             return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "GraphQL is asked by POST", {"Allow": "POST"})
         return PASSED
-    if asked.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+    kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if door.forms and kind == _FORM:
+        # An own origin was let in above, and browsers send it with every form. Without one it is no browser of today.
+        return PASSED if asked.headers.get("origin") is not None else _refused("a form has to come from a page of ours")
+    if kind != _JSON:
         return Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"what changes something is sent as {_JSON}")
     return PASSED
 

@@ -21,8 +21,8 @@ from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
-from eval_pipeline.suites import Override, ScoredGold, SuiteSource, find_suites
-from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, scored_gold
+from eval_pipeline.suites import ScoredGold, SuiteSource, find_suites
+from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
@@ -189,15 +189,7 @@ class Workspace:
 
     def _read_gold(self, suite: str, key: RecordKey) -> ScoredGold:
         rows = self.record.read(GOLD_OVERRIDES, key).to_pylist()
-        names = ("turn_id", "case_id", "turn_index", "action", "who", "why")
-        overrides = [
-            Override(
-                **{name: row[name] for name in names},
-                gold=None if row["gold"] is None else parse_json(row["gold"]),
-                line=row["source_line"],
-            )
-            for row in rows
-        ]
+        overrides = [override_from_row(row) for row in rows]
         wanted = {override.case_id for override in overrides}
         found = self.record.read(CASES, key, ["case_id", "content"])
         contents = {

@@ -29,7 +29,12 @@ def harmless(table: pa.Table) -> pa.Table:
     return table
 
 
+def visible_text(text: str) -> str:
+    r"""A text with its control characters, those that turn the direction of writing among them, as escapes (`\x1b`)."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def harmless_text(text: str) -> str:
     r"""A text as it may stand in a cell: control characters as escapes (`\x1b`), no formula; numbers stay numbers."""
-    shown = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    shown = visible_text(text)
     return f"'{shown}" if _FORMULA.match(shown) and not _NUMBER.fullmatch(shown) else shown

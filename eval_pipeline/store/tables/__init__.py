@@ -26,6 +26,7 @@ from eval_pipeline.store.tables.gold import (
     GOLD_TURN_TABLES,
     SUITE_EDITIONS,
 )
+from eval_pipeline.store.tables.reviews import REVIEW_STATISTICS, REVIEW_TABLES, REVIEWS
 from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
@@ -70,6 +71,8 @@ __all__ = [
     "PROMPTS",
     "RECOVERY_ATTEMPTS",
     "RECOVERY_PROMPTS",
+    "REVIEWS",
+    "REVIEW_STATISTICS",
     "RUNS",
     "STATISTICS",
     "SUITES",
@@ -102,7 +105,7 @@ _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
 
 def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
     """Every published table, in the order in which they are made; the store itself knows no tracks."""
-    further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES)
+    further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES, *REVIEW_TABLES)
     return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES, *further)
 
 

@@ -1,0 +1,116 @@
+"""The workbench on 100,000 turns: `python -m benchmarks.view [--turns 100000] [--keep FOLDER]`.
+
+A real evaluation of a made-up suite by a model without latency, then the server as people start it, asked over HTTP. Of
+each page the median and the worst of some requests, and the largest resident set of the server.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import httpx2
+
+from benchmarks.load import FIRST, _peak_mib, home, of_turns
+from benchmarks.synthetic import TURNS_PER_CASE
+
+REPEATS = 15
+TURN = "s0/page_{}#2"
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, int]]:
+    """The workbench of the home; its address and its process."""
+    command = [sys.executable, "-m", "benchmarks.instant", "view", "--no-token", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        try:
+            yield found[0], process.pid
+        finally:
+            process.terminate()
+
+
+def pages(turns: int) -> dict[str, list[str]]:
+    """Addresses by what they are; several of each, so that none is answered from what is remembered."""
+    of = {"model_version": "m0", "eval_date": str(FIRST)}
+    cases = [turns // TURNS_PER_CASE * number // REPEATS for number in range(REPEATS)]
+
+    def listed(**more: object) -> str:
+        return f"/suites/s0/turns?{urlencode({**of, **more}, doseq=True)}"
+
+    def after(number: int, value: object = None) -> str:
+        return json.dumps([value, f"page_{number}", 1, 0])
+
+    def turn(number: int, **more: str) -> str:
+        return f"/suites/s0/turn?turn_id={quote(TURN.format(number), safe='')}&{urlencode({**of, **more})}"
+
+    condition = {"column": "logic_f1", "is": "at_most"}
+    return {
+        "home": ["/"] * REPEATS,
+        "turns, in the suite's order": [listed(after=after(number)) for number in cases],
+        "turns, by tokens": [listed(sort="tokens", after=after(number, 900)) for number in cases],
+        "turns, by a metric": [listed(sort="logic_f1", order="desc", after=after(number, 0.5)) for number in cases],
+        "turns, wrong ones of a metric": [listed(verdict="wrong", **condition, value=n / 20) for n in range(REPEATS)],
+        "turns, full text, frequent": [listed(q=f"multiply {number}"[:8]) for number in cases],
+        "turns, full text, rare": [listed(q=f"page_{number}#3") for number in cases],
+        "a turn": [turn(number) for number in cases],
+        "a turn among wrong ones by tokens": [turn(n, verdict="wrong", sort="tokens") for n in cases],
+        "a turn in full text": [turn(number, q="multiply") for number in cases],
+    }
+
+
+def measure(turns: int) -> None:
+    """Prints a line a page."""
+    with served() as (address, pid), httpx2.Client(base_url=address, timeout=120) as client:
+        started = time.perf_counter()
+        client.get("/").raise_for_status()
+        print(f"  {'first page of the server':<36} {1000 * (time.perf_counter() - started):7.0f} ms", flush=True)
+        for name, addresses in pages(turns).items():
+            taken = []
+            for one in addresses:
+                started = time.perf_counter()
+                client.get(one).raise_for_status()
+                taken.append(1000 * (time.perf_counter() - started))
+            median, worst = statistics.median(taken), max(taken)
+            print(f"  {name:<36} {median:7.0f} ms, at most {worst:5.0f} ms", flush=True)
+        print(f"  {'largest resident set so far':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+        for form in ("csv", "parquet"):
+            address = f"/suites/s0/turns.{form}?model_version=m0&eval_date={FIRST}"
+            started = time.perf_counter()
+            size = len(client.get(address).raise_for_status().content)
+            print(f"  {f'all turns as {form}':<36} {1000 * (time.perf_counter() - started):7.0f} ms, {size >> 20} MiB")
+        print(f"  {'largest resident set of all':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=100_000)
+    parser.add_argument("--keep", type=Path, help="Folder of a home that is made where it is not there, and kept.")
+    arguments = parser.parse_args()
+    print(f"view, {arguments.turns:,} turns:", flush=True)
+    if arguments.keep is None:
+        with home() as place:
+            of_turns(place, arguments.turns)
+            measure(arguments.turns)
+        return
+    place = arguments.keep.absolute()
+    os.environ |= {"EVAL_HOME": f"{place}/home", "EVAL_DATA": f"{place}/data"}
+    os.environ["EVAL_BENCH_RESPONSES"] = f"{place}/responses.json"
+    if not place.exists():
+        (place / "data" / "suites").mkdir(parents=True)
+        of_turns(place, arguments.turns)
+    measure(arguments.turns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Figures that follow from reviews: how right models are in people's eyes, how far metric and judge see it alike."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_pipeline.analysis.reviews.answers import Answer, Place
+from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
+from eval_pipeline.suites.reviews.queues import Queue
+from eval_pipeline.suites.reviews.review import (
+    CANNOT_TELL,
+    RIGHT,
+    VERDICTS,
+    WRONG,
+    AnswerKey,
+    Review,
+    asked_by_queues,
+    by_answer,
+    current,
+    verdict_of,
+)
+
+Row = dict[str, Any]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A reviewed answer.
+
+    Attributes:
+        reviews: that count.
+        answer: as the record has it; None where it is gone, or the response is another one.
+    """
+
+    key: AnswerKey
+    reviews: Sequence[Review]
+    answer: Answer | None
+
+    @property
+    def verdict(self) -> str | None:
+        """What most people say; None where they are at odds."""
+        return verdict_of(self.reviews)
+
+    @property
+    def gold_wrong(self) -> bool:
+        """Whether more people say that the gold is wrong than do not."""
+        return sum(review.gold_wrong for review in self.reviews) * 2 > len(self.reviews)
+
+    @property
+    def tags(self) -> set[str]:
+        """Every way to fail that somebody named."""
+        return {review.tag for review in self.reviews if review.tag is not None}
+
+    @property
+    def cluster(self) -> str:
+        """Answers that are not independent share it."""
+        return self.answer.cluster if self.answer else self.key.turn_id.rpartition("#")[0]
+
+
+class _Sight(Protocol):
+    """How figures follow from the units that were looked at."""
+
+    def rate(self, values: Bools, domain: Bools) -> Row: ...
+
+    def kappa(self, first: Bools, second: Bools, domain: Bools) -> Row: ...
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Of all answers that a queue was drawn from."""
+
+    strata: Strata
+
+    def rate(self, values: Bools, domain: Bools) -> Row:
+        return _row(drawn_rate(values, domain, self.strata))
+
+    def kappa(self, first: Bools, second: Bools, domain: Bools) -> Row:
+        return _row(drawn_kappa(first, second, domain, self.strata))
+
+
+@dataclass(frozen=True)
+class _LookedAt:
+    """Of the answers that people looked at, as if they were all that matters."""
+
+    clusters: NDArray[np.int64]
+
+    def rate(self, values: Bools, domain: Bools) -> Row:
+        return _rate(values[domain].astype(np.float64), self.clusters[domain])
+
+    def kappa(self, first: Bools, second: Bools, domain: Bools) -> Row:
+        return _kappa(first[domain].astype(np.int64), second[domain].astype(np.int64), self.clusters[domain])
+
+
+def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers: Mapping[Place, Answer]) -> list[Row]:
+    """Rows of `review_statistics`.
+
+    Args:
+        reviews: each once, superseded ones too.
+        queues: by id.
+        answers: of the evaluations that they are about.
+    """
+    together, asked = by_answer(current(reviews)), asked_by_queues(reviews)
+    rows: list[Row] = []
+    for queue in queues.values():
+        units, strata = units_of_queue(queue, together, asked.get(queue.id, {}), answers)
+        rows += [{"queue": queue.id} | row for row in _figures(units, _Drawn(strata))]
+    looked_at = [Unit(key, found, _answer_of(found[0], answers)) for key, found in together.items()]
+    rows += [
+        {"queue": None} | row for row in _figures(looked_at, _LookedAt(_codes(unit.cluster for unit in looked_at)))
+    ]
+    return rows + [{"queue": None, "model_version": None} | row for row in _between_people(looked_at)]
+
+
+def units_of_queue(
+    queue: Queue,
+    together: Mapping[AnswerKey, Sequence[Review]],
+    asked: Collection[AnswerKey],
+    answers: Mapping[Place, Answer],
+) -> tuple[list[Unit], Strata]:
+    """The answers of a queue that were reviewed because the queue asked for it, and where they were drawn from.
+
+    An answer that only came to be looked at otherwise (as those that fail are) waits for its turn: counting it earlier
+    would make those reviewed no random part of the queue.
+    """
+    names = {name: code for code, name in enumerate(queue.strata)}
+    units, codes = [], []
+    for item in queue.items:
+        found = together.get(item.answer, ())
+        if found and item.answer in asked:
+            answer = answers.get((item.turn_id, item.model_version, str(item.eval_date), item.sample))
+            same = answer is not None and answer.response_hash == item.response_hash
+            units.append(Unit(item.answer, found, answer if same else None))
+            codes.append(names[item.stratum])
+    sizes = np.array([stratum.population for stratum in queue.strata.values()], dtype=np.int64)
+    return units, Strata(np.array(codes, dtype=np.int64), sizes)
+
+
+def _figures(units: Sequence[Unit], sight: _Sight) -> Iterator[Row]:
+    """The figures of units together, and by model version where there are several."""
+    if not units:
+        return
+    versions = sorted({unit.key.model_version for unit in units})
+    scopes: list[str | None] = [None, *versions] if len(versions) > 1 else list(versions)
+    verdicts = [unit.verdict for unit in units]
+    right, wrong = (np.array([said == word for said in verdicts], dtype=bool) for word in (RIGHT, WRONG))
+    unsure = np.array([said == CANNOT_TELL for said in verdicts], dtype=bool)
+    disputed = np.array([said is None for said in verdicts], dtype=bool)
+    gold_wrong = np.array([unit.gold_wrong for unit in units], dtype=bool)
+    tags = sorted({tag for unit in units for tag in unit.tags})
+    for scope in scopes:
+        inside = np.array([scope in (None, unit.key.model_version) for unit in units], dtype=bool)
+        own = {"model_version": scope, "label": None}
+        yield own | {"figure": "accuracy"} | sight.rate(right, inside & (right | wrong))
+        yield own | {"figure": "cannot_tell"} | sight.rate(unsure, inside)
+        yield own | {"figure": "disputed"} | sight.rate(disputed, inside)
+        yield own | {"figure": "gold_wrong"} | sight.rate(gold_wrong, inside)
+        for tag in tags:
+            has = np.array([tag in unit.tags for unit in units], dtype=bool)
+            yield own | {"figure": "failure_tag", "label": tag} | sight.rate(has, inside)
+        for rater in ("metric", "judge"):
+            said = [_said(unit, rater) for unit in units]
+            known = np.array([one is not None for one in said], dtype=bool)
+            if (known & inside).any():
+                theirs = np.array([bool(one) for one in said], dtype=bool)
+                for name, row in _against_people(theirs, right, inside & known & (right | wrong), sight):
+                    yield own | {"figure": f"{rater}_{name}"} | row
+
+
+def _against_people(theirs: Bools, right: Bools, both: Bools, sight: _Sight) -> Iterator[tuple[str, Row]]:
+    """How far a metric or a judge says what people say, of answers of which both say something."""
+    yield "accuracy", sight.rate(theirs == right, both)
+    yield "true_positive_rate", sight.rate(theirs, both & right)
+    yield "true_negative_rate", sight.rate(~theirs, both & ~right)
+    yield "kappa", sight.kappa(theirs, right, both)
+
+
+def _between_people(units: Sequence[Unit]) -> Iterator[Row]:
+    """Agreement of each two people on the answers that both have reviewed."""
+    names = sorted({review.who for unit in units for review in unit.reviews})
+    said = [{review.who: review.verdict for review in unit.reviews} for unit in units]
+    for one, other in combinations(names, 2):
+        both = [place for place, found in enumerate(said) if one in found and other in found]
+        if not both:
+            continue
+        clusters = _codes(units[place].cluster for place in both)
+        first, second = (np.array([VERDICTS.index(said[place][who]) for place in both]) for who in (one, other))
+        own = {"label": f"{one} and {other}", "figure": "reviewers_agreement"}
+        yield own | _rate((first == second).astype(np.float64), clusters)
+        yield own | {"figure": "reviewers_kappa"} | _kappa(first, second, clusters)
+
+
+def _said(unit: Unit, rater: str) -> bool | None:
+    if unit.answer is None:
+        return None
+    return unit.answer.correct if rater == "metric" else unit.answer.judged
+
+
+def _answer_of(review: Review, answers: Mapping[Place, Answer]) -> Answer | None:
+    found = answers.get((review.turn_id, review.model_version, str(review.eval_date), review.sample))
+    return found if found is not None and found.response_hash == review.response_hash else None
+
+
+def _codes(names: Iterator[str]) -> NDArray[np.int64]:
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+def _rate(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> Row:
+    found = estimate_rate(values, clusters)
+    told = {"n": found.n, "population": None, "value": found.mean, "se": found.se}
+    return told | {"low": found.low, "high": found.high, "reason": found.reason}
+
+
+def _kappa(first: NDArray[np.int64], second: NDArray[np.int64], clusters: NDArray[np.int64]) -> Row:
+    found = cohens_kappa(first, second, clusters)
+    row: Row = {"n": found.n, "population": None, "value": found.kappa}
+    if found.kappa is not None and found.se == 0.0:
+        alone = min(len(set(side.tolist())) for side in (first, second)) < 2
+        return row | {"se": None, "low": None, "high": None, "reason": ONE_WORD if alone else NO_SPREAD}
+    return row | {"se": found.se, "low": found.low, "high": found.high, "reason": found.reason}
+
+
+def _row(found: Any) -> Row:
+    return {name: getattr(found, name) for name in ("n", "population", "value", "se", "low", "high", "reason")}

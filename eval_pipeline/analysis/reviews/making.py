@@ -1,0 +1,109 @@
+"""Making `reviews` and `review_statistics` from the files beside a suite."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from eval_pipeline.analysis.reviews.answers import Answer, Place, answers_of, current_hash
+from eval_pipeline.analysis.reviews.figures import figure_rows
+from eval_pipeline.core.errors import Problem
+from eval_pipeline.core.ids import json_hash, json_text
+from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.store.tables import REVIEW_STATISTICS, REVIEWS
+from eval_pipeline.suites.reviews.files import read_reviews
+from eval_pipeline.suites.reviews.queues import Queue, read_queues
+from eval_pipeline.suites.reviews.review import Review, current
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.progress import busy
+
+Row = dict[str, Any]
+
+
+class Reviewed(NamedTuple):
+    """What is kept of reviews beside a suite.
+
+    Attributes:
+        reviews: each once, by time; superseded ones too.
+        queues: by id, oldest first.
+        problems: lines and files that hold neither.
+    """
+
+    reviews: Sequence[Review]
+    queues: Mapping[str, Queue]
+    problems: Sequence[Problem]
+
+    @property
+    def current(self) -> list[Review]:
+        """Those that count."""
+        return current(self.reviews)
+
+    def evaluations(self, suite: str) -> set[Partition]:
+        """Evaluations whose answers they are about."""
+        seen = {(review.model_version, review.eval_date) for review in self.reviews}
+        seen |= {(item.model_version, item.eval_date) for queue in self.queues.values() for item in queue.items}
+        return {Partition(suite, name, day) for name, day in seen}
+
+
+def reviewed_of(inputs: Inputs) -> Reviewed:
+    """What is kept beside the suite; reviews of turns of another suite are a problem."""
+    source = inputs.workspace.suites.get(inputs.suite)
+    if source is None:  # it is gone, and its reviews with it
+        return Reviewed((), {}, ())
+    found = read_reviews(source.folder)
+    queues, wrong = read_queues(source.folder)
+    own = [review for review in found.reviews if review.turn_id.startswith(f"{inputs.suite}/")]
+    other = len(found.reviews) - len(own)
+    folder = f"{source.folder.name}/reviews"
+    told = [Problem(folder, None, "turn_id", f"{other} reviews are of turns of another suite")] if other else []
+    return Reviewed(own, queues, (*found.problems, *wrong, *told))
+
+
+def make_reviews(inputs: Inputs, outputs: Outputs) -> None:
+    """Makes both tables of a suite."""
+    with busy(inputs.progress, inputs.label("reviews")):
+        reviewed = inputs.hold("reviewed", lambda: reviewed_of(inputs))
+        answers = reviewed_answers(inputs, reviewed)
+        counting = {review.id for review in reviewed.current}
+        outputs.rows(REVIEWS).extend(review_rows(reviewed.reviews, counting, answers))
+        outputs.rows(REVIEW_STATISTICS).extend(figure_rows(reviewed.reviews, reviewed.queues, answers))
+
+
+def reviews_and_answers(inputs: Inputs) -> dict[str, str]:
+    """What decides both tables: the reviews, the queues, and the answers that they are about."""
+    reviewed = inputs.hold("reviewed", lambda: reviewed_of(inputs))
+    said = [*(review.line() for review in reviewed.reviews), *reviewed.queues]
+    of = current_hash(inputs.workspace, reviewed.evaluations(inputs.suite))
+    return {"reviews": json_hash(said), "answers": json_hash(of)}
+
+
+def review_facts(inputs: Inputs) -> dict[str, Json]:
+    """How many reviews there are, and how many count."""
+    said = inputs.read(REVIEWS, ["is_current"])["is_current"].to_pylist()
+    return {"reviews": len(said), "current": sum(said)}
+
+
+def reviewed_answers(inputs: Inputs, reviewed: Reviewed) -> dict[Place, Answer]:
+    """The answers of the evaluations that reviews and queues are about, as far as the record still has them."""
+    found: dict[Place, Answer] = {}
+    for partition in sorted(reviewed.evaluations(inputs.suite), key=str):
+        own = inputs.anew(partition=partition)
+        found |= {answer.place: answer for answer in answers_of(own)}
+    return found
+
+
+def review_rows(reviews: Sequence[Review], counting: set[str], answers: Mapping[Place, Answer]) -> list[Row]:
+    """Rows of `reviews`."""
+    rows: list[Row] = []
+    for review in reviews:
+        answer = answers.get((review.turn_id, review.model_version, str(review.eval_date), review.sample))
+        same = answer is not None and answer.response_hash == review.response_hash
+        seen = answer if same else None
+        case, _, index = review.turn_id.partition("/")[2].rpartition("#")
+        row: Row = review.model_dump(exclude={"id", "at", "correction"})
+        row |= {"review_id": review.id, "said_at": review.at.astimezone(UTC).replace(tzinfo=None), "case_id": case}
+        row |= {"turn_index": int(index), "is_current": review.id in counting}
+        row |= {"correction": None if review.correction is None else json_text(review.correction)}
+        row |= {"seen_response": same, "metric_correct": seen.correct if seen else None}
+        rows.append(row | {"judge_correct": seen.judged if seen else None})
+    return rows

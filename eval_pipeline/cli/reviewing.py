@@ -1,0 +1,215 @@
+"""`reviews`: what people say of answers, what to look at next, and what follows for the gold."""
+
+from getpass import getuser
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eval_pipeline.cli.options import EvalDate, Suites, open_workspace, parse_day, suite_names
+from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from eval_pipeline.analysis.reviews.making import Reviewed
+    from eval_pipeline.workspace.inputs import Inputs
+
+reviews_app = typer.Typer(help="Reviews by people: how many, how they agree, and what follows.")
+Suite = Annotated[str, typer.Option(help="The suite.")]
+_COLUMNS = ("suite", "queue", "model_version", "figure", "label", "value", "low", "high", "n", "reason")
+
+
+@reviews_app.callback(invoke_without_command=True)
+def reviews(
+    context: typer.Context,
+    suite: Suites = None,
+    format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+) -> None:
+    """Says how many reviews there are and what follows from them; brings `reviews` in the store up to date."""
+    if context.invoked_subcommand is not None:
+        return
+    from eval_pipeline.cli.terminal import print_rows
+    from eval_pipeline.operations.reviewing import keep_reviews
+
+    if format not in {"table", "csv", "json"}:
+        raise UsageError(f"unknown format '{format}'; one of: table, csv, json")
+    found: list[dict[str, Any]] = []
+    for inputs in _inputs(suite):
+        reviewed = _reviewed(inputs)
+        if suite is None and not reviewed.reviews and not reviewed.queues:
+            continue
+        rows = keep_reviews(inputs)
+        found += rows
+        if format == "table":
+            _tell(inputs, reviewed, rows)
+    if format != "table":
+        print_rows(list(_COLUMNS), [[row[name] for name in _COLUMNS] for row in found], format)
+
+
+@reviews_app.command()
+def queue(
+    suite: Suite,
+    size: Annotated[int, typer.Option(min=1, help="Answers to draw.")] = 50,
+    by: Annotated[
+        str, typer.Option(help="uniform, or disagreement: more of what judge, metrics or model versions disagree on.")
+    ] = "disagreement",
+    seed: Annotated[int, typer.Option(help="Another one draws others.")] = 0,
+    model_version: Annotated[
+        list[str] | None,
+        typer.Option("--model-version", help="Model version; several times for several; all real ones if left out."),
+    ] = None,
+) -> None:
+    """Draws answers for people to review, with known probabilities, and keeps the queue beside the suite."""
+    from eval_pipeline.analysis.reviews.drawing import WAYS
+    from eval_pipeline.operations.reviewing import draw_queue
+
+    if by not in WAYS:
+        raise UsageError(f"unknown way to draw '{by}'; one of: {', '.join(WAYS)}")
+    (inputs,) = _inputs([suite])
+    made = draw_queue(inputs, model_version, by, size, seed)
+    typer.echo(f"{inputs.suite}: queue {made.id}, {len(made.items)} answers drawn by {by}, seed {seed}")
+    for name, stratum in made.strata.items():
+        typer.echo(f"  {name:<28} {stratum.drawn:>5} of {stratum.population:,}")
+
+
+@reviews_app.command()
+def add(
+    suite: Suite,
+    turn: Annotated[str, typer.Option(help="<case>#<index>, counted from 0, or the turn's public id.")],
+    model_version: Annotated[str, typer.Option(help="Whose answer it is.")],
+    verdict: Annotated[str, typer.Option(help="right, wrong or cannot_tell.")],
+    eval_date: EvalDate = None,
+    sample: Annotated[int, typer.Option(min=0, help="Which of several samples.")] = 0,
+    who: Annotated[str | None, typer.Option(help="The reviewer; you, if left out.")] = None,
+    gold_wrong: Annotated[bool, typer.Option("--gold-wrong", help="The gold of the turn is wrong.")] = False,
+    correction: Annotated[
+        str | None, typer.Option(help="Fields of the gold that would be right, as a JSON object; with --gold-wrong.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="How the answer fails, in a word.")] = None,
+    note: Annotated[str, typer.Option(help="Anything else.")] = "",
+    queue: Annotated[str | None, typer.Option(help="Id of the queue that asked for it.")] = None,
+) -> None:
+    """Adds a review of an answer, for scripts; of the newest evaluation without a date."""
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.operations.reviewing import (
+        Said,
+        answer_on_record,
+        evaluation_to_review,
+        gold_hash_of,
+        review_answer,
+    )
+
+    (inputs,) = _inputs([suite])
+    day = parse_day(eval_date) if eval_date else None
+    newest = evaluation_to_review(inputs, model_version)
+    place = Partition(inputs.suite, model_version, day) if day else newest
+    item = answer_on_record(inputs.anew(partition=place), turn, sample)
+    told = (gold_wrong, _correction(correction), tag, note, queue, gold_hash_of(inputs, item.turn_id))
+    said = Said(who or getuser(), verdict, *told)
+    made = review_answer(inputs, item, said)
+    typer.echo(_safe(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}"))
+
+
+@reviews_app.command()
+def disputes(suite: Suites = None) -> None:
+    """Lists the answers that reviewers are at odds about."""
+    from eval_pipeline.operations.reviewing import disputed
+
+    for inputs in _inputs(suite):
+        for found in disputed(_reviewed(inputs)):
+            said = ", ".join(f"{one.who}: {one.verdict}{' (gold wrong)' * one.gold_wrong}" for one in found)
+            typer.echo(_safe(f"{found[0].turn_id} · {found[0].model_version} · {said}"))
+
+
+@reviews_app.command()
+def propose(
+    suite: Suite,
+    write: Annotated[
+        bool, typer.Option("--write", help="Put the entries into the suite's gold_overrides.yaml.")
+    ] = False,
+) -> None:
+    """Prints what reviews propose for `gold_overrides.yaml`; only that file changes figures, and no model is asked."""
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.operations.proposing import proposals, write_proposals
+
+    (inputs,) = _inputs([suite])
+    source = inputs.workspace.suite(inputs.suite)
+    found = proposals(source, _reviewed(inputs))
+    for turn, why in found.left.items():
+        note(f"{turn}: not proposed: {why}")
+    if not found.entries:
+        note(f"{inputs.suite}: no review proposes to change the gold")
+    elif write:
+        path = write_proposals(source, found)
+        typer.echo(f"{path}: {len(found.entries)} added; `eval-pipeline rescore --suite {inputs.suite}` scores by it")
+    else:
+        typer.echo(found.text(), nl=False)
+
+
+def _inputs(suites: list[str] | None) -> "list[Inputs]":
+    from eval_pipeline.workspace.inputs import Inputs
+
+    workspace = open_workspace()
+    return [Inputs(workspace, name) for name in suite_names(workspace, suites)]
+
+
+def _reviewed(inputs: "Inputs") -> "Reviewed":
+    """What is kept beside the suite; what is wrong with it is told."""
+    from eval_pipeline.analysis.reviews.making import reviewed_of
+    from eval_pipeline.cli.terminal import fail
+
+    found = reviewed_of(inputs)
+    for problem in found.problems:
+        fail(str(problem))
+    return found
+
+
+def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, Any]]") -> None:
+    from eval_pipeline.operations.reviewing import disputed, progress_of
+
+    counting, odds = reviewed.current, len(disputed(reviewed))
+    people, answers = {one.who for one in counting}, {one.answer for one in counting}
+    told = f"{len(counting):,} reviews of {len(answers):,} answers, reviewers: {len(people):,}, disputed: {odds:,}"
+    typer.echo(f"{inputs.suite}: {told}")
+    for found in progress_of(reviewed):
+        own = found.queue
+        far = f"{len(found.reviewed):,} of {len(own.items):,} reviewed"
+        typer.echo(f"\nqueue {own.id}, {own.at:%Y-%m-%d}, by {own.by}: {far}")
+        _tell_figures([row for row in rows if row["queue"] == own.id])
+    if looked_at := [row for row in rows if row["queue"] is None]:
+        typer.echo("\nof the answers looked at, which nobody drew:")
+        _tell_figures(looked_at)
+
+
+def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
+    before = ""
+    for row in rows:
+        version = row["model_version"] or "all"
+        form = ".3f" if row["figure"].endswith("kappa") else ".1%"
+        ends = row["reason"] if row["low"] is None else f"[{row['low']:{form}}, {row['high']:{form}}]"
+        name = row["figure"].replace("_", " ") + (f": {row['label']}" if row["label"] else "")
+        value = "–" if row["value"] is None else format(row["value"], form)
+        shown = "" if version == before else version
+        typer.echo(_safe(f"  {shown:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
+        before = version
+
+
+def _safe(text: str) -> str:
+    """What people wrote, without what a terminal would obey."""
+    from eval_pipeline.reports.files.csv_cells import visible_text
+
+    return visible_text(text)
+
+
+def _correction(text: str | None) -> dict[str, Any] | None:
+    from eval_pipeline.core.ids import parse_json
+
+    if text is None:
+        return None
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"--correction is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError('--correction is no JSON object; expected one such as {"answer": 81.5}')
+    return found

@@ -1,0 +1,121 @@
+"""What reviews propose to change about the gold: entries for `gold_overrides.yaml`, which alone changes figures."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eval_pipeline.analysis.reviews.making import Reviewed
+from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.durable import fsync_path, replace_durably, temporary_path, write_error
+from eval_pipeline.suites import OVERRIDES_FILE, SuiteCases, SuiteSource, read_suite
+from eval_pipeline.suites.overrides import CORRECTED, EXCLUDED, Override, read_overrides
+from eval_pipeline.suites.reviews.review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """What follows from reviews that call the gold wrong.
+
+    Attributes:
+        entries: of `gold_overrides.yaml`.
+        left: turns of which nothing follows, with the reason.
+    """
+
+    entries: Sequence[Mapping[str, Any]]
+    left: Mapping[str, str]
+
+    def text(self) -> str:
+        """The entries as they are written."""
+        return entries_text(self.entries)
+
+
+def proposals(source: SuiteSource, reviewed: Reviewed) -> Proposals:
+    """What the reviews of a suite propose.
+
+    A correction becomes `corrected`, no correction `excluded`: whoever puts the entry into the file decides.
+
+    Raises:
+        InputError: the suite cannot be read.
+    """
+    found = read_suite(source)
+    track = source.track()
+    golds = {turn.id: json_hash(track.gold_json(turn)) for case in found.cases for turn in case.turns}
+    decided = {override.turn_id for override in found.overrides}
+    together: dict[str, list[Review]] = {}
+    for review in reviewed.current:
+        if review.gold_wrong:
+            together.setdefault(review.turn_id, []).append(review)
+    entries: list[dict[str, Any]] = []
+    left: dict[str, str] = {}
+    for turn, reviews in together.items():
+        fresh = [one for one in reviews if one.gold_hash in (None, golds.get(turn))]
+        corrections = {json_hash(one.correction): one.correction for one in fresh if one.correction is not None}
+        if turn in decided:
+            left[turn] = f"{OVERRIDES_FILE} has decided on it"
+        elif turn not in golds:
+            left[turn] = "the suite has no such turn any more"
+        elif not fresh:
+            left[turn] = "the gold has changed since it was reviewed"
+        elif len(corrections) > 1:
+            left[turn] = f"{len(corrections)} different corrections; agree on one first"
+        else:
+            entries.append(_entry(turn, fresh, next(iter(corrections.values()), None)))
+    return Proposals(entries, left)
+
+
+def write_proposals(source: SuiteSource, found: Proposals) -> Path:
+    """Adds the entries to the suite's `gold_overrides.yaml`, whose text stays as it is.
+
+    Raises:
+        UsageError: the file is in a form to which nothing can be added, or an entry is wrong.
+        StoreError: it cannot be written.
+    """
+    path = source.folder / OVERRIDES_FILE
+    suite = read_suite(source)
+    before = path.read_text("utf-8") if path.is_file() else ""
+    text = before + ("" if not before or before.endswith("\n") else "\n") + found.text()
+    try:
+        after = _read(source, suite, text)
+    except InputError as error:
+        raise UsageError(f"a proposal cannot be used, put it in by hand: {error}") from error
+    if [one.turn_id for one in after] != [
+        *(one.turn_id for one in suite.overrides),
+        *(e["turn"] for e in found.entries),
+    ]:
+        raise UsageError(f"{path} is not one list of entries; put the printed ones in by hand")
+    temporary = temporary_path(path)
+    try:
+        temporary.write_text(text, "utf-8")
+        fsync_path(temporary)
+        replace_durably(temporary, path)
+    except OSError as error:
+        raise write_error(path, error) from error
+    return path
+
+
+def entries_text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Entries as YAML; what people wrote is quoted where YAML would read it otherwise."""
+    return yaml.safe_dump([dict(entry) for entry in entries], sort_keys=False, allow_unicode=True) if entries else ""
+
+
+def _entry(turn: str, reviews: Sequence[Review], correction: Mapping[str, Any] | None) -> dict[str, Any]:
+    notes = dict.fromkeys(review.note.strip() for review in reviews if review.note.strip())
+    entry: dict[str, Any] = {"turn": turn, "action": EXCLUDED if correction is None else CORRECTED}
+    entry |= {"who": ", ".join(dict.fromkeys(review.who for review in reviews))}
+    entry |= {"why": "; ".join(notes) or "called wrong in a review, without a note"}
+    return entry if correction is None else entry | {"gold": dict(correction)}
+
+
+def _read(source: SuiteSource, suite: SuiteCases, text: str) -> Sequence[Override]:
+    """The overrides that the text would be, checked as those of the suite are."""
+    raws = {case.id: content for case, content in zip(suite.cases, suite.contents, strict=True)}
+    with tempfile.TemporaryDirectory() as folder:
+        aside = replace(source, folder=Path(folder) / source.folder.name)
+        aside.folder.mkdir()
+        (aside.folder / OVERRIDES_FILE).write_text(text, "utf-8")
+        return read_overrides(aside, source.track(), suite.cases, raws, suite.shared)[0]

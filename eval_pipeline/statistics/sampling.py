@@ -1,0 +1,221 @@
+"""Figures of a population from a stratified random sample of it, with design-based 95% intervals.
+
+Of N_h members of stratum h, n_h were drawn at random without replacement and looked at; each stands for N_h / n_h. With
+T = sum_h (N_h / n_h) sum_i x_hi, the Horvitz-Thompson estimate of the population's totals (Horvitz and Thompson 1952,
+"A Generalization of Sampling Without Replacement From a Finite Universe"), a figure is a function of T: a share
+T_1 / N, a ratio T_1 / T_2 (Hajek 1971), Cohen's kappa of a table of totals. What is random is the draw alone; the
+population is what it is, so conversations need no clusters. The variance is the jackknife over strata (Wolter 2007,
+"Introduction to Variance Estimation", 4.5),
+
+    v = sum_h (1 - n_h / N_h) (n_h - 1) / n_h sum_i (f_(hi) - mean_i f_(hi))^2,
+
+f_(hi) the figure without member i, whose stratum is weighted up; for a share it is the textbook's
+sum_h (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h (Cochran 1977, "Sampling Techniques", 5.6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval_pipeline.statistics._special import t_critical
+from eval_pipeline.statistics.agreement import NO_VARIETY, kappa_of_table
+from eval_pipeline.statistics.intervals import wilson_interval
+
+NOTHING_DRAWN: Final = "nothing to go by was drawn"
+UNSEEN_STRATUM: Final = "of one kind nothing is looked at yet"
+LONE_MEMBER: Final = "only one is looked at"
+NO_SPREAD: Final = "what was looked at is all alike, which shows nothing of its error"
+ONE_WORD: Final = "one of the two says the same of everything"
+_UNSTABLE: Final = "without one of them there is no figure"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Where the members of a sample were drawn from.
+
+    Attributes:
+        codes: Shape (n,), the stratum of each member that was looked at, from 0.
+        sizes: Shape (H,), how many members each stratum has; at least 1.
+    """
+
+    codes: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """Members looked at by stratum."""
+        return np.bincount(self.codes, minlength=len(self.sizes)).astype(np.int64)
+
+    @property
+    def weights(self) -> Floats:
+        """How many members of the population each one looked at stands for."""
+        found: Floats = (self.sizes / np.maximum(self.seen, 1))[self.codes]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEstimate:
+    """A figure of a population, from a sample.
+
+    Attributes:
+        n: Members of the sample that it is about.
+        population: How many members of the population they stand for, estimated.
+        value: The figure; None where it has none.
+        se: Its design-based standard error; None where ``low`` is.
+        low: Lower end of the 95% interval; None where ``reason`` says why.
+        high: Upper end of the 95% interval.
+        reason: Why numbers are missing; None where all are there.
+    """
+
+    n: int
+    population: float | None
+    value: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+
+
+def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEstimate:
+    """Share of the members of a domain that have something: all members, or those of which something else holds.
+
+    The ratio of two Horvitz-Thompson totals, since the size of a domain is estimated too; over all members it is the
+    Horvitz-Thompson mean. The interval is Wilson's with p(1 - p) / v in the place of n and t with n - H degrees of
+    freedom in the place of z (Korn and Graubard 1998, Survey Methodology 24). Strata in which all are alike show no
+    variance; they are given that of one other among two more than the m members that are alike in this way (Laplace's
+    rule), so that few that are alike do not pass for certainty.
+
+    Args:
+        values: Shape (n,), 1 where a member has it, else 0.
+        domain: Shape (n,), whether it is one of those asked about.
+        strata: Where they were drawn from.
+    """
+    inside = np.asarray(domain, dtype=bool)
+    ones = np.asarray(values, dtype=np.float64) * inside
+    weights = strata.weights
+    n, population = int(inside.sum()), float(weights[inside].sum())
+    if missing := _missing(n, strata):
+        return DrawnEstimate(n, None, None, None, None, None, missing)
+    found = _estimate(np.column_stack([ones, inside]), strata, lambda t: t[0] / t[1] if t[1] > 0 else None)
+    assert found.value is not None
+    if found.variance is None:
+        return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
+    variance = found.variance + _of_those_alike(ones, inside, strata)
+    rate = min(max(found.value, 0.0), 1.0)
+    if variance <= 0.0:  # everything was looked at
+        return DrawnEstimate(n, population, rate, 0.0, rate, rate, None)
+    least = 1.0 / (n + 2.0)
+    spread = min(max(rate, least), 1.0 - least)
+    low, high = wilson_interval(rate, max(spread * (1.0 - spread) / variance, 1.0), t_critical(found.freedom))
+    return DrawnEstimate(n, population, rate, math.sqrt(variance), low, high, None)
+
+
+def drawn_kappa(first: ArrayLike, second: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEstimate:
+    """Cohen's kappa of two raters over a population, from the estimated table of what they say.
+
+    Args:
+        first: Shape (n,), what one says of each member, whole numbers from 0.
+        second: Shape (n,), what the other says, in the same numbers.
+        domain: Shape (n,), whether both say something of it.
+        strata: Where they were drawn from.
+    """
+    inside = np.asarray(domain, dtype=bool)
+    one, other = (np.where(inside, np.asarray(side), 0).astype(np.int64) for side in (first, second))
+    n = int(inside.sum())
+    if missing := _missing(n, strata):
+        return DrawnEstimate(n, None, None, None, None, None, missing)
+    size = int(max(one.max(), other.max())) + 1
+    cells = np.zeros((len(one), size * size))
+    cells[np.arange(len(one)), one * size + other] = inside
+    found = _estimate(cells, strata, lambda totals: kappa_of_table(totals.reshape(size, size)))
+    population = float(strata.weights[inside].sum())
+    if found.value is None:
+        return DrawnEstimate(n, population, None, None, None, None, NO_VARIETY)
+    if len(set(one[inside].tolist())) < 2 or len(set(other[inside].tolist())) < 2:
+        return DrawnEstimate(n, population, found.value, None, None, None, ONE_WORD)
+    if found.variance is None:
+        return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
+    if not found.variance and (strata.seen < strata.sizes).any():
+        return DrawnEstimate(n, population, found.value, None, None, None, NO_SPREAD)
+    se = math.sqrt(found.variance)
+    margin = t_critical(found.freedom) * se
+    return DrawnEstimate(
+        n, population, found.value, se, max(found.value - margin, -1.0), min(found.value + margin, 1.0), None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    value: float | None
+    variance: float | None
+    freedom: int
+    reason: str | None
+
+
+def _estimate(x: Floats, strata: Strata, figure: Callable[[Floats], float | None]) -> _Found:
+    """A function of the totals of the columns of ``x``, and its variance by the jackknife over strata."""
+    weighted = x * strata.weights[:, None]
+    totals = weighted.sum(axis=0)
+    value = figure(totals)
+    if value is None:
+        return _Found(None, None, 0, None)
+    variance, freedom = 0.0, 0
+    for members, share in _groups(strata):
+        count = int(members.sum())
+        if count < 2:
+            return _Found(value, None, 0, LONE_MEMBER)
+        kinds, inverse = np.unique(weighted[members], axis=0, return_inverse=True)
+        own = weighted[members].sum(axis=0)
+        without = [figure(totals - own + (own - kind) * (count / (count - 1))) for kind in kinds]
+        if any(one is None for one in without):
+            return _Found(value, None, 0, _UNSTABLE)
+        each = np.array(without, dtype=np.float64)[inverse.ravel()]
+        variance += (1 - share) * (count - 1) / count * float(((each - each.mean()) ** 2).sum())
+        freedom += count - 1
+    return _Found(value, variance, max(freedom, 1), None)
+
+
+def _groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
+    """The members by stratum, and what share of it they are; of those strata of which not all was looked at.
+
+    A stratum with one member shows no variance. It is put together with the largest other one, which makes the variance
+    too large rather than too small (collapsed strata; Wolter 2007, 2.5).
+    """
+    seen, sizes = strata.seen, strata.sizes
+    open_ones = sorted((int(h) for h in np.flatnonzero((seen > 0) & (seen < sizes))), key=lambda h: (-seen[h], h))
+    together = {open_ones[0], *(h for h in open_ones if seen[h] < 2)} if open_ones else set[int]()
+    sets = [together, *({h} for h in open_ones if h not in together)] if together else []
+    return [(np.isin(strata.codes, sorted(found)), float(min(seen[h] / sizes[h] for h in found))) for found in sets]
+
+
+def _of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> float:
+    """What strata add to the variance of a rate whose members of the domain are all alike."""
+    seen, sizes, weights = strata.seen, strata.sizes, strata.weights
+    whole = float(weights[inside].sum())
+    alike: dict[float, list[NDArray[np.bool_]]] = {0.0: [], 1.0: []}
+    for h in np.flatnonzero((seen > 0) & (seen < sizes)):
+        here = inside & (strata.codes == h)
+        if here.any() and ones[here].min() == ones[here].max():
+            alike[float(ones[here][0])].append(here)
+    added = 0.0
+    for members in alike.values():
+        chance = 1.0 / (sum(int(here.sum()) for here in members) + 2.0)
+        for here in members:
+            h = strata.codes[here][0]
+            share = float(weights[here].sum()) / whole
+            added += share**2 * (1 - seen[h] / sizes[h]) * chance * (1 - chance) / int(here.sum())
+    return float(added)
+
+
+def _missing(n: int, strata: Strata) -> str | None:
+    if (strata.seen == 0).any():
+        return UNSEEN_STRATUM
+    return None if n else NOTHING_DRAWN

@@ -1,0 +1,134 @@
+"""Queues of answers to review: which were drawn, from how many, with what probability. A file each, never changed."""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from eval_pipeline.core.complaints import complaints, dotted
+from eval_pipeline.core.errors import Problem
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
+from eval_pipeline.suites.reviews.files import cannot_write, reviews_folder
+from eval_pipeline.suites.reviews.review import AnswerKey
+
+By = Literal["uniform", "disagreement"]
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class QueueItem(_Frozen):
+    """An answer that was drawn; fields as of a review."""
+
+    turn_id: str
+    model_version: str
+    eval_date: date
+    sample: int = Field(ge=0)
+    response_hash: _Hash
+    stratum: str
+
+    @property
+    def answer(self) -> AnswerKey:
+        """The answer."""
+        return AnswerKey(self.turn_id, self.model_version, self.response_hash)
+
+
+class Stratum(_Frozen):
+    """Answers of one kind: how many there are, and how many were drawn, each with the same probability."""
+
+    population: int = Field(ge=1)
+    drawn: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.drawn > self.population:
+            raise ValueError("more were drawn than there are")
+        return self
+
+    @property
+    def probability(self) -> float:
+        """With which each of its answers was drawn."""
+        return self.drawn / self.population
+
+
+class Queue(_Frozen):
+    """Answers to review, in the order in which to do so.
+
+    Attributes:
+        id: hash of all but the time.
+        at: when it was drawn, UTC.
+        by: how.
+        seed: of the draw.
+        strata: what was drawn from, by name.
+        items: what was drawn; each beginning of the list is a draw from all strata too.
+    """
+
+    id: str = Field(pattern=r"^[0-9a-f]{12}$")
+    at: AwareDatetime
+    by: By
+    seed: int
+    strata: Mapping[str, Stratum]
+    items: tuple[QueueItem, ...]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        counts = {name: sum(item.stratum == name for item in self.items) for name in self.strata}
+        wrong = [name for name, stratum in self.strata.items() if counts[name] != stratum.drawn]
+        if wrong or len(self.items) != sum(counts.values()):
+            raise ValueError("its items are not those that its strata count")
+        return self
+
+    @classmethod
+    def drawn(
+        cls, at: object, by: str, seed: int, strata: Mapping[str, Stratum], items: tuple[QueueItem, ...]
+    ) -> "Queue":
+        """A queue under its id."""
+        told = [by, seed, *(item.model_dump(mode="json") for item in items)]
+        made = {"id": json_hash(told)[:12], "at": at, "by": by, "seed": seed, "strata": strata, "items": items}
+        return cls.model_validate(made)
+
+    def probability(self, item: QueueItem) -> float:
+        """With which an item was drawn."""
+        return self.strata[item.stratum].probability
+
+
+def write_queue(suite: Path, queue: Queue) -> Path:
+    """Writes a queue beside the reviews of a suite's folder; one that is there stays.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    path = reviews_folder(suite) / "queues" / f"{queue.id}.json"
+    if path.exists():
+        return path
+    temporary = temporary_path(path)
+    try:
+        make_folders(path.parent)
+        temporary.write_text(json.dumps(queue.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n", "utf-8")
+        fsync_path(temporary)
+        replace_durably(temporary, path)
+    except OSError as error:
+        raise cannot_write(suite, error) from error
+    return path
+
+
+def read_queues(suite: Path) -> tuple[dict[str, Queue], list[Problem]]:
+    """The queues of a suite's folder by id, oldest first, and what is wrong with files that hold none."""
+    found: list[Queue] = []
+    problems: list[Problem] = []
+    for path in sorted((reviews_folder(suite) / "queues").glob("*.json")):
+        name = path.relative_to(suite.parent).as_posix()
+        try:
+            found.append(Queue.model_validate_json(read_text(path, most=MOST_DOCUMENT_BYTES)))
+        except ValidationError as error:
+            problems += [Problem(name, None, dotted(place), message) for place, message in complaints(error, Queue)]
+        except (OSError, ValueError) as error:
+            problems.append(Problem(name, None, "", f"cannot be read: {error}"))
+    return {queue.id: queue for queue in sorted(found, key=lambda queue: (queue.at, queue.id))}, problems

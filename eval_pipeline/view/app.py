@@ -1,0 +1,105 @@
+"""The workbench as an ASGI application: pages, files of its own, errors as pages, the guard before it all."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
+from eval_pipeline.view.pages import PAGES
+from eval_pipeline.view.rendering import render, static_file
+from eval_pipeline.web.asgi import Guarded
+from eval_pipeline.web.guard import Door
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+)
+"""What a page may load and do: only what this server sends, no script or style within a page."""
+STATIC = {"style.css": "text/css", "keys.js": "text/javascript"}
+_MOST_FORM = 1_000_000
+"""Bytes of a form."""
+
+
+def application(bench: Bench, door: Door, pages: Sequence[Page] = PAGES) -> ASGIApp:
+    """The workbench of a home behind a door."""
+    routes = [Route(page.path, _endpoint(page, bench), methods=list(page.methods)) for page in pages]
+    routes.append(Route("/static/{name}", _static))
+    made = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found, Exception: _fault})
+    return Guarded(made, door, POLICY)
+
+
+def _endpoint(page: Page, bench: Bench):  # type: ignore[no-untyped-def]
+    async def endpoint(request: Request) -> Response:
+        form = await _form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(_answer, page, bench, request, form)
+
+    return endpoint
+
+
+def _answer(page: Page, bench: Bench, request: Request, form: dict[str, list[str]]) -> Response:
+    try:
+        with bench.published.look() as look:
+            answer = page.respond(Visit(bench, look, request, form))
+    except NotFoundError as error:
+        answer = problem(HTTPStatus.NOT_FOUND, "Not there", str(error))
+    except StoreError as error:
+        answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, "No store to show", str(error))
+    except EvalError as error:
+        answer = problem(HTTPStatus.BAD_REQUEST, "That cannot be shown", str(error))
+    answer.headers.setdefault("Cache-Control", "no-store")
+    return answer
+
+
+async def _form(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, or of a JSON object, whose values are texts or lists of them."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_FORM:
+            return {}
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return _json_form(bytes(body))
+    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+
+
+def _json_form(body: bytes) -> dict[str, list[str]]:
+    import json
+
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: [str(one) for one in value] if isinstance(value, list) else [str(value)] for name, value in found.items()
+    }
+
+
+def problem(status: HTTPStatus, title: str, message: str) -> Response:
+    """A page that says what is wrong."""
+    return HTMLResponse(render("problem.html.j2", title=title, message=message), status.value)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        return problem(HTTPStatus.NOT_FOUND, "Not there", "There is no such file.")
+    return Response(static_file(name), media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return problem(HTTPStatus.NOT_FOUND, "Not there", "There is no such page.")
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    text = f"{type(error).__name__} (a fault of eval-pipeline; the terminal shows where)"
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "That went wrong", text)

@@ -1,0 +1,48 @@
+"""Two texts word by word: what both have, what only one has."""
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_WORDS = 4_000
+"""The matcher takes the square of it at worst; longer texts are compared line by line, the longest not at all."""
+_MOST_LINES = 4_000
+
+Kind = Literal["same", "removed", "added"]
+
+
+class Piece(NamedTuple):
+    """A run of text that is in both, in the first only, or in the second only."""
+
+    kind: Kind
+    text: str
+
+
+def differences(before: str, after: str) -> list[Piece]:
+    """Pieces that make up the first text without those that are added, and the second without those removed."""
+    for split, most in ((_words, _MOST_WORDS), (_lines, _MOST_LINES)):
+        old, new = split(before), split(after)
+        if len(old) + len(new) <= most:
+            return list(_pieces(old, new))
+    return [Piece("removed", before), Piece("added", after)]
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text)
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _pieces(old: list[str], new: list[str]) -> Iterator[Piece]:
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield Piece("same", "".join(old[a:b]))
+            continue
+        if a < b:
+            yield Piece("removed", "".join(old[a:b]))
+        if c < d:
+            yield Piece("added", "".join(new[c:d]))

@@ -1,0 +1,129 @@
+"""Which evaluation a page is about, and what columns its turns have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.ddl import quoted
+from eval_pipeline.view.page import NotFoundError, Visit
+from eval_pipeline.view.published import Look
+
+KEY = ("suite", "model_version", "eval_date")
+_OF_ALL, _OF_TRACK = "r", "t"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnColumn:
+    """A column of the turns of an evaluation.
+
+    Attributes:
+        sql: how a query on `Evaluation.source` names it.
+        type: DuckDB's.
+        of_track: it is in the track's own table.
+    """
+
+    name: str
+    sql: str
+    type: str
+    comment: str
+    of_track: bool
+
+    @property
+    def is_number(self) -> bool:
+        """It holds numbers."""
+        return self.type in {"BIGINT", "DOUBLE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An evaluation in the store.
+
+    Attributes:
+        track: kind of task of its suite.
+        columns: of its turns by name: those that all tracks share, then the track's.
+        model_versions: of the suite, each with its dates, newest first.
+    """
+
+    partition: Partition
+    track: str
+    columns: Mapping[str, TurnColumn]
+    model_versions: Mapping[str, tuple[date, ...]]
+
+    @property
+    def track_table(self) -> str:
+        """The table with the track's own columns."""
+        return f"{self.track}_turns"
+
+
+def evaluation_of(visit: Visit) -> Evaluation:
+    """The evaluation that the address names; the newest one of what it leaves open.
+
+    Raises:
+        NotFoundError: the store has no such evaluation.
+        UsageError: the date is none.
+    """
+    versions = model_versions_of(visit.look, visit.suite)
+    if not versions:
+        raise NotFoundError(f"the store has no evaluation of a suite '{visit.suite}'")
+    version = visit.argument("model_version") or max(versions, key=lambda name: versions[name][0])
+    if version not in versions:
+        raise NotFoundError(f"the store has no evaluation of '{version}' on {visit.suite}; of: {', '.join(versions)}")
+    day = _day(visit.argument("eval_date")) or versions[version][0]
+    if day not in versions[version]:
+        known = ", ".join(map(str, versions[version]))
+        raise NotFoundError(f"the store has no evaluation of '{version}' on {visit.suite} of {day}; of: {known}")
+    return evaluation_at(visit.look, Partition(visit.suite, version, day))
+
+
+def evaluation_at(look: Look, partition: Partition) -> Evaluation:
+    """The evaluation of a partition that the store has."""
+    track = _track_of(look, partition.suite)
+    versions = model_versions_of(look, partition.suite)
+    return Evaluation(partition, track, turn_columns(look, track), versions)
+
+
+def model_versions_of(look: Look, suite: str) -> Mapping[str, tuple[date, ...]]:
+    """Model versions that were evaluated on a suite, with the dates, newest first."""
+    return _all_evaluations(look).get(suite, {})
+
+
+def _all_evaluations(look: Look) -> Mapping[str, Mapping[str, tuple[date, ...]]]:
+    def read() -> dict[str, dict[str, tuple[date, ...]]]:
+        rows = look.rows(
+            "SELECT suite, model_version, list(DISTINCT eval_date ORDER BY eval_date DESC) AS dates "
+            "FROM turn_results GROUP BY ALL ORDER BY ALL"
+        )
+        found: dict[str, dict[str, tuple[date, ...]]] = {}
+        for row in rows:
+            found.setdefault(row["suite"], {})[row["model_version"]] = tuple(row["dates"])
+        return found
+
+    return look.remembered("evaluations", read)
+
+
+def _track_of(look: Look, suite: str) -> str:
+    def read() -> str:
+        row = look.row("SELECT any_value(track) AS track FROM turn_results WHERE suite = ?", [suite])
+        return str(row["track"]) if row else ""
+
+    return look.remembered(("track", suite), read)
+
+
+def turn_columns(look: Look, track: str) -> Mapping[str, TurnColumn]:
+    """Columns of the turns of a track's evaluations: those that all tracks share, then its own."""
+    found = {}
+    for table, alias in (("turn_results", _OF_ALL), (f"{track}_turns", _OF_TRACK)):
+        for name, (kind, comment) in look.columns(table).items():
+            if name not in found and name not in {*KEY, "track", "simulated"}:
+                sql = f"{alias}.{quoted(name)}"
+                found[name] = TurnColumn(name, sql, kind, comment, alias == _OF_TRACK)
+    return found
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise UsageError(f"'{text}' is no date; expected YYYY-MM-DD") from error

@@ -1,0 +1,100 @@
+"""A filter of turns as an address says it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.datastructures import QueryParams
+
+from eval_pipeline.core.errors import UsageError
+
+IS, IS_NOT, CONTAINS, AT_LEAST, AT_MOST, EMPTY, NOT_EMPTY = OPERATORS = (
+    "is", "is_not", "contains", "at_least", "at_most", "empty", "not_empty",
+)  # fmt: skip
+VERDICTS = ("right", "wrong", "unscored")
+DESCENDING = "desc"
+_NAMED = {"q": "text", "verdict": "verdict", "tag": "tag", "error_class": "error_class", "failure_mode": "failure_mode"}
+_MOST = 1_000
+"""Characters of a value; conditions of a filter are a tenth of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a column has to hold.
+
+    Attributes:
+        operator: one of `OPERATORS`.
+        value: as it was written; of no use with `empty` and `not_empty`.
+    """
+
+    column: str
+    operator: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which turns, in which order, with which columns.
+
+    Attributes:
+        text: that question, answer, a response or an error has, in whatever case.
+        verdict: one of `VERDICTS`; empty for all.
+        tag, error_class, failure_mode: empty for all.
+        sort: column; empty for the order of the suite.
+        columns: shown beside those that always are.
+    """
+
+    text: str = ""
+    verdict: str = ""
+    tag: str = ""
+    error_class: str = ""
+    failure_mode: str = ""
+    conditions: tuple[Condition, ...] = ()
+    sort: str = ""
+    descending: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What an address says of it; equal filters say the same."""
+        return {
+            **{argument: getattr(self, name) for argument, name in _NAMED.items()},
+            "column": [condition.column for condition in self.conditions],
+            "is": [condition.operator for condition in self.conditions],
+            "value": [condition.value for condition in self.conditions],
+            "sort": self.sort,
+            "order": DESCENDING if self.sort and self.descending else "",
+            "show": list(self.columns),
+        }
+
+
+def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
+    """The filter in an address.
+
+    Raises:
+        UsageError: it names a column or an operator that there is not.
+    """
+    for name, value in query.multi_items():
+        if len(value) > _MOST or "\0" in value:
+            raise UsageError(f"the value of '{name}' is too long, or no text")
+    named = {name: query.get(argument, "").strip() for argument, name in _NAMED.items()}
+    if named["verdict"] not in {"", *VERDICTS}:
+        raise UsageError(f"unknown verdict '{named['verdict']}'; one of: {', '.join(VERDICTS)}")
+    sort, shown = query.get("sort", ""), tuple(dict.fromkeys(query.getlist("show")))
+    conditions = tuple(_conditions(query.getlist("column"), query.getlist("is"), query.getlist("value")))
+    for column in (sort, *shown, *(condition.column for condition in conditions)):
+        if column and column not in columns:
+            raise UsageError(f"unknown column '{column}'; columns: {', '.join(columns)}")
+    if named["failure_mode"] and "failure_mode" not in columns:
+        raise UsageError("turns of this track have no failure mode")
+    return Filter(**named, conditions=conditions, sort=sort, descending=query.get("order") == DESCENDING, columns=shown)
+
+
+def _conditions(columns: Sequence[str], operators: Sequence[str], values: Sequence[str]) -> Sequence[Condition]:
+    if not len(columns) == len(operators) == len(values) <= _MOST // 10:
+        raise UsageError("each condition has one column, one is and one value")
+    found = [Condition(*parts) for parts in zip(columns, operators, values, strict=True) if parts[0]]
+    for condition in found:
+        if condition.operator not in OPERATORS:
+            raise UsageError(f"unknown condition '{condition.operator}'; one of: {', '.join(OPERATORS)}")
+    return found

@@ -1,0 +1,158 @@
+"""What a filter finds: pages of turns, neighbours of one, how many there are, what can be filtered by."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eval_pipeline.store.ddl import quoted
+from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.filtering.filter import Filter
+from eval_pipeline.view.filtering.sql import Position, count_sql, of_evaluation, position_of, turns_sql
+from eval_pipeline.view.published import Look, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PAGE_SIZE = 50
+_ROWS_AT_ONCE = 5_000
+_MOST_CHOICES = 200
+ALWAYS = ("question", "expected", "answer", "correct", "error_class")
+"""Columns that a list of turns always has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """A page of turns.
+
+    Attributes:
+        sql: the query that was run.
+        first, last: positions of the first and last turn; None where there are none.
+        before, after: whether there are turns before and after these.
+    """
+
+    sql: str
+    rows: Sequence[Row]
+    first: Position | None
+    last: Position | None
+    before: bool
+    after: bool
+
+
+def page_of_turns(
+    look: Look, evaluation: Evaluation, filtered: Filter, beyond: Position | None, *, backwards: bool
+) -> Turns:
+    """The turns after a position, or before it; the first ones where there is none."""
+    columns = wanted_columns(evaluation, filtered)
+    sql = turns_sql(evaluation, filtered, columns, beyond=beyond, backwards=backwards, limit=PAGE_SIZE + 1)
+    rows = look.rows(sql)
+    more, rows = len(rows) > PAGE_SIZE, rows[:PAGE_SIZE]
+    if backwards:
+        rows.reverse()
+    before, after = (more, True) if backwards else (beyond is not None, more)
+    first, last = (position_of(filtered, rows[place]) for place in (0, -1)) if rows else (None, None)
+    return Turns(sql, rows, first, last, before, after)
+
+
+def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
+    """Columns of the list: those that always are, those asked for, those that the filter speaks of."""
+    spoken = [*(condition.column for condition in filtered.conditions), filtered.sort]
+    spoken += ["failure_mode"] if "failure_mode" in evaluation.columns else []
+    return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
+
+
+class Order:
+    """The turns of a filter in its order, by id and sample; some megabytes for a hundred thousand."""
+
+    def __init__(self, rows: "pa.Table") -> None:
+        self._rows = rows
+
+    def place(self, turn_id: str, sample: int) -> int | None:
+        """Where a turn stands, from 0; None where the filter does not have it."""
+        import pyarrow.compute as pc
+
+        mine = pc.and_(pc.equal(self._rows["turn_id"], turn_id), pc.equal(self._rows["sample"], sample))
+        place: int = pc.index(mine, True).as_py()
+        return None if place < 0 else place
+
+    def at(self, place: int) -> tuple[str, int] | None:
+        """Id and sample of the turn at a place; None where there is none."""
+        if not 0 <= place < len(self):
+            return None
+        return self._rows["turn_id"][place].as_py(), self._rows["sample"][place].as_py()
+
+    def __len__(self) -> int:
+        rows: int = self._rows.num_rows
+        return rows
+
+
+def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
+    """All turns of a filter in their order."""
+    sql = turns_sql(evaluation, filtered, ())
+
+    def read() -> Order:
+        return Order(look.table(f"SELECT turn_id, sample FROM ({sql})"))
+
+    return look.remembered(("order", sql), read, large=True)
+
+
+def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator[pa.Table]":
+    """All turns of a filter with all columns, some thousands at a time; the first table may be empty.
+
+    A query for each, from where the one before ended: sorting whole rows at once would take more memory than there is.
+    """
+    beyond = None
+    while True:
+        sql = turns_sql(evaluation, filtered, tuple(evaluation.columns), beyond=beyond, limit=_ROWS_AT_ONCE)
+        rows = look.table(sql)
+        if rows.num_rows or beyond is None:
+            yield rows
+        if rows.num_rows < _ROWS_AT_ONCE:
+            return
+        beyond = position_of(filtered, rows.slice(rows.num_rows - 1).to_pylist()[0])
+
+
+def count(look: Look, evaluation: Evaluation, filtered: Filter) -> int:
+    """How many turns a filter has; counted once a state of the store."""
+    sql = count_sql(evaluation, filtered)
+    return look.remembered(("count", sql), lambda: int(look.rows(sql)[0]["turns"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What turns of an evaluation can be filtered by, the most frequent first, each with how many there are."""
+
+    tags: Sequence[tuple[str, int]]
+    error_classes: Sequence[tuple[str, int]]
+    failure_modes: Sequence[tuple[str, int]]
+
+
+def choices(look: Look, evaluation: Evaluation) -> Choices:
+    """What there is to choose from."""
+
+    def read() -> Choices:
+        tags = f"""SELECT value, count(*) AS turns FROM (
+                SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r
+                WHERE {of_evaluation(evaluation, "r")})
+            GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}"""
+        modes = evaluation.columns.get("failure_mode")
+        return Choices(
+            _pairs(look, tags),
+            _values(look, evaluation, "turn_results", "error_class"),
+            _values(look, evaluation, evaluation.track_table, "failure_mode") if modes else (),
+        )
+
+    return look.remembered(("choices", evaluation.partition), read)
+
+
+def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequence[tuple[str, int]]:
+    name = quoted(column)
+    return _pairs(
+        look,
+        f"""SELECT r.{name} AS value, count(*) AS turns FROM {quoted(table)} AS r
+            WHERE {of_evaluation(evaluation, "r")} AND r.{name} IS NOT NULL
+            GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
+    )
+
+
+def _pairs(look: Look, sql: str) -> Sequence[tuple[str, int]]:
+    return [(row["value"], row["turns"]) for row in look.rows(sql)]

@@ -1,0 +1,211 @@
+"""A filter as SQL: one text, which the page runs and shows, so that what is shown is what was run."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.store.ddl import quoted, text
+from eval_pipeline.view.evaluation import Evaluation, TurnColumn
+from eval_pipeline.view.filtering.filter import (
+    AT_LEAST,
+    AT_MOST,
+    IS,
+    IS_NOT,
+    Condition,
+    Filter,
+)
+
+PLACE = ("case_id", "turn_index", "sample")
+"""Columns that say where a turn stands in its evaluation; no two turns share them."""
+_VERDICT = {"right": "r.correct", "wrong": "NOT r.correct", "unscored": "r.correct IS NULL"}
+
+
+class Position(NamedTuple):
+    """Where a turn stands among those of a filter.
+
+    Attributes:
+        value: of the column sorted by; None where it is empty, and where nothing is sorted by.
+    """
+
+    value: Any
+    case_id: str
+    turn_index: int
+    sample: int
+
+
+def turns_sql(
+    evaluation: Evaluation,
+    filtered: Filter,
+    columns: Sequence[str],
+    *,
+    beyond: Position | None = None,
+    backwards: bool = False,
+    limit: int | None = None,
+) -> str:
+    """The query for turns.
+
+    Args:
+        evaluation: whose turns.
+        filtered: which of them, in which order.
+        columns: that are wanted; the place of each turn comes first.
+        beyond: only those after this position; before it where `backwards`.
+        backwards: in the opposite order.
+        limit: so many at most.
+    """
+    wanted = list(dict.fromkeys(("turn_id", *PLACE, *columns)))
+    selected = ", ".join(evaluation.columns[name].sql for name in wanted)
+    conditions = list(_conditions(evaluation, filtered))
+    if beyond is not None:
+        conditions.append(_beyond(evaluation, filtered, beyond, backwards=backwards))
+    lines = [
+        f"SELECT {selected}",
+        *_source(evaluation, filtered, wanted),
+        "WHERE " + "\n  AND ".join(conditions),
+        f"ORDER BY {_order(evaluation, filtered, backwards=backwards)}",
+    ]
+    return "\n".join([*lines, f"LIMIT {limit}"] if limit is not None else lines)
+
+
+def count_sql(evaluation: Evaluation, filtered: Filter) -> str:
+    """The query that counts the turns of a filter."""
+    where = "\n  AND ".join(_conditions(evaluation, filtered))
+    return "\n".join(["SELECT count(*) AS turns", *_source(evaluation, filtered, ()), f"WHERE {where}"])
+
+
+def position_of(filtered: Filter, row: dict[str, Any]) -> Position:
+    """The position of a row of `turns_sql` that has the column sorted by."""
+    value = row[filtered.sort] if filtered.sort else None
+    return Position(value, *(row[name] for name in PLACE))
+
+
+def position_text(position: Position) -> str:
+    """A position for an address."""
+    return json.dumps(position, default=str, separators=(",", ":"))
+
+
+def position_from(found: str) -> Position:
+    """The position that an address names. Raises UsageError where it is none."""
+    try:
+        value, case_id, turn_index, sample = json.loads(found)
+        return Position(value, str(case_id), int(turn_index), int(sample))
+    except (TypeError, ValueError) as error:
+        raise UsageError("the address names no place among the turns") from error
+
+
+def of_evaluation(evaluation: Evaluation, alias: str) -> str:
+    """The condition that a row is of the evaluation."""
+    found = evaluation.partition
+    return (
+        f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)} "
+        f"AND {alias}.eval_date = DATE {text(found.eval_date.isoformat())}"
+    )
+
+
+def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
+    """FROM, with the track's table only where a column of it is used."""
+    used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
+    used |= {"failure_mode"} if filtered.failure_mode else set()
+    yield "FROM turn_results AS r"
+    if any(evaluation.columns[name].of_track for name in used if name):
+        same = of_evaluation(evaluation, "t")
+        yield f"LEFT JOIN {quoted(evaluation.track_table)} AS t ON {same}"
+        yield "  AND t.turn_id = r.turn_id AND t.sample = r.sample"
+
+
+def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
+    yield of_evaluation(evaluation, "r")
+    if filtered.verdict:
+        yield _VERDICT[filtered.verdict]
+    if filtered.error_class:
+        yield f"r.error_class = {text(filtered.error_class)}"
+    if filtered.failure_mode:
+        yield f"{evaluation.columns['failure_mode'].sql} = {text(filtered.failure_mode)}"
+    if filtered.tag:
+        yield f"json_contains(r.tags, {text(json.dumps(filtered.tag, ensure_ascii=False))})"
+    for condition in filtered.conditions:
+        yield _condition(evaluation.columns[condition.column], condition)
+    if filtered.text:
+        yield _has_text(evaluation, filtered.text)
+
+
+def _has_text(evaluation: Evaluation, wanted: str) -> str:
+    """Question, answer, a response or an error has the text."""
+    asked = " OR ".join(_contains(f"r.{name}", wanted) for name in ("turn_id", "question", "answer"))
+    said = " OR ".join(_contains(f"a.{name}", wanted) for name in ("response", "error_message"))
+    return (
+        f"({asked}\n    OR (r.turn_id, r.sample) IN (SELECT a.turn_id, a.sample FROM attempts AS a\n"
+        f"      WHERE {of_evaluation(evaluation, 'a')}\n        AND ({said})))"
+    )
+
+
+def _contains(sql: str, wanted: str) -> str:
+    return f"contains(lower({sql}), {text(wanted.lower())})"
+
+
+def _condition(column: TurnColumn, condition: Condition) -> str:
+    """A condition as SQL. Raises UsageError where its value does not fit the column."""
+    match condition.operator:
+        case "empty":
+            return f"{column.sql} IS NULL"
+        case "not_empty":
+            return f"{column.sql} IS NOT NULL"
+        case "contains":
+            return _contains(f"CAST({column.sql} AS VARCHAR)", condition.value)
+        case _:
+            sign = {IS: "=", IS_NOT: "IS DISTINCT FROM", AT_LEAST: ">=", AT_MOST: "<="}[condition.operator]
+            return f"{_comparable(column)} {sign} {_literal(column, condition.value)}"
+
+
+def _comparable(column: TurnColumn) -> str:
+    return f"CAST({column.sql} AS VARCHAR)" if column.type == "JSON" else column.sql
+
+
+def _literal(column: TurnColumn, value: Any) -> str:
+    """A value of a column as SQL. Raises UsageError where it is none of its type."""
+    said = str(value).strip()
+    try:
+        match column.type:
+            case "BOOLEAN":
+                return {"true": "true", "yes": "true", "false": "false", "no": "false"}[said.lower()]
+            case "BIGINT":
+                number = float(said)
+                return str(int(said) if number.is_integer() and said.lstrip("+-").isdigit() else number)
+            case "DOUBLE":
+                return f"CAST('{float(said)!r}' AS DOUBLE)"
+            case "DATE":
+                return f"DATE '{date.fromisoformat(said)}'"
+    except (KeyError, ValueError, OverflowError) as error:
+        kind = {"BOOLEAN": "yes or no", "DATE": "a date, YYYY-MM-DD"}.get(column.type, "a number")
+        raise UsageError(f"'{said}' does not fit {column.name}; expected {kind}") from error
+    return text(str(value))
+
+
+def _order(evaluation: Evaluation, filtered: Filter, *, backwards: bool) -> str:
+    direction = "DESC" if backwards else "ASC"
+    places = [f"r.{name} {direction}" for name in PLACE]
+    if filtered.sort:
+        down = filtered.descending != backwards
+        nulls = "FIRST" if backwards else "LAST"
+        sorted_by = _comparable(evaluation.columns[filtered.sort])
+        places.insert(0, f"{sorted_by} {'DESC' if down else 'ASC'} NULLS {nulls}")
+    return ", ".join(places)
+
+
+def _beyond(evaluation: Evaluation, filtered: Filter, position: Position, *, backwards: bool) -> str:
+    """The condition that a turn comes after a position, or before it: empty values are the last."""
+    sign = "<" if backwards else ">"
+    names = ", ".join(f"r.{name}" for name in PLACE)
+    further = f"({names}) {sign} ({text(position.case_id)}, {position.turn_index}, {position.sample})"
+    if not filtered.sort:
+        return further
+    column = evaluation.columns[filtered.sort]
+    sql = _comparable(column)
+    if position.value is None:
+        within = f"({sql} IS NULL AND {further})"
+        return f"({within} OR {sql} IS NOT NULL)" if backwards else within
+    literal = _literal(column, position.value)
+    other = ">" if filtered.descending == backwards else "<"
+    ahead = f"{sql} {other} {literal} OR ({sql} = {literal} AND {further})"
+    return f"({ahead})" if backwards else f"({ahead} OR {sql} IS NULL)"

@@ -1,0 +1,20 @@
+"""What each metric says, and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.view.part import Part
+from eval_pipeline.view.turn_seen import TurnSeen
+
+_TELLING = ("label", "reason", "details", "error")
+"""Columns that say more than the value."""
+
+
+def _values(seen: TurnSeen) -> Mapping[str, Any]:
+    found = seen.rows("metrics", "metric")
+    told = [row for row in found if any(row[name] is not None for name in _TELLING)]
+    plain = [row for row in found if row not in told]
+    return {"told": told, "plain": plain, "evidence": seen.rows("evidence", "kind")}
+
+
+PART = Part("metrics", "What the metrics say", "parts/metrics.html.j2", _values)

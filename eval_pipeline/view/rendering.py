@@ -1,0 +1,159 @@
+"""Templates to pages. Jinja2 escapes every text, and characters that have a screen do things are shown, not sent."""
+
+from datetime import date, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from eval_pipeline.core.ids import parse_json
+from eval_pipeline.reports.files.csv_cells import visible_text
+from eval_pipeline.reports.shown import (
+    UNKNOWN,
+    shown_count,
+    shown_dollars,
+    shown_p,
+    shown_points,
+    shown_rate,
+    shown_time,
+)
+from eval_pipeline.tracks.cards import MEANINGS, Card, Cell, CodeCard, FactsCard, Mark, TableCard, TextCard
+from eval_pipeline.view.addresses import address, turn_address, turns_address
+from eval_pipeline.view.differences import differences
+from eval_pipeline.view.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE = "eval_pipeline.view"
+MOST_TEXT = 20_000
+"""Characters of a text that a page shows."""
+_MOST_CELL = 300
+
+
+def render(template: str, **values: Any) -> str:
+    """A page, or a part of one."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """A file of `static/`."""
+    return files(_PACKAGE).joinpath("static", name).read_bytes()
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        cache_size=-1,
+        auto_reload=False,
+    )
+    found.filters |= {
+        "rate": shown_rate,
+        "points": shown_points,
+        "count": shown_count,
+        "dollars": shown_dollars,
+        "time": shown_time,
+        "p": shown_p,
+        "shown": shown_value,
+        "short": short,
+        "cut": cut,
+        "cell": cell,
+        "json": parse_json,
+        "pretty": pretty,
+    }
+    found.globals |= {
+        "UNKNOWN": UNKNOWN,
+        "MEANINGS": MEANINGS,
+        "MOST_TEXT": MOST_TEXT,
+        "address": address,
+        "turn_address": turn_address,
+        "turns_address": turns_address,
+        "differences": differences,
+        "marks_of": marks_of,
+        "sparkline": sparkline,
+    }
+    return found
+
+
+def _finalized(value: Any) -> Any:
+    """What is put into a page: no escape sequence of a terminal, nothing that turns the direction of writing."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible_text(value.replace("\r\n", "\n"))
+    return value
+
+
+def shown_value(value: Any, kind: str = "") -> str:
+    """A value of a column as a page shows it.
+
+    Args:
+        value: as the store has it.
+        kind: DuckDB's type of the column.
+    """
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return shown_count(value)
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1_000_000 else shown_count(value)
+    if isinstance(value, datetime):
+        return value.isoformat(" ", timespec="seconds")
+    if isinstance(value, date):
+        return value.isoformat()
+    if kind == "JSON" and isinstance(listed := parse_json(value), list):
+        return ", ".join(map(str, listed)) or UNKNOWN
+    return str(value)
+
+
+def short(text: str | None, most: int = _MOST_CELL) -> str:
+    """A text for a cell of a table: on one line, cut where it is long."""
+    if text is None:
+        return UNKNOWN
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most and len(text) <= 4 * most else f"{line[:most]}…"
+
+
+def cut(text: str, most: int = MOST_TEXT) -> str:
+    """The beginning of a text that may be very long."""
+    return text if len(text) <= most else text[:most]
+
+
+def cell(text: str | Cell) -> Cell:
+    """A text of a card as a cell, so that templates know one form."""
+    return Cell(text) if isinstance(text, str) else text
+
+
+def pretty(value: Any) -> str:
+    """JSON for people."""
+    import json
+
+    found = parse_json(value) if isinstance(value, str) else value
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def marks_of(card: Card) -> list[Mark]:
+    """The marks that a card shows, for its legend."""
+    texts: list[str | Cell] = []
+    match card:
+        case TableCard():
+            texts = [*card.columns, *(text for row in card.rows for text in row)]
+        case TextCard():
+            texts = list(card.pieces)
+        case FactsCard():
+            texts = [text for _, text in card.facts]
+        case CodeCard():
+            return sorted(set((card.marked or {}).values()))
+    return sorted({text.mark for text in texts if isinstance(text, Cell) and text.mark})

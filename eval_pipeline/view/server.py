@@ -1,0 +1,61 @@
+"""`view`: the workbench on an address of this machine, until interrupted."""
+
+import gc
+import socket
+import sys
+from contextlib import suppress
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.private import make_private
+from eval_pipeline.web.guard import LOOPBACK, Door, further_names
+from eval_pipeline.web.token import token_of
+
+_GARBAGE = (10_000, 10, 10)
+_PATIENCE_S = 5
+"""That requests under way are given at the end."""
+
+
+def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
+    """Serves the workbench of a home until it is interrupted.
+
+    Raises:
+        UsageError: the home is no folder, or the address cannot be served at.
+    """
+    import uvicorn
+
+    from eval_pipeline.view.app import application
+    from eval_pipeline.view.page import Bench
+
+    make_private(home.root)
+    if not home.root.is_dir():
+        raise UsageError(f"{home.root} is no folder; set EVAL_HOME to one")
+    # The command line looks for garbage as good as never; a server would keep it.
+    gc.set_threshold(*_GARBAGE)
+    with _listening(host, port) as listening, Bench.of(home) as bench:
+        port = listening.getsockname()[1]
+        token = token_of(home.ui_token) if with_token else None
+        door = Door(port, token, LOOPBACK | {host.lower()}, further_names(), forms=True, command="view")
+        sys.stdout.write(f"open http://{host}:{port}{f'/?token={token}' if token else ' (it asks for no token)'}\n")
+        sys.stdout.flush()
+        settings = uvicorn.Config(
+            application(bench, door),
+            log_level="warning",
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=_PATIENCE_S,
+        )
+        with suppress(KeyboardInterrupt):  # what uvicorn raises again when it has ended
+            uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen()  # whoever opens the printed address at once has to wait, not to fail
+    except OSError as error:
+        found.close()
+        raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error
+    return found

@@ -1,0 +1,47 @@
+// Keys: j and k through rows, or through turns; Enter opens, u goes up, / searches. All of it is there as links too.
+const rows = [...document.querySelectorAll("tr[data-row]")];
+const links = rows.map((row) => row.querySelector("a[data-open]"));
+const follow = (name) => {
+  const link = document.querySelector(`a[data-${name}]`);
+  if (link) link.click();
+};
+const step = (by) => {
+  if (!links.length) {
+    follow(by > 0 ? "later" : "earlier");
+    return;
+  }
+  const here = links.indexOf(document.activeElement);
+  const next = here < 0 ? (by > 0 ? 0 : links.length - 1) : here + by;
+  if (next >= links.length) follow("later");
+  else if (next < 0) follow("earlier");
+  else links[next].focus();
+};
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  u: () => {
+    const up = document.querySelector("a[data-up]") || document.querySelector(".crumbs a");
+    if (up) up.click();
+  },
+  "/": () => {
+    const search = document.querySelector("[data-search]");
+    if (search) search.focus();
+  },
+};
+// What a page marks with a key of its own: fields are gone to, all else is clicked.
+const use = (element) => {
+  if (element.matches("textarea, input:not([type=checkbox])")) element.focus();
+  else element.click();
+};
+addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+  if (event.key === "Escape" && typing) typing.blur();
+  if (typing) return;
+  const marked = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  const does = marked ? () => use(marked) : keys[event.key];
+  if (does) {
+    event.preventDefault();
+    does();
+  }
+});

@@ -1,0 +1,172 @@
+"""A turn as somebody looks at it: all that the store holds of it, and what its track makes of that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.model import Attempt, Case, Evidence
+from eval_pipeline.stages.attempts.rows import attempt_from_row
+from eval_pipeline.store.ddl import quoted
+from eval_pipeline.store.tables import arrow_schema
+from eval_pipeline.suites.overrides import override_from_row, scored_gold
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Seen, Shares
+from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.page import NotFoundError, Visit
+from eval_pipeline.view.published import Look, Row
+from eval_pipeline.workspace.workspace import Workspace
+
+_OF_TURN = "suite = ? AND model_version = ? AND eval_date = ? AND turn_id = ? AND sample = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSeen:
+    """A turn of an evaluation, in one sample.
+
+    Attributes:
+        visit: the request that asks for it.
+        result: its row of `turn_results`.
+        track_row: its row of the track's own table; empty where there is none.
+        gold: its row of `turns`, as the suite has it now; empty where the suite has it no more.
+        attempts: rows of `attempts` with the `prompt` of each, in order.
+        recorded: the answers were made elsewhere.
+    """
+
+    visit: Visit
+    evaluation: Evaluation
+    result: Row
+    track_row: Row
+    gold: Row
+    attempts: Sequence[Row]
+    recorded: bool
+    _read: dict[str, list[Row]] = field(default_factory=dict)
+
+    @property
+    def look(self) -> Look:
+        """The store as the request sees it."""
+        return self.visit.look
+
+    @property
+    def turn_id(self) -> str:
+        """Public id of the turn."""
+        return str(self.result["turn_id"])
+
+    @property
+    def sample(self) -> int:
+        """Which of the samples."""
+        return int(self.result["sample"])
+
+    @property
+    def key(self) -> tuple[str, str, date, str, int]:
+        """What `rows` finds rows by."""
+        partition = self.evaluation.partition
+        return partition.suite, partition.model_version, partition.eval_date, self.turn_id, self.sample
+
+    @property
+    def changed_since(self) -> bool:
+        """Whether question or gold of the suite are other ones now."""
+        return bool(self.gold) and any(self.gold[name] != self.result[name] for name in ("question", "expected"))
+
+    def rows(self, table: str, order: str) -> list[Row]:
+        """Its rows of a table that has a row a turn and sample, or finer."""
+        sql = f"SELECT * FROM {table} WHERE {_OF_TURN} ORDER BY {order}"
+        if sql not in self._read:
+            self._read[sql] = self.look.rows(sql, self.key)
+        return self._read[sql]
+
+
+def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -> TurnSeen:
+    """The turn of that id. Raises NotFoundError where the evaluation has none."""
+    look, partition = visit.look, evaluation.partition
+    key = (partition.suite, partition.model_version, partition.eval_date, turn_id, sample)
+    result = look.row(f"SELECT * FROM turn_results WHERE {_OF_TURN}", key)
+    if result is None:
+        raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
+    track_row = look.row(f"SELECT * FROM {quoted(evaluation.track_table)} WHERE {_OF_TURN}", key)
+    gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
+    attempts = look.rows(f"SELECT * FROM attempts WHERE {_OF_TURN} ORDER BY number", key)
+    # Not by a join, which would read all prompts there are.
+    hashes = list({row["prompt_hash"] for row in attempts})
+    marks = ", ".join("?" * len(hashes)) or "NULL"
+    prompts = look.rows(f"SELECT prompt_hash, text FROM prompts WHERE prompt_hash IN ({marks})", hashes)
+    texts = {row["prompt_hash"]: row["text"] for row in prompts}
+    attempts = [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
+    model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [partition.model_version])
+    recorded = bool(model and model["recorded"])
+    return TurnSeen(visit, evaluation, result, track_row or {}, gold or {}, attempts, recorded)
+
+
+def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
+    """The turn as its track sees it, with the track; None where the suite has it no more.
+
+    Raises:
+        EvalError: the suite cannot be read.
+    """
+    evaluation, turn_id = seen.evaluation, seen.turn_id
+    suite = evaluation.partition.suite
+    track, shared = seen.look.remembered(("track of suite", suite), lambda: _track(seen.visit, suite))
+    row = seen.look.row(
+        "SELECT content, source_file, source_line FROM cases WHERE suite = ? AND case_id = ?",
+        [suite, seen.result["case_id"]],
+    )
+    if row is None:
+        return None
+    case = _scored_case(seen, track, row, shared)
+    turn = next((turn for turn in case.turns if turn.id == turn_id), None)
+    if turn is None:
+        return None
+    made = _attempts_of_case(seen, track)
+    earlier = [(one, made.get(one.id, ())) for one in case.turns if one.index < turn.index]
+    evidence = [_evidence(row) for row in seen.rows("evidence", "kind")]
+    return track, Seen(case, turn, made.get(turn_id, ()), evidence, earlier, _history(seen))
+
+
+def _track(visit: Visit, suite: str) -> tuple[Track, Any]:
+    """The track of a suite, and what its cases share, from the store."""
+    workspace = Workspace(visit.bench.home)
+    source, track = workspace.suite(suite), workspace.track(suite)
+    if not isinstance(track, Shares):
+        return track, None
+    tables = {}
+    for table in track.suite_tables:
+        schema = arrow_schema(table)
+        columns = ", ".join(map(quoted, schema.names))
+        found = visit.look.table(f"SELECT {columns} FROM {quoted(table.name)} WHERE suite = ?", [suite])
+        tables[table.name] = found.cast(schema)
+    return track, track.load_shared(tables, source.require().options, source.folder)
+
+
+def _scored_case(seen: TurnSeen, track: Track, row: Row, shared: Any) -> Case:
+    """The case with the gold that it is scored by."""
+    suite, content = seen.evaluation.partition.suite, row["content"]
+    case = track.read_case(parse_json(content), suite, row["source_file"], row["source_line"], shared)
+    found = seen.look.rows("SELECT * FROM gold_overrides WHERE suite = ? AND case_id = ?", [suite, case.id])
+    overrides = [override_from_row(row) for row in found]
+    return scored_gold(track, suite, overrides, {case.id: case}, {case.id: content}, shared).case(case)
+
+
+def _attempts_of_case(seen: TurnSeen, track: Track) -> Mapping[str, Sequence[Attempt]]:
+    """The attempts at all turns of the case in the same sample, by turn."""
+    partition = seen.evaluation.partition
+    rows = seen.look.rows(
+        """SELECT * FROM attempts WHERE suite = ? AND model_version = ? AND eval_date = ? AND case_id = ? AND sample = ?
+        ORDER BY turn_index, number""",
+        [partition.suite, partition.model_version, partition.eval_date, seen.result["case_id"], seen.sample],
+    )
+    made: dict[str, list[Attempt]] = {}
+    for row in rows:
+        made.setdefault(row["turn_id"], []).append(attempt_from_row(track, row))
+    return made
+
+
+def _evidence(row: Row) -> Evidence:
+    details = parse_json(row["details"])
+    return Evidence(row["turn_id"], row["sample"], row["kind"], row["verdict"], row["value"], details)
+
+
+def _history(seen: TurnSeen) -> str:
+    version = seen.evaluation.partition.model_version
+    row = seen.look.row("SELECT settings FROM model_versions WHERE model_version = ?", [version])
+    return str(parse_json(row["settings"]).get("history", "gold")) if row else "gold"

@@ -1,0 +1,186 @@
+"""Drawing answers to review: probabilities that hold, and figures that stay unbiased whoever disagrees."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.analysis.reviews.answers import Answer
+from eval_pipeline.analysis.reviews.drawing import (
+    ALL_RIGHT,
+    ALL_WRONG,
+    DISAGREEMENT,
+    JUDGE_AND_METRIC,
+    METRICS,
+    MODELS,
+    UNIFORM,
+    UNSCORED,
+    allocation,
+    draw,
+    strata_of,
+)
+from eval_pipeline.analysis.reviews.figures import figure_rows
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import text_hash
+from eval_pipeline.core.model import Partition
+from eval_pipeline.suites.reviews.review import Review
+from eval_pipeline_tests.support import DAY
+
+
+def answer(
+    index: int,
+    correct: bool | None,
+    *,
+    judged: bool | None = None,
+    version: str = "a",
+    strict: tuple[bool, ...] = (),
+    answered: bool = True,
+) -> Answer:
+    name, place = f"s/c{index}#0", Partition("s", version, DAY)
+    hashed = text_hash(f"{version} {index}")
+    return Answer(name, f"c{index}", 0, f"c{index}", place, 0, hashed, answered, correct, judged, strict)
+
+
+def test_the_kinds_are_by_the_first_disagreement() -> None:
+    found = strata_of(
+        [
+            answer(0, True, judged=False, strict=(False,)),
+            answer(1, True, judged=True, strict=(True, False)),
+            answer(2, True),
+            answer(2, False, version="b"),
+            answer(3, True, judged=True, strict=(True,)),
+            answer(4, False, judged=False),
+            answer(5, None),
+        ]
+    )
+    counts = {name: len(members) for name, members in found.items()}
+    assert counts == {JUDGE_AND_METRIC: 1, METRICS: 1, MODELS: 2, ALL_RIGHT: 1, ALL_WRONG: 1, UNSCORED: 1}
+
+
+@given(
+    st.dictionaries(st.sampled_from([METRICS, MODELS, ALL_RIGHT, ALL_WRONG]), st.integers(1, 400), min_size=1),
+    st.integers(1, 500),
+)
+def test_exactly_as_many_as_asked_for_are_drawn_and_no_kind_goes_without(
+    populations: dict[str, int], size: int
+) -> None:
+    least = sum(min(2, count) for count in populations.values())
+    if min(size, sum(populations.values())) < least:
+        with pytest.raises(UsageError, match=f"at least {least}"):
+            allocation(populations, size)
+        return
+    counts = allocation(populations, size)
+    assert sum(counts.values()) == min(size, sum(populations.values()))
+    assert all(min(2, populations[name]) <= count <= populations[name] for name, count in counts.items())
+
+
+def test_more_is_drawn_of_what_is_in_dispute() -> None:
+    """Neyman: 200 · 0.5 to 800 · 0.218 is 0.364 to 0.636."""
+    assert allocation({MODELS: 200, ALL_RIGHT: 800}, 100) == {MODELS: 36, ALL_RIGHT: 64}
+
+
+def test_the_same_seed_draws_the_same_and_failed_calls_are_never_drawn() -> None:
+    answers = [answer(index, index % 3 > 0, answered=index % 5 > 0) for index in range(50)]
+    first, again, other = (draw(answers, UNIFORM, 10, seed) for seed in (1, 1, 2))
+    assert first.id == again.id != other.id
+    assert first.items == again.items
+    assert all(int(item.turn_id[3:-2]) % 5 for item in first.items)
+    assert first.strata["all"].population == 40
+    with pytest.raises(UsageError, match="every call failed"):
+        draw([answer(0, None, answered=False)], UNIFORM, 1, 0)
+
+
+def test_every_answer_is_drawn_as_often_as_its_probability_says() -> None:
+    answers = population()[::20]
+    drawn = dict.fromkeys((one.key for one in answers), 0)
+    chances: dict[object, float] = {}
+    for seed in range(400):
+        queue = draw(answers, DISAGREEMENT, 20, seed)
+        for item in queue.items:
+            drawn[item.answer] += 1
+            chances[item.answer] = queue.probability(item)
+    assert all(drawn[key] == 400 for key, chance in chances.items() if chance == 1)
+    open_ones = {key: chance for key, chance in chances.items() if chance < 1}
+    errors = [(drawn[key] / 400 - chance) / (chance * (1 - chance) / 400) ** 0.5 for key, chance in open_ones.items()]
+    assert len(chances) == len(answers)
+    assert np.std(errors) == pytest.approx(1.0, abs=0.2)
+
+
+def population() -> list[Answer]:
+    """A suite of 1,000 turns and two model versions, with a judge that errs."""
+    rng = np.random.default_rng(5)
+    hard = rng.uniform(size=1000)
+    found = []
+    for version, skill in (("a", 0.85), ("b", 0.7)):
+        right = rng.uniform(size=1000) < skill + 0.3 * (0.5 - hard)
+        judged = np.where(rng.uniform(size=1000) < 0.93, right, ~right)
+        found += [answer(i, bool(right[i]), judged=bool(judged[i]), version=version) for i in range(1000)]
+    return found
+
+
+def people(answers: list[Answer]) -> dict[object, bool]:
+    """What people would say of each: the metric is wrong more often where the judge contradicts it."""
+    rng = np.random.default_rng(6)
+    return {
+        one.key: bool(one.correct) != bool(rng.uniform() < (0.5 if one.judged != one.correct else 0.04))
+        for one in answers
+    }
+
+
+TRUE_FIGURES = ("accuracy", "metric_accuracy", "metric_true_positive_rate", "metric_true_negative_rate", "metric_kappa")
+
+
+def truth(answers: list[Answer], says: dict[object, bool], version: str | None) -> dict[str, float]:
+    own = [one for one in answers if version in (None, one.partition.model_version)]
+    right = np.array([says[one.key] for one in own])
+    metric = np.array([bool(one.correct) for one in own])
+    same = float((right == metric).mean())
+    chance = float(right.mean() * metric.mean() + (1 - right.mean()) * (1 - metric.mean()))
+    figures = (right.mean(), same, metric[right].mean(), (~metric[~right]).mean(), (same - chance) / (1 - chance))
+    return dict(zip(TRUE_FIGURES, map(float, figures), strict=True))
+
+
+@pytest.mark.parametrize(("by", "part"), [(DISAGREEMENT, 1.0), (DISAGREEMENT, 0.5), (UNIFORM, 1.0)])
+def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> None:
+    """Unbiased within the error of the simulation, and 95% intervals that cover; also halfway through the queue."""
+    answers = population()
+    says, places = people(answers), {one.place: one for one in answers}
+    truths = {version: truth(answers, says, version) for version in (None, "a", "b")}
+    draws, size = 60, 120
+    reasons: list[str] = []
+    values: dict[tuple[str | None, str], list[float]] = {}
+    covered: dict[tuple[str | None, str], int] = {}
+    naive = []
+    for seed in range(draws):
+        queue = draw(answers, by, size, seed)
+        reviews = [
+            Review.new(
+                who="r",
+                verdict="right" if says[item.answer] else "wrong",
+                queue=queue.id,
+                probability=queue.probability(item),
+                **item.model_dump(exclude={"stratum"}),
+            )
+            for item in queue.items[: int(part * size)]
+        ]
+        naive.append(np.mean([review.verdict == "right" for review in reviews]))
+        for row in figure_rows(reviews, {queue.id: queue}, places):
+            if row["queue"] == queue.id and row["figure"] in TRUE_FIGURES:
+                key = row["model_version"], row["figure"]
+                values.setdefault(key, []).append(row["value"])
+                if row["low"] is None:
+                    reasons.append(row["reason"])
+                else:
+                    true = truths[key[0]][key[1]]
+                    covered[key] = covered.get(key, 0) + (row["low"] <= true <= row["high"])
+    assert len(values) == 3 * len(TRUE_FIGURES)
+    for (version, figure), found in values.items():
+        right = truths[version][figure]
+        off = abs(float(np.mean(found)) - right)
+        # Ratios have a bias of the order of 1/n beside the error of the simulation.
+        assert off < 3.5 * float(np.std(found)) / draws**0.5 + 0.01, (version, figure, np.mean(found), right)
+    assert len(reasons) < draws, set(reasons)  # of 15 figures a draw
+    assert sum(covered.values()) / (draws * len(covered) - len(reasons)) > 0.92, covered
+    if by == DISAGREEMENT:  # who counts what was drawn as if it were all is off by more than chance
+        right = truths[None]["accuracy"]
+        assert abs(float(np.mean(naive)) - right) > 5 * float(np.std(naive)) / draws**0.5

@@ -1,0 +1,352 @@
+"""Reviewing in the workbench: forms that work without a script, keys that work without a mouse."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from starlette.testclient import TestClient
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.ids import text_hash
+from eval_pipeline.providers import registry
+from eval_pipeline.suites.reviews.files import add_review, read_reviews
+from eval_pipeline.suites.reviews.queues import Queue, read_queues
+from eval_pipeline.suites.reviews.review import Review, current
+from eval_pipeline.view.app import application
+from eval_pipeline.view.page import Bench
+from eval_pipeline.web.guard import Door
+from eval_pipeline.web.token import token_of
+from eval_pipeline_tests.chains import ran_of_suite
+from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.support import ROOT, Lab, Puppet, case, number, surroundings
+from eval_pipeline_tests.view.pages import is_harmless
+
+SUITE = "harbour"
+PORT = 3100
+HARM = "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'>\u202e\x1b[31m"
+CHAIN = ("model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """24 answers of one model version, every fourth wrong."""
+    made = Lab.at(tmp_path_factory.mktemp("reviewed"))
+    cases = [case(f"ship_{n:02}", (str(10 + n), 10.0 + n), (f"add({10 + n}, 7)", 17.0 + n)) for n in range(12)]
+    with surroundings(made), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.PROVIDERS, "puppet", f"{Puppet.__module__}:Puppet")
+        Puppet.reset()
+        Puppet.answer = staticmethod(
+            lambda call: number(-1) if call.turn_index and int(call.case_id[-1]) % 2 else call.gold.oracle()
+        )
+        made.suite(SUITE, cases)
+        made.versions({"name": "puppet", "provider": "puppet"})
+        made.evaluate(SUITE, publish=True)
+        ran_of_suite(made.workspace(), SUITE, *CHAIN)
+        Puppet.reset()
+    return made
+
+
+@pytest.fixture
+def fresh(lab: Lab) -> Iterator[Lab]:
+    """Without reviews."""
+    yield lab
+    for path in sorted((suite_folder(lab) / "reviews").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@pytest.fixture
+def client(fresh: Lab) -> Iterator[TestClient]:
+    """A browser without scripts, let in."""
+    with Bench.of(fresh.home) as bench:
+        own = {"origin": f"http://127.0.0.1:{PORT}"}
+        door = Door(PORT, None, forms=True)
+        yield TestClient(application(bench, door), base_url=own["origin"], headers=own, raise_server_exceptions=True)
+
+
+def suite_folder(lab: Lab) -> Path:
+    return lab.home.data / "suites" / SUITE
+
+
+def reviews(lab: Lab) -> list[Review]:
+    return current(read_reviews(suite_folder(lab)).reviews)
+
+
+def queue_of(lab: Lab) -> Queue:
+    (found,) = read_queues(suite_folder(lab))[0].values()
+    return found
+
+
+TURN = {"turn_id": f"{SUITE}/ship_01#1", "model_version": "puppet", "eval_date": "2026-03-01"}
+
+
+def form_of(page: str) -> dict[str, str]:
+    """The hidden fields of the form, as a browser would send them."""
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page)
+    return dict(found)
+
+
+def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) -> None:
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    said = client.post(
+        f"/suites/{SUITE}/review",
+        data=form_of(page) | {"verdict": "wrong", "who": "ann", "tag": "made up", "note": HARM},
+        follow_redirects=False,
+    )
+    assert said.status_code == 303
+    assert "reviewer=ann" in said.headers["set-cookie"]
+    assert "HttpOnly" in said.headers["set-cookie"]
+    (review,) = reviews(fresh)
+    assert (review.who, review.verdict, review.tag, review.note) == ("ann", "wrong", "made up", HARM)
+    assert review.gold_hash is not None
+    shown = client.get(said.headers["location"]).text
+    assert "&lt;script&gt;window.pwned" in shown
+    assert "<script>window" not in shown
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+    assert "you have said:" in shown
+    is_harmless(shown)
+    is_harmless(client.get(f"/suites/{SUITE}/reviews").text)
+
+
+def test_who_has_not_said_anything_is_not_told_what_others_say(client: TestClient, fresh: Lab) -> None:
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    data = form_of(page) | {"verdict": "wrong", "who": "ann", "note": "of ann"}
+    client.post(f"/suites/{SUITE}/review", data=data)
+    client.cookies.clear()
+    client.cookies.set("reviewer", "bo")
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    assert "of ann" not in page
+    assert "Reviewed by 1; shown once you have said what you think." in page
+    client.post(f"/suites/{SUITE}/review", data=data | {"who": "bo", "verdict": "right", "note": "of bo"})
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    assert "of ann" in page
+    assert "They are at odds." in page
+    disputes = client.get(f"/suites/{SUITE}/disputes").text
+    assert f"{SUITE}/ship_01#1" in disputes
+    is_harmless(disputes)
+    said = client.post(
+        f"/suites/{SUITE}/review",
+        data=data | {"back": "disputes", "who": "bo", "verdict": "wrong"},
+        follow_redirects=False,
+    )
+    assert said.headers["location"] == f"/suites/{SUITE}/disputes"
+    assert "Nobody is at odds." in client.get(said.headers["location"]).text
+
+
+def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh: Lab) -> None:
+    drawn = client.post(f"/suites/{SUITE}/queues", data={"by": "disagreement", "size": "6", "seed": "1"})
+    queue = queue_of(fresh)
+    assert queue.id in drawn.text
+    client.cookies.set("reviewer", "ann")
+    at = client.get(f"/suites/{SUITE}/queue", params={"queue": queue.id})
+    for number_of, item in enumerate(queue.items, start=1):
+        assert item.turn_id.replace("#", "%23").replace("/", "%2F") in str(at.url)
+        assert f"{number_of} of 6, {number_of - 1} reviewed by you" in at.text
+        at = client.post(f"/suites/{SUITE}/review", data=form_of(at.text) | {"verdict": "right", "who": "ann"})
+    assert "nothing is left for you" in at.text
+    assert {review.queue for review in reviews(fresh)} == {queue.id}
+    assert [review.probability for review in reviews(fresh)] == [queue.probability(item) for item in queue.items]
+    updated = client.post(f"/suites/{SUITE}/figures", data={"now": "yes"})
+    assert "metric true negative rate" in updated.text
+    assert fresh.one("SELECT count(*) FROM reviews") == 6
+
+
+def test_an_answer_of_a_queue_that_the_store_has_no_more_is_passed_over(client: TestClient, fresh: Lab) -> None:
+    client.post(f"/suites/{SUITE}/queues", data={"by": "uniform", "size": "3", "seed": "1"})
+    queue = queue_of(fresh)
+    (path,) = (suite_folder(fresh) / "reviews" / "queues").iterdir()
+    path.write_text(path.read_text().replace(queue.items[0].response_hash, text_hash("another response"), 1))
+    at = client.get(f"/suites/{SUITE}/queue", params={"queue": queue.id})
+    assert "2 of 3" in at.text
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "told"),
+    [
+        ({"verdict": "maybe"}, 400, "verdict: expected"),
+        ({"verdict": ""}, 400, "verdict: expected"),
+        ({"who": " "}, 400, "who: expected a text that says it, found none"),
+        ({"gold_wrong": "yes", "correction": "{"}, 400, "the correction is no JSON"),
+        ({"gold_wrong": "yes", "correction": '{"x": 1}'}, 400, "unknown field"),
+        ({"correction": '{"answer": 1}'}, 400, "needs"),
+        ({"turn_id": f"{SUITE}/none#0"}, 404, "the store has no such answer"),
+        ({"eval_date": "yesterday"}, 400, "the form does not say which answer it is about"),
+        ({"response_hash": "x"}, 400, "the form does not say which answer it is about"),
+        ({"queue": "000000000000"}, 400, "no queue"),
+    ],
+)
+def test_what_cannot_be_said_is_a_sentence(
+    client: TestClient, fresh: Lab, changed: dict[str, str], status: int, told: str
+) -> None:
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    answer = client.post(f"/suites/{SUITE}/review", data=form_of(page) | {"verdict": "right", "who": "ann"} | changed)
+    assert (answer.status_code, told in answer.text) == (status, True), answer.text
+    assert reviews(fresh) == []
+
+
+def test_a_page_of_another_address_says_nothing(client: TestClient, fresh: Lab) -> None:
+    data = form_of(client.get(f"/suites/{SUITE}/turn", params=TURN).text) | {"verdict": "right", "who": "ann"}
+    for origin in ("https://evil.example", "null"):
+        answer = client.post(f"/suites/{SUITE}/review", data=data, headers={"origin": origin})
+        assert answer.status_code == 403
+    assert client.get(f"/suites/{SUITE}/review", params=data).status_code == 404
+    assert reviews(fresh) == []
+
+
+def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh: Lab) -> None:
+    (suite_folder(fresh) / "reviews").mkdir(exist_ok=True)
+    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    (suite_folder(fresh) / "reviews").rmdir()
+    (suite_folder(fresh) / "reviews").write_text("a file")
+    try:
+        answer = client.post(f"/suites/{SUITE}/review", data=form_of(page) | {"verdict": "right", "who": "ann"})
+        assert answer.status_code == 400
+        assert "has to be writable" in answer.text
+    finally:
+        (suite_folder(fresh) / "reviews").unlink()
+
+
+@contextmanager
+def served(home: Home) -> Iterator[str]:
+    """The address that `eval-pipeline view` prints."""
+    program = "from eval_pipeline.cli import main; main()"
+    environment = os.environ | {
+        "EVAL_HOME": str(home.root),
+        "EVAL_DATA": str(home.data),
+        "USER": "ann",
+        "LOGNAME": "ann",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "view", "--port", "0"],
+        env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[1]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def shot(page: Page, name: str) -> None:
+    """Kept where somebody wants to look."""
+    if folder := os.environ.get("EVAL_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{folder}/reviews-{name}.png", full_page=True)
+
+
+def focused(page: Page) -> Any:
+    return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name")
+
+
+def shown(page: Page, text: str) -> None:
+    """Waits for a page with that text, and for its keys."""
+    expect(page.get_by_text(text)).to_be_visible()
+    page.wait_for_load_state()
+
+
+def tab_to(page: Page, what: str) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if focused(page) == what:
+            return
+    raise AssertionError(f"no {what} by Tab")
+
+
+@needs_chromium
+def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
+    with served(fresh.home) as url, chromium() as browser:
+        page = browser.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(url)
+        tab_to(page, "Reviews by people")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Reviews of {SUITE}")
+        tab_to(page, "size")
+        page.keyboard.type("20")
+        tab_to(page, "Draw a queue")
+        page.keyboard.press("Enter")
+        expect(page.locator("tr[data-row]")).to_have_count(1)
+        page.wait_for_load_state()
+        queue = queue_of(fresh)
+        shot(page, "queues")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        for place in range(20):
+            shown(page, f"{place + 1} of 20, {place} reviewed by you")
+            if place == 3:
+                page.keyboard.press("g")
+                page.keyboard.press("t")
+                page.keyboard.type("made up 1")
+                page.keyboard.press("Enter")  # in a field it says no verdict
+                page.keyboard.press("Escape")
+                page.keyboard.press("o")
+                page.keyboard.type(HARM[:60])
+                page.keyboard.press("Escape")
+                shot(page, "form")
+            if place == 5:  # left for later, and come back to
+                page.keyboard.press("n")
+                shown(page, "7 of 20, 5 reviewed by you")
+                page.keyboard.press("b")
+                shown(page, "6 of 20, 5 reviewed by you")
+            page.keyboard.press("123"[place % 3])
+        expect(page.get_by_role("status")).to_contain_text("nothing is left for you")
+        shot(page, "done")
+        assert page.evaluate("window.pwned") is None
+        assert said == []
+    found = {review.answer: review for review in reviews(fresh)}
+    assert len(found) == 20
+    verdicts = [found[item.answer].verdict for item in queue.items]
+    assert verdicts == [("right", "wrong", "cannot_tell")[place % 3] for place in range(20)]
+    fourth = found[queue.items[3].answer]
+    assert (fourth.gold_wrong, fourth.tag, fourth.note) == (True, "made up 1", HARM[:60])
+
+
+@needs_chromium
+def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
+    """Nothing is wider than the screen, with texts that mean harm on the page."""
+    first = Review.new(
+        **TURN, who="bo", sample=0, response_hash=response_of(fresh), verdict="right", note=HARM + "w" * 3000
+    )
+    other = Review.new(**TURN, who="ann", sample=0, response_hash=response_of(fresh), verdict="wrong", tag=HARM[:50])
+    for review in (first, other):
+        add_review(suite_folder(fresh), review)
+    looks = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "dark")}
+    with served(fresh.home) as url, chromium() as browser:
+        for name, (width, scheme) in looks.items():
+            page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+            page.goto(url)
+            for part in ("reviews", "disputes", "turn"):
+                query = "&".join(f"{key}={value.replace('#', '%23')}" for key, value in TURN.items())
+                page.goto(f"{url.partition('/?')[0]}/suites/{SUITE}/{part}?{query}")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, part)
+                assert page.evaluate("window.pwned") is None
+                shot(page, f"{part}-{name}")
+            page.close()
+
+
+def response_of(lab: Lab) -> str:
+    return str(
+        lab.one(
+            "SELECT left(sha256(response), 32) FROM attempts "
+            f"WHERE turn_id = '{TURN['turn_id']}' ORDER BY number DESC LIMIT 1"
+        )
+    )
+
+
+def test_the_token_opens_the_way(lab: Lab) -> None:
+    with Bench.of(lab.home) as bench:
+        client = TestClient(
+            application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True)), base_url=f"http://127.0.0.1:{PORT}"
+        )
+        answer = client.post(f"/suites/{SUITE}/review", data={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
+        assert answer.status_code == 403
