@@ -81,7 +81,9 @@ def schema_sql(track_tables: Sequence[Table]) -> str:
 
 def view_names() -> frozenset[str]:
     """Names that no table may have: those of the views that are written by hand."""
-    found = re.findall(r"^CREATE VIEW (\w+) AS", files("eval_pipeline.store").joinpath("views.sql").read_text("utf-8"), re.M)
+    found = re.findall(
+        r"^CREATE VIEW (\w+) AS", files("eval_pipeline.store").joinpath("views.sql").read_text("utf-8"), re.M
+    )
     return frozenset({*found, "errors"})
 
 

@@ -75,7 +75,9 @@ def load(what: str | None = None, *, home: str | Path | None = None) -> "pd.Data
     suite, _, rest = name.partition("/")
     if suite not in there.evaluations:
         names = ", ".join(sorted(there.evaluations)) or "none"
-        raise UsageError(f"the store has no table, view or suite '{name}'; suites: {names}; `load('tables')` has the rest")
+        raise UsageError(
+            f"the store has no table, view or suite '{name}'; suites: {names}; `load('tables')` has the rest"
+        )
     return Frames(name, _of_evaluation(there, suite, rest) if rest else _of_suite(there, suite), store)
 
 
@@ -99,9 +101,12 @@ class _There:
             for name, column in connection.execute(f"{query} AND schema_name = 'main' ORDER BY ALL").fetchall():
                 self.columns.setdefault(name, set()).add(column)
             self._found = connection.execute(
-                "SELECT suite, model_version, list(DISTINCT eval_date ORDER BY eval_date) FROM turn_results GROUP BY ALL"
+                "SELECT suite, model_version, list(DISTINCT eval_date ORDER BY eval_date) FROM turn_results "
+                "GROUP BY ALL"
             ).fetchall()
-            self._latest = connection.execute("SELECT suite, model_version, eval_date FROM latest_partitions").fetchall()
+            self._latest = connection.execute(
+                "SELECT suite, model_version, eval_date FROM latest_partitions"
+            ).fetchall()
         finally:
             connection.close()
 

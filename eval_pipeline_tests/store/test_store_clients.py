@@ -93,7 +93,12 @@ def test_clients_from_the_oldest_on_read_every_table_view_and_macro(
 def test_adbc_and_sqlalchemy_read_it(small: Lab, puppet: type[Puppet], tmp_path: Path) -> None:
     small.evaluate(publish=True)
     python = client(
-        tmp_path / "drivers", "duckdb==1.5.6", "adbc-driver-manager", "pyarrow", "duckdb-engine==0.17.0", "sqlalchemy<1.5"
+        tmp_path / "drivers",
+        "duckdb==1.5.6",
+        "adbc-driver-manager",
+        "pyarrow",
+        "duckdb-engine==0.17.0",
+        "sqlalchemy<1.5",
     )
     adbc = told(python, ADBC, small.home.store)
     assert (adbc["leaderboard"], adbc["answers"], adbc["leaderboard('small')"]) == (1, 3, 1)

@@ -32,7 +32,6 @@ from eval_pipeline_tests.store.samples import (
     rows,
 )
 
-
 MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "compare_details"}
 HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
 
@@ -53,9 +52,12 @@ def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> No
         for column in table.published_columns
     ]
     assert columns == declared
-    views = ask(out, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND database_name = 'store'")
+    mine = "NOT internal AND database_name = 'store' AND schema_name"
+    helpers = ask(out, f"SELECT view_name FROM duckdb_views() WHERE {mine} = 'meta'")
+    assert {name for (name,) in helpers} == HELPERS
+    views = ask(out, f"SELECT view_name, comment FROM duckdb_views() WHERE {mine} = 'main'")
     latest = {f"latest_{table.name}" for table in all_tables(samples.TRACKS) if table.key == "partition"}
-    assert {name for name, _ in views} == {*latest, "latest_partitions", "errors", "latest_errors", *view_names(), *HELPERS}
+    assert {name for name, _ in views} == {*latest, "latest_partitions", "errors", "latest_errors", *view_names()}
     macros = ask(
         out,
         "SELECT function_name, comment FROM duckdb_functions() WHERE function_type = 'table_macro' AND NOT internal",
