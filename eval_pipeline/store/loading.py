@@ -87,7 +87,8 @@ def frame(store: Path, sql: str) -> "pd.DataFrame":
     import pyarrow as pa
 
     nullable: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    return run_query(store, sql).to_pandas(types_mapper=nullable.get, date_as_object=False)
+    found: pd.DataFrame = run_query(store, sql).to_pandas(types_mapper=nullable.get, date_as_object=False)
+    return found
 
 
 class _There:
