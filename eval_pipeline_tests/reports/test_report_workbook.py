@@ -1,5 +1,6 @@
 """The workbook as openpyxl reads it back."""
 
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -141,7 +142,12 @@ def test_errors_lead_to_their_turns_within_the_workbook(workbook: openpyxl.Workb
 def test_turns_have_gold_and_whole_responses(weak: Made, workbook: openpyxl.Workbook) -> None:
     said = {row["turn_id"]: row["response"] for row in weak.evaluation.rows(GENERATIONS)}
     said |= {row["turn_id"]: row["response"] for row in weak.evaluation.rows(RECOVERY_ATTEMPTS)}
-    gold = {row["turn_id"]: row["gold"] for row in weak.evaluation.rows(TURNS)}
+    gold = {
+        row["turn_id"]: "\n".join(
+            f"{name}: {value}" for name, value in json.loads(row["gold"]).items() if value is not None
+        )
+        for row in weak.evaluation.rows(TURNS)
+    }
     shown = zip(*[column(workbook["Turns"], name) for name in ("gold", "response")], strict=True)
     texts = [(one.value, other.value or "") for one, other in shown]
     assert texts == [(gold[turn], said[turn]) for turn in weak.evaluation.results["turn_id"].to_pylist()]

@@ -219,8 +219,8 @@ def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
     if chosen.is_sample:
         yield (
             f"{len(chosen.kinds):,} of {chosen.turns:,} turns, a sample by outcome: in proportion, but at least "
-            f"{FEWEST} of each, as far as there are any. They are drawn by a hash of their ids, so that other model versions and "
-            "dates show the same ones where outcomes are the same. The sheet Turns of the workbook has all."
+            f"{FEWEST} of each, as far as there are any. They are drawn by a hash of their ids, so that other model "
+            "versions and dates show the same ones where outcomes are the same. The workbook's sheet Turns has all."
         )
     else:
         yield f"All {chosen.turns:,} turns. Each opens to what was expected, what the model did and the conversation."

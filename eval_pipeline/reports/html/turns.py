@@ -1,6 +1,5 @@
 """The turns of a page: each with the whole story that a person needs to judge it, gold and conversation included."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +8,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
 from eval_pipeline.reports.html.drawing import RIGHT, Drawn
-from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_time
+from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_json, shown_time
 
 ROOM, PROMPT_ROOM = 6_000_000, 3_000_000
 """Bytes that all texts of a page take at most, and all prompts."""
@@ -139,7 +138,7 @@ def _texts(turn: Row) -> Iterator[Text]:
     yield from _present("Expected", turn["expected"])
     printed = turn["expected_printed"]
     yield from _present("Expected, as printed", None if printed == turn["expected"] else printed)
-    yield from _present("Gold", _as_text(turn["gold"]))
+    yield from _present("Gold", None if turn["gold"] is None else shown_json(turn["gold"]))
     yield from _present("Expected rows", _rows_text(turn.get("expected_result")))
     yield Text("Answer", "no answer" if turn["answer"] is None else _short_of(turn["answer"]))
     yield from _present("Returned rows", _rows_text(last.get("result")))
@@ -166,18 +165,6 @@ def _present(name: str, text: str | None, *, folded: bool = False) -> Iterator[T
 
 def _short_of(text: str) -> str:
     return clipped(text, MOST) if len(text) > MOST // 4 else text
-
-
-def _as_text(gold: Any) -> str | None:
-    """Gold as `name: value` lines; what is empty is left out."""
-    if not isinstance(gold, Mapping):
-        return None if gold is None else _value_text(gold)
-    told = ((name, value) for name, value in gold.items() if value not in (None, "", [], {}))
-    return "\n".join(f"{name}: {_value_text(value)}" for name, value in told)
-
-
-def _value_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _rows_text(result: Any) -> str | None:

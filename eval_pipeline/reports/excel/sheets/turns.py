@@ -1,5 +1,6 @@
 """The sheets `Turns` and `Errors`."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER
 from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, own_error_columns, turns_table
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.queries import where
+from eval_pipeline.reports.shown import shown_json
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 _BATCH = 500
@@ -90,7 +92,8 @@ def _turns_query(evaluation: Evaluation) -> str:
 
 def _with_texts(evaluation: Evaluation, table: pa.Table) -> pa.Table:
     """With the gold and the response of the attempt that counts, behind the answer."""
-    gold = {row["turn_id"]: row["gold"] for row in evaluation.read(TURNS).select(["turn_id", "gold"]).to_pylist()}
+    turns = evaluation.read(TURNS).select(["turn_id", "gold"]).to_pylist()
+    gold = {row["turn_id"]: shown_json(json.loads(row["gold"])) for row in turns}
     said: dict[tuple[str, int], str | None] = {}
     for attempts in (evaluation.read(GENERATIONS), evaluation.read(RECOVERY_ATTEMPTS)):
         columns = [attempts[name].to_pylist() for name in ("turn_id", "sample", "response")]
