@@ -26,6 +26,11 @@ def comparison_folder(reports: Path, suite: str, day: date) -> Path:
     return reports.joinpath("compare", safe_name(suite), day.isoformat())
 
 
+def nights_folder(reports: Path) -> Path:
+    """`<reports>/nights`, with a page a date."""
+    return reports / "nights"
+
+
 def trace_file(case_id: str) -> str:
     """Path of a conversation's trace within the report's folder."""
     return f"traces/{safe_name(case_id)}.json"

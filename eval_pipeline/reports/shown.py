@@ -1,5 +1,6 @@
 """Numbers as people read them in a page; what is not known is a dash."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -59,6 +60,18 @@ def shown_dollars(value: float | None) -> str:
 def shown_time(value: float | None) -> str:
     """Milliseconds."""
     return UNKNOWN if value is None else f"{shown_count(value)} ms"
+
+
+def shown_json(value: Any) -> str:
+    """A value as `name: value` lines where it is an object; what is empty is left out."""
+    if not isinstance(value, Mapping):
+        return _json_text(value)
+    told = ((name, found) for name, found in value.items() if found not in (None, "", [], {}))
+    return "\n".join(f"{name}: {_json_text(found)}" for name, found in told)
+
+
+def _json_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _minus(text: str) -> str:

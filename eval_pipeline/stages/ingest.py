@@ -130,6 +130,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
     """Columns of the `turns` table; a turn whose own gold does not hold carries the reason."""
     problems = {turn.id: reason for case in cases for turn, reason in track.check_gold(case)}
     pairs = [(case, turn) for case in cases for turn in case.turns]
+    results = [track.expected_result(turn) for _, turn in pairs]
     return {
         "turn_id": [turn.id for _, turn in pairs],
         "case_id": [case.id for case, _ in pairs],
@@ -138,6 +139,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
         "expected": [track.expected_text(turn) for _, turn in pairs],
         "expected_printed": [track.expected_printed(turn) for _, turn in pairs],
         "gold": [json_text(track.gold_json(turn)) for _, turn in pairs],
+        "expected_result": [None if found is None else json_text(found) for found in results],
         "complexity": [track.gold_complexity(turn) for _, turn in pairs],
         "gold_problem": [problems.get(turn.id) for _, turn in pairs],
     }

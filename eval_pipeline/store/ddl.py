@@ -1,5 +1,6 @@
 """The published store's schema as SQL: tables, comments, views of the latest evaluations, macros."""
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from importlib.resources import files
 
@@ -7,7 +8,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import TURN_ERRORS, all_tables
 
-FORMAT = 4
+FORMAT = 5
 """Which form the store has: one more whenever what is below or a shipped table changes (a test tells), or the same
 record would be published differently. Code that finds a greater one leaves the store alone."""
 
@@ -54,6 +55,10 @@ _FINQA_COLUMNS = (
 """Columns of `finqa_turns` that `errors` has always had, which people query; no other track's come to them."""
 
 
+WRITTEN = ("views.sql", "macros.sql")
+"""Files of SQL that is written by hand, in the order in which it is run."""
+
+
 def quoted(name: str) -> str:
     """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -70,8 +75,16 @@ def schema_sql(track_tables: Sequence[Table]) -> str:
     parts = [META, *(part for table in tables for part in _table(table)), LATEST]
     parts += [part for table in tables if table.key == "partition" for part in _latest(table.name)]
     parts += _errors(tables)
-    parts.append(files("eval_pipeline.store").joinpath("macros.sql").read_text(encoding="utf-8"))
+    parts += [files("eval_pipeline.store").joinpath(name).read_text(encoding="utf-8") for name in WRITTEN]
     return "\n".join(parts)
+
+
+def view_names() -> frozenset[str]:
+    """Names that no table may have: those of the views that are written by hand."""
+    found = re.findall(
+        r"^CREATE VIEW (\w+) AS", files("eval_pipeline.store").joinpath("views.sql").read_text("utf-8"), re.M
+    )
+    return frozenset({*found, "errors"})
 
 
 def schema_hash(schema: str) -> str:

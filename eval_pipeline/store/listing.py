@@ -196,7 +196,7 @@ class Listing:
             raise StoreError(f"{place} was removed while it was published; publish again")
         if header.schema_hash != source.schema_hash():
             place = self._migrated(source, found.key, workspace)
-        return SourceFile(found.table, source.name, found.key, name, place, content_hash, header.rows)
+        return SourceFile(found.table, source.name, found.key, name, place, content_hash, header.rows, header.run_id)
 
     def _migrated(self, source: Table, key: RecordKey, workspace: Path) -> Path:
         """A copy of an older file in today's schema, so that there is one way into the store."""

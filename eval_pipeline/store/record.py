@@ -37,7 +37,9 @@ class Record:
         return self.root.joinpath(table.name, *key.folders(table), _FILE)
 
     @contextmanager
-    def writer(self, table: Table, key: RecordKey, made_from: Mapping[str, str]) -> Iterator[TableWriter]:
+    def writer(
+        self, table: Table, key: RecordKey, made_from: Mapping[str, str], run_id: str = ""
+    ) -> Iterator[TableWriter]:
         """Replaces the file of a table and key by what is written inside the `with` block.
 
         The file appears when the block ends; if it ends with an exception, nothing has changed.
@@ -46,6 +48,8 @@ class Record:
             table: a table of the record (for `attempts` and `prompts`, one of their sources).
             key: which file of it.
             made_from: hashes of everything the rows follow from, by name; see `is_current`.
+            run_id: run that writes it. A file that has the same rows already keeps the run that made them, so that
+                the store, which does not take them in again, says the same.
 
         Raises:
             StoreError: the file cannot be written.
@@ -60,7 +64,7 @@ class Record:
         try:
             writer = TableWriter(file, path, table, key, made_from)
             yield writer
-            writer.finish()
+            writer.finish(self._made_by(path, writer.content_hash(), run_id))
             _commit(file, temporary, path)
             note_written(path)
         except BaseException:
@@ -71,6 +75,15 @@ class Record:
             with suppress(OSError):
                 temporary.unlink()
             raise
+
+    @staticmethod
+    def _made_by(path: Path, content_hash: str, run_id: str) -> str:
+        """The run that rows with this hash are of: of the file that has them already, else the one that writes."""
+        with suppress(StoreError):
+            earlier = read_header(path)
+            if earlier is not None and earlier.content_hash == content_hash:
+                return earlier.run_id
+        return run_id
 
     def header(self, table: Table, key: RecordKey) -> Header | None:
         """What the file says of itself; None where there is none. Raises StoreError for a damaged file."""

@@ -25,6 +25,9 @@ class Column:
 
 
 SIMULATED = Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL.")
+RUN_ID = Column(
+    "run_id", "VARCHAR", "Run that made the row as it is, a row of `runs`; NULL: made before this was noted."
+)
 SUITE = Column("suite", "VARCHAR", "Suite the row belongs to; never NULL.")
 MODEL_VERSION = Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL.")
 EVAL_DATE = Column("eval_date", "DATE", "Logical date of the evaluation; never NULL.")
@@ -71,10 +74,17 @@ class Table:
 
     @property
     def published_columns(self) -> tuple[Column, ...]:
-        """The columns in the published store: there every table of evaluations says whether they are simulated."""
-        if self.key != "partition" or SIMULATED.name in (column.name for column in self.columns):
-            return self.all_columns
-        return (*self.key_columns, SIMULATED, *self.columns)
+        """The columns in the published store.
+
+        There every table of evaluations says whether they are simulated, and which run made them.
+        """
+        return (*self.key_columns, *self.columns_of_publishing, *self.columns)
+
+    @property
+    def columns_of_publishing(self) -> tuple[Column, ...]:
+        """What publishing adds, since the record need not say it of each row."""
+        own = {column.name for column in self.columns}
+        return tuple(c for c in (SIMULATED, RUN_ID) if c.name not in own) if self.key == "partition" else ()
 
     def record_tables(self) -> tuple["Table", ...]:
         """The tables of the record that this one is published from; itself where it has no sources."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.schemas import SIMULATED, Table
+from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Table
 from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _LARGE_ROW_GROUP = 16_384
 _MANY_ROWS = 100_000
 """From how many new rows on a table gets large row groups: opening the file for them must pay."""
 _FILES_A_STATEMENT = 200
+_PLACE = "place of the file"
+"""Column that DuckDB adds to what it reads of several files; never a name of ours."""
 _COMPACT_FROM_BLOCKS = 32
 
 
@@ -38,6 +40,7 @@ class SourceFile:
         relative: its path below the record, with `/`.
         place: where to read it: the file itself, or a copy in today's schema.
         rows: how many it has.
+        run_id: run that made them; empty where the file does not say.
     """
 
     table: Table
@@ -47,6 +50,7 @@ class SourceFile:
     place: Path
     content_hash: str
     rows: int
+    run_id: str = ""
 
     def facts(self) -> tuple[str, str, str | None, str | None, date | None, str, str]:
         """The row of `meta.files`."""
@@ -168,14 +172,18 @@ class Snapshot:
 
     def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
         rows, columns, known = 0, _columns(table), list[object]()
-        if table.published_columns != table.all_columns:
-            # The record need not say it of each row: it follows from the model version.
+        added = table.columns_of_publishing
+        if SIMULATED in added:
             columns += f", map(?::VARCHAR[], ?::BOOLEAN[])[model_version] AS {SIMULATED.name}"
             known += self.execute("SELECT list(model_version), list(simulated) FROM model_versions")[0]
+        if RUN_ID in added:
+            columns += f", map(?::VARCHAR[], ?::VARCHAR[])[{quoted(_PLACE)}] AS {RUN_ID.name}"
         for start in range(0, len(files), _FILES_A_STATEMENT):
-            places = [str(file.place) for file in files[start : start + _FILES_A_STATEMENT]]
-            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false)"
-            rows += self._add(select, [*known, places], table, files)
+            some = files[start : start + _FILES_A_STATEMENT]
+            places = [str(file.place) for file in some]
+            runs = [places, [file.run_id or None for file in some]] if RUN_ID in added else []
+            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false, filename = {text(_PLACE)})"
+            rows += self._add(select, [*known, *runs, places], table, files)
         return rows
 
     def _add(self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile]) -> int:

@@ -153,6 +153,10 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """The gold as JSON."""
         return plain_json(turn.gold)
 
+    def expected_result(self, turn: Turn[GoldT]) -> Json:
+        """What executing the gold gives, in the form of an attempt's result; None where nothing is executed."""
+        return None
+
     def gold_is_empty(self, turn: Turn[GoldT]) -> bool:
         """Whether giving no answer is right (no selection, a refusal): such turns are no test of the null provider."""
         return False

@@ -35,7 +35,7 @@ class Outputs:
     def open(self) -> None:
         """Begins the file of every table, where that has not been done."""
         for table in () if self._writers else self._tables:
-            opened = self._inputs.record.writer(table, self._inputs.key(table), self.made_from)
+            opened = self._inputs.record.writer(table, self._inputs.key(table), self.made_from, self._inputs.run.run_id)
             self._writers[table.name] = self._stack.enter_context(opened)
 
     def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.store.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of, turn_tables_of
@@ -29,8 +30,8 @@ def _aggregate(plugin: Plugin, value: Any) -> Any:
 def _why_taken(plugin: Plugin) -> str | None:
     if not plugin.name.isidentifier() or plugin.name != plugin.name.lower():
         return "is not used: its name has to be one of a table, in lower case"
-    taken = plugin.name in {table.name.lower() for table in all_tables(track_tables())}
-    return "is not used: there is a table of that name" if taken else None
+    taken = plugin.name in {table.name.lower() for table in all_tables(track_tables())} | view_names()
+    return "is not used: there is a table or view of that name" if taken else None
 
 
 INSTALLED_AGGREGATES: Registry[Any] = Registry("aggregates", {}, _aggregate, _why_taken)

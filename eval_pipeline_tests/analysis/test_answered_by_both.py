@@ -99,9 +99,13 @@ def test_compare_tells_coverage_and_both_figures(silent: Lab) -> None:
 
 def test_the_store_tells_it_by_its_macros(silent: Lab) -> None:
     columns = "planned, asked, answered, readable, scored, turns"
-    found = silent.sql(f"SELECT model_version, {columns} FROM leaderboard('small') WHERE model_version = 'other'")
+    found = silent.sql(
+        f"SELECT model_version, {columns} FROM leaderboard_details('small') WHERE model_version = 'other'"
+    )
     assert found == [("other", 40, 40, 28, 24, 40, 40)]
-    query = "SELECT change, answered_b, count(*) FROM compare('puppet', 'other', 'small') GROUP BY ALL ORDER BY ALL"
+    query = (
+        "SELECT change, answered_b, count(*) FROM compare_details('puppet', 'other', 'small') GROUP BY ALL ORDER BY ALL"
+    )
     assert silent.sql(query) == [("broken", True, 28), ("unanswered", False, 12)]
 
 
@@ -152,7 +156,7 @@ def test_evaluations_of_yesterday_without_the_table_are_published_compared_and_m
     for name in ("puppet", "other"):
         record.remove(COVERAGE, RecordKey.of(Partition("small", name, DAY)))
     assert command("publish").code == 0
-    assert silent.sql("SELECT model_version, answered, scored FROM leaderboard('small') ORDER BY 1") == [
+    assert silent.sql("SELECT model_version, answered, scored FROM leaderboard_details('small') ORDER BY 1") == [
         ("other", None, 40), ("puppet", None, 40),
     ]  # fmt: skip
     said = command("compare", "puppet", "other")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -80,6 +80,22 @@ def test_query_gives_what_the_cookbook_says(place: str, store: Path) -> None:
     assert recipe.columns, "the line below the query must read: Columns: `a`, `b`."
     assert tuple(rows.column_names) == recipe.columns
     assert recipe.may_be_empty or rows.num_rows > 0
+
+
+def test_what_the_cookbook_does_in_a_notebook(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVAL_HOME", str(store.parent))
+    (script,) = re.findall(r"^```python\n(.*?)^```", COOKBOOK.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    shown: dict[str, Any] = {}
+    lines = []
+    for place, line in enumerate(script.strip().splitlines()):  # a notebook shows what a line gives
+        assigns = re.match(r"import |\w+ = ", line)
+        lines.append(line if assigns or not line else f"shown[{place}] = {line}")
+    exec("\n".join(lines), {"shown": shown})  # ours
+    assert [len(found) > 0 for found in shown.values()] == [True] * 5
+    wrong, means = list(shown.values())[3:]
+    assert set(wrong["model_version"]) == set(MODEL_VERSIONS)
+    assert not wrong["correct"].any()
+    assert 0 < means["numerical_match"] < 1
 
 
 def test_query_prints_rows_on_the_command_line(store: Path) -> None:

@@ -93,7 +93,7 @@ def test_headline_in_the_readme_is_what_a_run_prints(store: Path) -> None:
     from eval_pipeline.store.query import run_query
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = run_query(store, "SELECT * FROM leaderboard('finqa_sample')").to_pylist()
+    rows = run_query(store, "SELECT * FROM leaderboard_details('finqa_sample')").to_pylist()
     assert {row["model_version"] for row in rows} == set(MODEL_VERSIONS)
     for row in rows:
         line = next(line for line in readme.splitlines() if line.split()[:1] == [row["model_version"]])

@@ -13,7 +13,7 @@ class Webhook(SocketServer):
     """Answers 200, or first what the script says: statuses, RESET for a connection that breaks, HANG for no answer.
 
     Attributes:
-        posted: the decoded bodies, those that were refused among them.
+        posted: the decoded bodies (texts where they are plain), those that were refused among them.
     """
 
     def __init__(self, script: Sequence[int] = ()) -> None:
@@ -22,7 +22,8 @@ class Webhook(SocketServer):
         self.posted: list[Any] = []
 
     async def handle(self, request: Request, connection: Connection) -> None:
-        self.posted.append(json.loads(request.body))
+        plain = request.headers.get("content-type", "").startswith("text/plain")
+        self.posted.append(request.body.decode() if plain else json.loads(request.body))
         status = self._script.pop(0) if self._script else 200
         if status == RESET:
             connection.reset()

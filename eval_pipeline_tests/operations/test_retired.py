@@ -79,7 +79,9 @@ def test_it_leaves_and_comes_back(three: Lab) -> None:
     run(three)
     assert leaderboard(three) == ["a", "c"]
     assert leaderboard(three, ", with_retired := true") == list(ALL)
-    assert three.sql("SELECT model_version FROM leaderboard('small', with_retired := true) WHERE retired") == [("b",)]
+    assert three.sql("SELECT model_version FROM leaderboard_details('small', with_retired := true) WHERE retired") == [
+        ("b",)
+    ]
     assert compared(three) == ({"a", "c"}, {1})
     assert three.sql("SELECT DISTINCT model_version FROM turn_results ORDER BY 1") == [("a",), ("b",), ("c",)]
     assert three.sql("SELECT model_version FROM model_versions WHERE retired") == [("b",)]

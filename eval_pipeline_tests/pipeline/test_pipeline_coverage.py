@@ -86,7 +86,9 @@ def test_compare_says_so_too(sample: Lab) -> None:
 
 
 def test_the_leaderboard_and_the_paired_look_have_it(sample: Lab) -> None:
-    query = "SELECT model_version, planned, asked, answered, readable, scored FROM leaderboard('sample') ORDER BY 1"
+    query = (
+        "SELECT model_version, planned, asked, answered, readable, scored FROM leaderboard_details('sample') ORDER BY 1"
+    )
     assert sample.sql(query) == [("a", 423, 423, 423, 423, 423), ("b", 423, 419, 419, 418, 423)]
     changes = dict(sample.sql("SELECT change, count(*) FROM compare('a', 'b', 'sample') GROUP BY 1"))
     assert (changes["broken"], changes["fixed"], changes["unanswered"]) == (7, 2, 4)

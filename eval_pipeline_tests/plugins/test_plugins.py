@@ -85,7 +85,7 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("importers", "predictions", "mine:ONE", "has a command's name"),
         ("importers", "sums", "mine:ONE", "is no ForeignForm"),
         ("reports", "mine", "mine:ONE", "is no Report"),
-        ("aggregates", "statistics", "mine:ONE", "there is a table of that name"),
+        ("aggregates", "statistics", "mine:ONE", "there is a table or view of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
         ("aggregates", "Mine", "mine:ONE", "its name has to be one of a table, in lower case"),
         ("aggregates", "twice", "mine:TWICE", "would have more than one column named suite"),

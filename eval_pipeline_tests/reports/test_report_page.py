@@ -20,7 +20,11 @@ from playwright.sync_api import Browser, Page
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
-from eval_pipeline.reports.html.failed import clipped
+from eval_pipeline.reports.html.clipping import clipped, common_bound, size
+from eval_pipeline.reports.html.drawing import RIGHT, allotted, drawn_turns
+from eval_pipeline.reports.html.page import write_page
+from eval_pipeline.reports.html.turns import turn_cards
+from eval_pipeline.store.tables import GENERATIONS, TURNS
 from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, surroundings
 
@@ -73,18 +77,93 @@ def test_hostile_texts_of_a_model_stay_texts(hostile: Path) -> None:
     assert "img" not in outline.tags
     texts = "".join(outline.text)
     assert texts.count(HOSTILE) >= 2, "the question and the response"
-    assert outline.of("details")[-1]["id"] == 'x"><b>#0'
+    (turn,) = [found for found in outline.of("details") if found.get("class") == "t"]
+    assert turn["id"] == 'x"><b>#0'
 
 
-def test_every_failed_turn_is_there_and_leads_to_its_trace(outline: Outline, folder: Path) -> None:
+def test_every_turn_is_there_with_its_outcome(outline: Outline, folder: Path) -> None:
     errors = pq.read_table(folder / "errors.parquet").to_pylist()
-    wanted = [f"{row['conversation_id']}#{row['turn_idx']}" for row in errors]
+    wrong = {f"{row['conversation_id']}#{row['turn_idx']}": row["failure_mode"] or row["error_type"] for row in errors}
+    rows = pq.read_table(folder / "turns.parquet").to_pylist()
+    places = [f"{row['conversation_id']}#{row['turn_idx']}" for row in rows]
     turns = [found for found in outline.of("details") if found.get("class") == "t"]
-    assert [found["id"] for found in turns] == wanted
-    assert {found["data-kind"] for found in turns} == {row["failure_mode"] or row["error_type"] for row in errors}
-    links = [unquote(found["href"] or "") for found in outline.of("a") if "traces/" in (found["href"] or "")]
-    assert len(links) == len(wanted)
-    assert all((folder / link).is_file() for link in links)
+    assert [found["id"] for found in turns] == places
+    assert {found["id"]: found["data-kind"] for found in turns} == {place: wrong.get(place, RIGHT) for place in places}
+    assert len(set(wrong.values())) > 1
+    assert not [found for found in outline.of("a") if "traces/" in (found["href"] or "")], (
+        "dead once the page is mailed"
+    )
+    assert f"All {len(places)} turns." in "".join(outline.text)
+
+
+def test_a_turn_shows_gold_response_prompt_metrics_and_conversation_whole(weak: Made, outline: Outline) -> None:
+    cards = turn_cards(weak.evaluation, drawn_turns(weak.evaluation))
+    assert (cards.bound, cards.prompt_bound) == (None, None)
+    text, seen = "".join(outline.text), 0
+    responses = {row["turn_id"]: row["response"] for row in weak.evaluation.rows(GENERATIONS)}
+    gold = {row["turn_id"]: json.loads(row["gold"]) for row in weak.evaluation.rows(TURNS)}
+    for turn_id, response in responses.items():
+        card = next(card for card in cards.cards if turn_id.endswith(f"/{card.place}"))
+        texts = {part.name: part.text for part in card.texts}
+        said = {None: "no response", "": "(an empty response)"}.get(response, response)
+        assert (texts["Response"], texts["Response"] in text) == (said, True)
+        assert f"program: {gold[turn_id]['program']}" in texts["Gold"]
+        assert texts["Prompt"] in text
+        assert "numerical_match: " in texts["Metrics"]
+        assert card.place in [said.place for said in card.conversation if said.is_this] or not card.conversation
+        seen += len(card.conversation) > 1
+    assert seen > 10
+
+
+def test_many_turns_are_a_fair_sample_that_says_so(weak: Made) -> None:
+    every, few = drawn_turns(weak.evaluation), drawn_turns(weak.evaluation, 30)
+    assert not every.is_sample
+    assert few.is_sample
+    assert sum(shown for _, shown in few.outcomes.values()) == len(few.kinds) == 30
+    assert {kind: there for kind, (there, _) in few.outcomes.items()} == {
+        kind: there for kind, (there, _) in every.outcomes.items()
+    }
+    assert few.kinds.items() <= every.kinds.items()
+    assert drawn_turns(weak.evaluation, 30) == few, "the same ones each time"
+    more = drawn_turns(weak.evaluation, 40)
+    assert few.kinds.keys() <= more.kinds.keys()
+    with patch("eval_pipeline.reports.html.page.drawn_turns", lambda _: few):
+        folder = weak.workspace.home.root / "sampled"
+        folder.mkdir()
+        write_page(weak.evaluation, folder)
+    told = "".join(Outline((folder / "report.html").read_text()).text)
+    assert f"30 of {every.turns} turns, a sample by outcome" in told
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 500))
+def test_a_sample_is_in_proportion_and_leaves_no_outcome_out(sizes: list[int], most: int) -> None:
+    shares = allotted(sizes, most)
+    assert all(share <= size for share, size in zip(shares, sizes, strict=True))
+    assert all(share >= min(size, 5) for share, size in zip(shares, sizes, strict=True))
+    least = sum(min(size, 5) for size in sizes)
+    assert sum(shares) == min(sum(sizes), max(most, least))
+    if sum(sizes) > most > least:
+        rest = [(size - 5, share - 5) for size, share in zip(sizes, shares, strict=True) if size > 5]
+        exact = (most - least) / sum(size for size, _ in rest)
+        assert all(abs(share - size * exact) <= 1 for size, share in rest)
+
+
+@given(st.lists(st.integers(0, 5000), max_size=30), st.integers(0, 20_000), st.integers(1, 4000))
+def test_texts_are_cut_at_one_length_that_fits_the_room(sizes: list[int], room: int, most: int) -> None:
+    bound = common_bound(sizes, room, most)
+    assert bound <= most
+    assert sum(min(taken, bound) for taken in sizes) <= room or bound == most <= min(sizes, default=most)
+    if bound < most:
+        assert sum(min(taken, bound + 1) for taken in sizes) > room, "the greatest one"
+
+
+def test_long_texts_are_cut_with_a_note_and_the_page_says_where(weak: Made) -> None:
+    cards = turn_cards(weak.evaluation, drawn_turns(weak.evaluation), room=20_000, prompt_room=30_000)
+    assert cards.bound is not None
+    assert cards.prompt_bound is not None
+    texts = [part for card in cards.cards for part in card.texts]
+    assert sum(size(part.text) for part in texts if part.name != "Prompt") < 20_000 + 40 * len(texts)
+    assert any("… [cut: " in part.text for part in texts)
 
 
 def test_headline_figures_are_those_of_the_statistics(weak: Made, outline: Outline) -> None:
@@ -112,7 +191,7 @@ def test_every_link_within_the_page_leads_somewhere(outline: Outline) -> None:
     ids = {found["id"] for _, found in outline.attributes if "id" in found}
     targets = [found["href"] or "" for found in outline.of("a") if (found["href"] or "").startswith("#")]
     assert len(targets) > 5
-    assert {target[1:] for target in targets} <= ids
+    assert {unquote(target[1:]) for target in targets} <= ids
 
 
 def test_charts_lie_there_as_files_too(folder: Path, outline: Outline) -> None:
@@ -190,17 +269,19 @@ def test_the_head_of_a_table_stays_with_its_rows_on_paper(browser: Browser, fold
 
 
 @needs_chromium
-def test_failed_turns_are_filtered(browser: Browser, folder: Path) -> None:
+def test_turns_are_filtered(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "report.html") as page:
         turns = page.locator(".t")
         kind = turns.first.get_attribute("data-kind")
         page.locator("select[name=kind]").select_option(kind)
         assert page.locator(f".t:visible[data-kind={kind}]").count() == page.locator(".t:visible").count()
         assert 0 < page.locator(".t:visible").count() < turns.count()
+        page.locator("select[name=kind]").select_option("!right")
+        assert 0 < page.locator(".t:visible").count() == page.locator(".t:not([data-kind=right])").count()
         page.locator("select[name=kind]").select_option("")
         word = turns.last.get_attribute("id") or ""
-        page.locator("input[name=text]").fill(word)
-        assert page.locator(".t:visible").count() == page.locator(".t", has_text=word).count() == 1
+        page.locator("input[name=text]").fill(f"{word} ")
+        assert page.locator(".t:visible").count() == 1
         assert page.locator("#shown").inner_text() == f"1 of {turns.count()} shown"
         page.get_by_role("button", name="Open all shown").click()
         assert page.locator(".t[open]").count() == 1
@@ -216,7 +297,7 @@ def test_the_keyboard_reaches_the_content_first(browser: Browser, folder: Path) 
 
 
 @needs_chromium
-def test_a_link_to_a_failed_turn_opens_it(browser: Browser, hostile: Path) -> None:
+def test_a_link_to_a_turn_opens_it(browser: Browser, hostile: Path) -> None:
     with opened(browser, hostile) as page:
         page.evaluate("location.hash = encodeURIComponent('x\"><b>#0')")
         page.wait_for_selector(".t[open]")

@@ -8,6 +8,7 @@ import openpyxl
 import pytest
 from evaluations import Made, evaluate, make_home
 
+from eval_pipeline.reports.excel.looks import heading_width
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.query import run_query
 from eval_pipeline.workspace.runs import RunContext
@@ -58,6 +59,26 @@ def test_the_numbers_of_every_row_are_those_of_a_row_of_a_query(
                 found += 1
                 assert any(holds(answer, wanted) for answer in answers[sheet]), (sheet, place, row)
     assert found >= (100 if name == "evaluation" else 5)
+
+
+@pytest.mark.parametrize("name", ["evaluation", "comparison"])
+def test_headings_fit_their_cells(books: dict[str, openpyxl.Workbook], name: str) -> None:
+    looked = 0
+    for sheet in books[name]:
+        widths = {letter: found.width for letter, found in sheet.column_dimensions.items()}
+        for row in sheet.iter_rows():
+            for cell in row:
+                if (
+                    cell.value
+                    and cell.font.b
+                    and cell.font.color.rgb == "00FFFFFF"
+                    and cell.fill.fgColor.rgb == "001F4E79"
+                ):
+                    looked += 1
+                    lines = int((sheet.row_dimensions[cell.row].height or 15) // 15)
+                    room = widths[cell.column_letter]
+                    assert heading_width(str(cell.value), lines) <= room, (sheet.title, cell.value, room, lines)
+    assert looked > 30
 
 
 def test_every_sheet_with_figures_names_a_query(books: dict[str, openpyxl.Workbook]) -> None:

@@ -1,5 +1,6 @@
 """The workbook as openpyxl reads it back."""
 
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.facts import SIMULATED
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Gold", "Queries"]
 
@@ -127,13 +129,28 @@ def test_statistics_start_with_all_turns_and_hold_every_row(weak: Made, workbook
     assert ("correct", "turn_number", 0) in means
 
 
-def test_errors_lead_to_traces_that_are_there(workbook: openpyxl.Workbook, folder: Path) -> None:
-    from urllib.parse import unquote
-
-    cells = column(workbook["Errors"], "conversation_id")
+def test_errors_lead_to_their_turns_within_the_workbook(workbook: openpyxl.Workbook) -> None:
+    cells, numbers = (column(workbook["Errors"], name) for name in ("conversation_id", "turn_idx"))
     assert cells
-    for cell in cells:
-        assert (folder / unquote(cell.hyperlink.target)).is_file()
+    for cell, number in zip(cells, numbers, strict=True):
+        sheet, _, place = cell.hyperlink.location.partition("!")
+        row = workbook[sheet.strip("'")][place].row
+        assert [found.value for found in workbook["Turns"][row][:2]] == [cell.value, number.value]
+        assert cell.hyperlink.target is None, "nothing outside of the workbook"
+
+
+def test_turns_have_gold_and_whole_responses(weak: Made, workbook: openpyxl.Workbook) -> None:
+    said = {row["turn_id"]: row["response"] for row in weak.evaluation.rows(GENERATIONS)}
+    said |= {row["turn_id"]: row["response"] for row in weak.evaluation.rows(RECOVERY_ATTEMPTS)}
+    gold = {
+        row["turn_id"]: "\n".join(
+            f"{name}: {value}" for name, value in json.loads(row["gold"]).items() if value is not None
+        )
+        for row in weak.evaluation.rows(TURNS)
+    }
+    shown = zip(*[column(workbook["Turns"], name) for name in ("gold", "response")], strict=True)
+    texts = [(one.value, other.value or "") for one, other in shown]
+    assert texts == [(gold[turn], said[turn]) for turn in weak.evaluation.results["turn_id"].to_pylist()]
 
 
 def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl.Workbook) -> None:

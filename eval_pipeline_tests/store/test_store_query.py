@@ -1,5 +1,6 @@
 import datetime as dt
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -7,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import (
@@ -28,7 +29,17 @@ from eval_pipeline.store.tables import (
     VALIDATION,
     all_tables,
 )
-from eval_pipeline_tests.store.samples import DAY, TRACKS, ask, key_of, put, put_model, put_partition
+from eval_pipeline_tests.store.samples import (
+    DAY,
+    TRACKS,
+    ask,
+    key_of,
+    put,
+    put_model,
+    put_partition,
+    put_suite,
+    rows,
+)
 
 NEXT = DAY + dt.timedelta(days=1)
 LAST = DAY + dt.timedelta(days=2)
@@ -229,8 +240,8 @@ def test_explain_turn_takes_a_date(record: Record, out: Path) -> None:
     assert dates(f"on_date := '{DAY}'") == {str(DAY)}
     assert dates(f"DATE '{DAY}'") == {str(DAY)}
     assert dates(f"on_date := '{NEXT}'") == set()
-    assert len(ask(out, "FROM explain_turn('finqa/c#0', 'unknown')")) == 3
-    assert ask(out, "FROM explain_turn('unknown', 'alpha')") == []
+    everything = ask(out, "SELECT eval_date, count(*), max(step) FROM explain_turn GROUP BY 1 ORDER BY 1")
+    assert everything == [(DAY, 15, 15), (LAST, 15, 15)], "the view has every evaluation, each numbered by itself"
 
 
 def test_leaderboard(record: Record, out: Path) -> None:
@@ -251,9 +262,10 @@ def test_leaderboard(record: Record, out: Path) -> None:
     put(record, RUNS, key_of("empty"))
     put_partition(record, key_of("high", suite="other"))
     publish(record, out, TRACKS)
-    found = run_query(out, "FROM leaderboard('finqa')").to_pylist()
+    found = run_query(out, "FROM leaderboard_details('finqa')").to_pylist()
     assert [row["model_version"] for row in found] == ["bare", "high", "low", "empty"]
     assert found[1] == {
+        "suite": "finqa",
         "model_version": "high",
         "eval_date": DAY,
         "scope": None,
@@ -288,7 +300,81 @@ def test_leaderboard(record: Record, out: Path) -> None:
     }
     assert (found[0]["accuracy"], found[0]["low"], found[0]["turns"]) == (1.0, None, 3)
     assert (found[3]["accuracy"], found[3]["turns"], found[3]["simulated"]) == (None, 0, None)
-    assert run_query(out, "FROM leaderboard('nothing')").num_rows == 0
+    narrow = run_query(out, "FROM leaderboard('finqa')").to_pylist()
+    assert narrow == [{name: row[name] for name in narrow[0]} for row in found]
+    of_all = run_query(out, "FROM leaderboard").to_pylist()
+    assert [(row["suite"], row["model_version"]) for row in of_all] == [
+        *(("finqa", row["model_version"]) for row in found), ("other", "high"),
+    ]  # fmt: skip
+    assert [row["accuracy"] for row in of_all if row["suite"] == "finqa"] == [row["accuracy"] for row in found]
+
+
+UNKNOWN = {
+    "leaderboard('nothing')": "there is no suite 'nothing'; there are: finqa",
+    "leaderboard_details(NULL)": "there is no suite 'NULL'; there are: finqa",
+    "compare('alpha', 'nobody', 'finqa')": "there is no model version 'nobody'; there are: alpha",
+    "compare('nobody', 'alpha', 'finqa')": "there is no model version 'nobody'; there are: alpha",
+    "compare_details('alpha', 'alpha', 'finca')": "there is no suite 'finca'; there are: finqa",
+    "explain_turn('c0#0', 'alpha')": "there is no turn 'c0#0'; ids are <suite>/<case>#<index>, such as finqa/c0#0",
+    "explain_turn('finqa/c0#0', 'nobody')": "there is no model version 'nobody'; there are: alpha",
+}
+
+
+@pytest.mark.parametrize("call", UNKNOWN)
+def test_names_that_are_not_there_are_errors(store: Path, call: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(UNKNOWN[call])):
+        run_query(store, f"FROM {call}")
+
+
+def test_names_that_are_there_without_evaluations_are_no_errors(record: Record, out: Path) -> None:
+    put_suite(record)
+    put_model(record, "idle")
+    publish(record, out, TRACKS)
+    for call in ("leaderboard('finqa')", "compare('idle', 'idle', 'finqa')", "explain_turn('finqa/c0#0', 'idle')"):
+        assert run_query(out, f"FROM {call}").num_rows == 0
+
+
+def test_what_is_printed_first_fits_a_terminal_of_140(store: Path) -> None:
+    for call in ("leaderboard('finqa')", "leaderboard", "compare('alpha', 'alpha', 'finqa')"):
+        columns = run_query(store, f"FROM {call}").column_names
+        # Names, dates and six digits; long texts are folded to 14.
+        assert sum(min(max(len(name), 10), 14) + 3 for name in columns) + 1 <= 140 + 3, columns
+
+
+def test_answers_have_the_attempt_that_counts(record: Record, out: Path) -> None:
+    key = key_of()
+    put_model(record, "alpha")
+    results(record, key, [True, False])
+    place = {"turn_id": ["finqa/c#0"], "case_id": ["c"], "turn_index": [0], "sample": [0], "prompt_hash": ["p"]}
+    put(record, GENERATIONS, key, **place, number=[0], response=["first"], result=[None])
+    put(record, RECOVERY_ATTEMPTS, key, **place, number=[1], response=["second"], result=['{"value": 1}'])
+    metrics = {"turn_id": ["finqa/c#1"], "case_id": ["c"], "turn_index": [1], "sample": [0]}
+    put(record, METRICS, key, **metrics, metric=["failure_mode"], label=["wrong_row"])
+    turns = {"turn_id": ["finqa/c#0"], "case_id": ["c"], "turn_index": [0], "expected_result": ['{"value": 2}']}
+    put(record, TURNS, RecordKey.of_suite("finqa"), **turns)
+    publish(record, out, TRACKS)
+    columns = "turn_id, correct, response, returned_result, expected_result, failure_mode, attempt"
+    assert ask(out, f"SELECT {columns} FROM answers ORDER BY turn_id") == [
+        ("finqa/c#0", True, "second", '{"value": 1}', '{"value": 2}', None, 1),
+        ("finqa/c#1", False, None, None, None, "wrong_row", None),
+    ]
+
+
+def test_rows_name_the_run_that_made_them(record: Record, out: Path) -> None:
+    key = key_of()
+    put_model(record, "alpha")
+
+    def write(run_id: str, value: float) -> None:
+        with record.writer(METRICS, key, {"run": run_id}, run_id) as writer:
+            writer.write(rows(METRICS, 1, value=[value]))
+
+    for run_id, value, told in (("one", 1.0, "one"), ("two", 0.0, "two"), ("three", 0.0, "two")):
+        write(run_id, value)
+        publish(record, out, TRACKS)
+        assert ask(out, "SELECT value, run_id FROM metrics") == [(value, told)]
+    publish_full(record, out, TRACKS)
+    assert ask(out, "SELECT value, run_id FROM latest_metrics") == ask(out, "SELECT 0.0, 'two' WHERE false")
+    assert ask(out, "SELECT value, run_id FROM metrics") == [(0.0, "two")], "a store built anew says the same"
 
 
 def test_compare_pairs_the_latest_turns(record: Record, out: Path) -> None:
@@ -297,10 +383,15 @@ def test_compare_pairs_the_latest_turns(record: Record, out: Path) -> None:
     results(record, key_of("beta", DAY), [True, False, True, True, True], answer=["b"] * 5, tokens=[2] * 5)
     results(record, key_of("beta", LAST, suite="other"), [True])
     publish(record, out, TRACKS)
-    found = run_query(out, "FROM compare('alpha', 'beta', 'finqa')").to_pylist()
+    found = run_query(out, "FROM compare_details('alpha', 'beta', 'finqa')").to_pylist()
     assert [row["turn_id"] for row in found] == [f"finqa/c#{index}" for index in range(4)]
     assert [row["change"] for row in found] == ["same", "broken", "fixed", None]
     assert found[1] == {
+        "suite": "finqa",
+        "model_a": "alpha",
+        "model_b": "beta",
+        "case_id": "c",
+        "turn_index": 1,
         "turn_id": "finqa/c#1",
         "sample": 0,
         "question": "text",

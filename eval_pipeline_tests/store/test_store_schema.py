@@ -4,7 +4,7 @@ import pytest
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.store.ddl import FORMAT, schema_sql
+from eval_pipeline.store.ddl import FORMAT, schema_sql, view_names
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column, Table
@@ -32,6 +32,9 @@ from eval_pipeline_tests.store.samples import (
     rows,
 )
 
+MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "compare_details"}
+HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
+
 
 def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> None:
     publish(record, out, samples.TRACKS)
@@ -49,14 +52,17 @@ def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> No
         for column in table.published_columns
     ]
     assert columns == declared
-    views = ask(out, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND database_name = 'store'")
+    mine = "NOT internal AND database_name = 'store' AND schema_name"
+    helpers = ask(out, f"SELECT view_name FROM duckdb_views() WHERE {mine} = 'meta'")
+    assert {name for (name,) in helpers} == HELPERS
+    views = ask(out, f"SELECT view_name, comment FROM duckdb_views() WHERE {mine} = 'main'")
     latest = {f"latest_{table.name}" for table in all_tables(samples.TRACKS) if table.key == "partition"}
-    assert {name for name, _ in views} == {*latest, "latest_partitions", "errors", "latest_errors"}
+    assert {name for name, _ in views} == {*latest, "latest_partitions", "errors", "latest_errors", *view_names()}
     macros = ask(
         out,
         "SELECT function_name, comment FROM duckdb_functions() WHERE function_type = 'table_macro' AND NOT internal",
     )
-    assert {name for name, _ in macros} == {"explain_turn", "leaderboard", "compare"}
+    assert {name for name, _ in macros} == MACROS
     assert all(comment for _, comment in [*views, *macros])
 
 

@@ -1,5 +1,6 @@
 """One notification for each run that failed or has a failed check: to a webhook, else to the log."""
 
+import json
 import logging
 import os
 import time
@@ -21,11 +22,14 @@ from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
 """Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
+NOTIFY_FORM = "EVAL_NOTIFY_FORM"
+"""Environment variable: `slack` (by default) or `plain`, the text alone."""
 UI_URL = "EVAL_UI_URL"
 """Environment variable: address of the UI, for links."""
 NOTIFIED = "eval_pipeline/notified"
 """Tag of a run that was told of; a re-execution copies it, so its value is the run's id."""
 
+FORMS = ("slack", "plain")
 MOST_SENTENCES = 10
 LONGEST_SENTENCE = 300
 TIMEOUT_SECONDS = 10.0
@@ -164,11 +168,12 @@ def post(url: str, text: str) -> None:
     """
     import httpx2
 
+    body, headers = body_of(text, os.environ.get(NOTIFY_FORM) or FORMS[0])
     wrong = ""
     for pause in (0.0, *PAUSES_SECONDS):
         time.sleep(pause)
         try:
-            answer = httpx2.post(url, json={"text": escaped(text)}, timeout=TIMEOUT_SECONDS)
+            answer = httpx2.post(url, content=body, headers=headers, timeout=TIMEOUT_SECONDS)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
             raise EvalError(f"the address in {NOTIFY_URL} is none that can be posted to") from None
         except httpx2.TransportError as error:
@@ -181,6 +186,19 @@ def post(url: str, text: str) -> None:
             break
     logger.error(text)
     raise EvalError(f"the notification to the webhook in {NOTIFY_URL} {wrong}")
+
+
+def body_of(text: str, form: str) -> tuple[bytes, dict[str, str]]:
+    """What is posted, and its headers.
+
+    Raises:
+        EvalError: there is no such form.
+    """
+    if form == "slack":
+        return json.dumps({"text": escaped(text)}).encode(), {"Content-Type": "application/json"}
+    if form == "plain":
+        return text.encode(errors="replace"), {"Content-Type": "text/plain; charset=utf-8"}
+    raise EvalError(f"{NOTIFY_FORM} is '{form}'; it has to be one of {', '.join(FORMS)}")
 
 
 def escaped(text: str) -> str:

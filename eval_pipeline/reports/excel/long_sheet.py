@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates, colour_verdicts
@@ -43,7 +42,7 @@ class Field:
         wrap: long text goes on in further lines.
         verdict: what true means where the column holds true and false: shown green, red, or in no colour.
         rate: holds 0..1, shown in a scale of colours.
-        link: the file, relative to the workbook's folder, that a row's value leads to.
+        link: the cell of the workbook that a row's value leads to.
     """
 
     name: str
@@ -115,7 +114,7 @@ def _write_part(
         written.append(((row[name], look) for name, look in columns), tall)
         if written.last_row <= _MOST_LINKS:
             for place, link in links:
-                written.link(place, quote(link(row), safe="/@+~"))
+                written.link(place, link(row))
     last = written.last_row
     sheet.auto_filter.ref = f"A1:{letters[-1]}{last}"
     for letter, field in zip(letters, fields, strict=True):

@@ -1,6 +1,6 @@
 """How cells look: number formats, fonts and fills, and cells made from them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ GOOD, FAIR, BAD = "A9D8B8", "FCE8A6", "F4B6AE"
 _POINTS = 13.5
 _CHARACTERS = 1.1
 """Characters of these fonts to a unit of a column's width, on average."""
+_BOLD = 1.05
+"""Width that a bold character takes, on average: fonts that stand in for Excel's own are wider."""
 _MOST_LINES = 8
 
 
@@ -131,6 +133,24 @@ def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) ->
         if len(text) > width or "\n" in text:
             lines = max(lines, sum(max(1, ceil(len(part) / width)) for part in text.split("\n")))
     return None if lines == 1 else min(lines, most_lines) * _POINTS
+
+
+def heading_width(name: str, lines: int) -> float:
+    """The least width of a column whose heading, which is bold, takes no more than so many lines."""
+    words = name.split()
+    longest = max(map(len, words), default=0)
+    while _lines(words, longest) > lines:
+        longest += 1
+    return round(longest * _BOLD + 1.5, 2)
+
+
+def _lines(words: Sequence[str], longest: int) -> int:
+    count, taken = 1, -1
+    for word in words:
+        taken += len(word) + 1
+        if taken > longest:
+            count, taken = count + 1, len(word)
+    return count
 
 
 def fit_to_width(sheet: "Worksheet") -> None:

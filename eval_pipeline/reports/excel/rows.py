@@ -40,10 +40,10 @@ class LongRows:
         self.file.write("".join(pieces).encode())
 
     def link(self, place: int, target: str) -> None:
-        """Makes a cell of the last row, 0 being the first, lead to a file; the target is a relative URI."""
+        """Makes a cell of the last row, 0 being the first, lead to another of the workbook, such as `'Turns'!A2`."""
         from openpyxl.worksheet.hyperlink import Hyperlink
 
-        self._sheet._hyperlinks.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", target=target))
+        self._sheet._hyperlinks.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", location=target))
 
     def _cell(self, reference: str, value: Any, look: Look) -> str:
         if isinstance(value, str):

@@ -1,7 +1,7 @@
 """`traces/<conversation>.json`: everything about one conversation."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ _DEPTH = 5
 _BATCH = 500
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 _PLACE = frozenset({"turn_id", "case_id", "turn_index", "sample"})
-_JSON = frozenset({"artefact", "result", "metadata", "details", "checks", "errors", "gold", "tags", "features"})
+_JSON = frozenset(
+    {"artefact", "result", "metadata", "details", "checks", "errors", "gold", "tags", "features", "expected_result"}
+)
 _RESULT = (
     *("question", "expected", "answer", "correct", "first_attempt_correct", "score", "outcome", "error_class"),
     *("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "complexity"),
@@ -71,9 +73,11 @@ def write_traces(evaluation: Evaluation, folder: Path) -> None:
         (folder / trace_file(case_id)).write_text(readable_json(trace, _DEPTH), encoding="utf-8")
 
 
-def traces(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The conversations in the order of the results, one at a time."""
+def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The conversations in the order of the results, one at a time; those with these ids `only`, or all."""
     order = evaluation.results["case_id"].unique()
+    if only is not None:
+        order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))
     cases = {row["case_id"]: row for row in _of_cases(evaluation.read(tables.CASES), order).to_pylist()}
     prompts = Prompts(evaluation.read(tables.GENERATION_PROMPTS), evaluation.read(tables.RECOVERY_PROMPTS))
     by_case = {
@@ -141,6 +145,7 @@ def _turn(
         "expected_printed": gold.get("expected_printed"),
         "gold": _value("gold", gold.get("gold")),
         "gold_problem": gold.get("gold_problem"),
+        "expected_result": _value("expected_result", gold.get("expected_result")),
         "attempts": [_attempt(row, prompts, recorded) for row in (*mine("generations"), *mine("recovery"))],
         "validation": [_plain(row) for row in mine("validation")],
         "evidence": [_plain(row) for row in mine("evidence")],

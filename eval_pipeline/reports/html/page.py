@@ -13,9 +13,10 @@ from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
 from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import figures_sheet, pairs_sheet
-from eval_pipeline.reports.html.failed import failed_turns, kind_of
+from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.render import Sheet, render
+from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.paths import CHARTS, PAGE
 from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
 from eval_pipeline.reports.shown import (
@@ -27,7 +28,6 @@ from eval_pipeline.reports.shown import (
     shown_rate,
     shown_time,
 )
-from eval_pipeline.store import tables
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
 _TEXTS = frozenset({"VARCHAR", "JSON"})
@@ -44,7 +44,8 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         write_chart(chart, folder / CHARTS)
     part = evaluation.partition
     figures = list(headline_figures(evaluation))
-    failures = evaluation.read(tables.ERRORS).select(["failure_mode", "error_class"]).to_pylist()
+    chosen = drawn_turns(evaluation)
+    turns = turn_cards(evaluation, chosen)
     text = render(
         "evaluation.html.j2",
         f"{part.suite} · {part.model_version} · {part.eval_date.isoformat()}",
@@ -60,10 +61,10 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         gold_reading=GOLD_READING,
         further=list(_further(evaluation)),
         extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
-        failed=failed_turns(evaluation),
-        failed_text=_failed_text(len(failures), evaluation.turns),
-        failed_sql=[table_query(part, "errors")] if failures else [],
-        kinds=sorted({kind_of(row) for row in failures}),
+        turns=turns.cards,
+        turns_text=list(_turns_text(chosen, turns)),
+        turns_sheet=_outcomes(chosen, evaluation) if chosen.turns else None,
+        kinds=list(chosen.outcomes),
         facts=facts(evaluation),
         reading=READING,
         explain=explain_query(part, evaluation.results["turn_id"][0].as_py() if evaluation.turns else "<turn id>"),
@@ -210,9 +211,29 @@ def _extreme(row: Row) -> list[str]:
     ]  # fmt: skip
 
 
-def _failed_text(failed: int, turns: int) -> str:
-    if not turns:
-        return "No turns were evaluated."
-    if not failed:
-        return f"None of {turns:,} turns failed."
-    return f"{failed:,} of {turns:,} turns are not correct. Each opens to what was expected and what the model did."
+def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
+    """Which turns are shown, and what of their texts."""
+    if not chosen.turns:
+        yield "No turns were evaluated."
+        return
+    if chosen.is_sample:
+        yield (
+            f"{len(chosen.kinds):,} of {chosen.turns:,} turns, a sample by outcome: in proportion, but at least "
+            f"{FEWEST} of each, as far as there are any. They are drawn by a hash of their ids, so that other model "
+            "versions and dates show the same ones where outcomes are the same. The workbook's sheet Turns has all."
+        )
+    else:
+        yield f"All {chosen.turns:,} turns. Each opens to what was expected, what the model did and the conversation."
+    for what, bound in (("Texts", turns.bound), ("Prompts", turns.prompt_bound)):
+        if bound is not None:
+            yield f"{what} are whole up to some {bound:,} characters; longer ones are cut, with a note."
+
+
+def _outcomes(chosen: Drawn, evaluation: Evaluation) -> Sheet:
+    """How many turns came out how, and how many of them are shown."""
+    rows = [
+        [kind, shown_count(there), shown_rate(there / chosen.turns), shown_count(shown)]
+        for kind, (there, shown) in chosen.outcomes.items()
+    ]
+    queries = [table_query(evaluation.partition, table) for table in ("turn_results", "errors")]
+    return Sheet("Outcomes", ("outcome", "turns", "share", "shown below"), rows, frozenset(), queries)

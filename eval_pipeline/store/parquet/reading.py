@@ -34,6 +34,7 @@ class Header:
             equal hashes.
         rows: number of rows.
         key: values of the key columns, as text.
+        run_id: run that made these rows; empty where it was not noted.
         sealed: the footer is covered by a digest, as all are but those that 0.1.0 wrote.
     """
 
@@ -44,6 +45,7 @@ class Header:
     rows: int
     key: Mapping[str, str]
     sealed: bool
+    run_id: str = ""
 
 
 def damaged(path: Path, found: object) -> DamagedFileError:
@@ -96,6 +98,7 @@ def _header(path: Path, inode: int, size: int, changed: int) -> Header:
             rows=int(metadata[b"rows"]),
             key=json.loads(metadata[b"key"]),
             sealed=seal is not None,
+            run_id=metadata.get(b"run_id", b"").decode(),
         )
     except (KeyError, ValueError) as error:
         raise damaged(path, "its footer is not one of eval-pipeline") from error

@@ -151,8 +151,8 @@ class TableWriter:
             self._write_gathered()
         return self._sink.content_hash()
 
-    def finish(self) -> None:
-        """Writes the footer; the content hash is of everything before it."""
+    def finish(self, run_id: str = "") -> None:
+        """Writes the footer; the content hash is of everything before it, and `run_id` says which run made it."""
         footer = {
             "schema_version": str(self._table.version),
             "schema_hash": self._table.schema_hash(),
@@ -160,6 +160,7 @@ class TableWriter:
             "content_hash": self.content_hash(),
             "rows": str(self._rows),
             "key": canonical_json({name: str(value) for name, value in self._key.items()}),
+            "run_id": run_id,
             SEAL: BLANK,
         }
         self._sink.hold_footer()

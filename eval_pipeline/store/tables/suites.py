@@ -69,6 +69,12 @@ TURNS = Table(
             "expected_printed", "VARCHAR", "The answer as the source prints it; NULL: the same or not in the source."
         ),
         Column("gold", "JSON", "What a right answer is, in the track's own form; never NULL."),
+        Column(
+            "expected_result",
+            "JSON",
+            "What executing the gold gives, as `attempts.result` has it of an answer (of sql the first accepted query: "
+            "columns, up to 20 rows, their number); NULL: the track executes nothing, or the gold does not run.",
+        ),
         COMPLEXITY,
         Column("gold_problem", "VARCHAR", "Why the turn's own gold does not hold; NULL: the gold holds."),
     ),

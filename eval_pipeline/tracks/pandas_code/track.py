@@ -131,6 +131,12 @@ class PandasTrack(
 
         return gold.gold_json(turn.gold)
 
+    def expected_result(self, turn: "PandasTurn") -> Json:
+        """See `gold.gold_result`."""
+        from eval_pipeline.tracks.pandas_code.cases import gold
+
+        return gold.gold_result(turn.gold)
+
     def gold_complexity(self, turn: "PandasTurn") -> int:
         """Calls in the reference code."""
         return turn.gold.calls

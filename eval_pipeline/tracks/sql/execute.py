@@ -84,6 +84,11 @@ def runnable(sql: str, dialect: str) -> str:
         return sql
 
 
+def shown_result(sql: str, found: SqlRows) -> Json:
+    """What the record keeps of a result."""
+    return _shown(sql, found)
+
+
 def _shown(sql: str, found: SqlRows) -> Json:
     rows = parse_json(json_text([[_cell(cell) for cell in row] for row in found.rows[:SHOWN_ROWS]]))
     return {"sql": sql, "columns": list(found.columns), "rows": rows, "row_count": len(found.rows)}

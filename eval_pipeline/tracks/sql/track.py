@@ -142,6 +142,12 @@ class SqlTrack(
 
         return gold.gold_json(turn.gold)
 
+    def expected_result(self, turn: "SqlTurn") -> Json:
+        """See `gold.gold_result`."""
+        from eval_pipeline.tracks.sql.cases import gold
+
+        return gold.gold_result(turn.gold)
+
     def gold_is_empty(self, turn: "SqlTurn") -> bool:
         """Whether a refusal is right."""
         gold: Gold = turn.gold

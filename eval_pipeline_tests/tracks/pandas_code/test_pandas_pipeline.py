@@ -47,6 +47,11 @@ def test_what_was_run_is_on_record(lab: Lab, puppet: type[Puppet]) -> None:
     expected, given = lab.sql("SELECT expected, answer FROM turn_results WHERE turn_id = 'stall/totals#0'")[0]
     assert expected.splitlines()[:2] == [" | fruit | amount", "3 | plum | 20"]
     assert given.splitlines() == ["fruit | amount", "apple | 8", "fig | 9", "pear | 5", "plum | 20"]
+    results = "expected_result->>'$.result.kind', returned_result->>'$.result.kind', expected_result = returned_result"
+    assert lab.sql(f"SELECT turn_id, {results} FROM answers WHERE case_id = 'totals'") == [
+        ("stall/totals#0", "frame", "frame", False),
+    ]
+    assert lab.one("SELECT count(*) FROM answers WHERE expected_result = returned_result") == 3
     assert lab.sql("SELECT DISTINCT sandbox_tier IS NOT NULL FROM attempts") == [(True,)]
     assert lab.sql("SELECT table_name, rows, json_array_length(columns) FROM pandas_tables ORDER BY ALL") == [
         ("cities", 3, 2),

@@ -1,5 +1,6 @@
 """The track through the whole pipeline: tables, judge, aggregates, checks, second runs."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,21 @@ def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, with_judge: A
     )
     assert rows == [(1.0, "identical")] * 2
     assert not judge.asked
+    results = "SELECT DISTINCT expected_result = returned_result FROM answers WHERE model_version = 'oracle' AND "
+    assert lab.sql(f"{results} turn_id IN (SELECT turn_id FROM sql_turns WHERE should_pass)") == [(True,)]
+    refused = "turn_id IN (SELECT turn_id FROM sql_turns WHERE NOT should_pass)"
+    assert lab.one(f"SELECT count(expected_result) FROM answers WHERE {refused}") == 0
+    expected = lab.one("SELECT expected_result FROM turns WHERE turn_id = 'shop/oslo#0'")
+    assert json.loads(expected) == {
+        "sql": OSLO["expected_sql"],
+        "columns": ["name"],
+        "rows": [["Ada"], ["Cy"]],
+        "row_count": 2,
+    }
+    assert lab.sql("SELECT DISTINCT run_id FROM turn_results JOIN runs USING (suite, model_version, run_id)") == [
+        ("run",)
+    ]
+    assert lab.one("SELECT count(*) FROM attempts WHERE run_id IS NULL") == 0
     assert lab.one("SELECT count(*) FROM sql_databases") == 1
     assert lab.one("SELECT count(*) FROM metric_errors") == 0
 

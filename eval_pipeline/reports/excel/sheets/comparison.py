@@ -6,13 +6,26 @@ from eval_pipeline.reports.comparison.suite import Row, differs
 from eval_pipeline.reports.comparison.words import READING, pair_verdict, pairs_query
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.looks import COUNT, DECIMAL, DOLLARS, MILLISECONDS, NOTE, PERCENT, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.looks import (
+    COUNT,
+    DECIMAL,
+    DOLLARS,
+    MILLISECONDS,
+    NOTE,
+    PERCENT,
+    PLAIN,
+    Look,
+    Styled,
+    heading_width,
+)
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import literal
 
 POINTS = "+0.0%;-0.0%;0.0%"
 """A difference of rates."""
 _P = "0.0000"
+_LINES = 2
+"""That headings take."""
 _COLUMNS = (
     ("second model version", 30), ("minus the first", 30), ("accuracy second", 10), ("accuracy first", 10),
     ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p by t", 10),
@@ -37,7 +50,7 @@ def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
 
 def comparison_page(book: Book) -> Page:
     """The empty sheet under its title."""
-    page = Page(book, "Comparison", [width for _, width in _COLUMNS])
+    page = Page(book, "Comparison", [max(width, heading_width(name, _LINES)) for name, width in _COLUMNS])
     page.title("Model versions compared, turn by turn", *READING)
     page.blank()
     return page
@@ -45,7 +58,7 @@ def comparison_page(book: Book) -> Page:
 
 def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
     """A row a pair."""
-    page.table([name for name, _ in _COLUMNS], [_cells(row) for row in pairs], header_height=30)
+    page.table([name for name, _ in _COLUMNS], [_cells(row) for row in pairs], header_height=_LINES * 15)
     page.query("Pairs", query)
 
 

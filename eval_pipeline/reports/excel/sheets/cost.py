@@ -23,7 +23,7 @@ from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.queries import extremes_query, table_query
 from eval_pipeline.store import tables
 
-_WIDTHS = (42, 16, 15, 15, 15, 15, 15, 62)
+_WIDTHS = (42, 16, 15.5, 17.5, 15, 15, 15, 62)
 _BY_ATTEMPT = (
     "number > 0 AS recovery, count(*) AS attempts, sum(input_tokens)::BIGINT AS input_tokens, "
     "sum(output_tokens)::BIGINT AS output_tokens, sum(cache_read_tokens)::BIGINT AS cache_reads, "

@@ -21,7 +21,7 @@ from eval_pipeline.reports.queries import statistics_query
 
 _HEADERS = (
     ("metric", 26), ("split", 24), ("group", 22), ("n", 9), ("clusters", 10), ("mean", 13), ("se", 12),
-    ("95% low", 13), ("95% high", 13), ("method", 18), ("metric failures", 10), ("mean without failures", 13),
+    ("95% low", 13), ("95% high", 13), ("method", 18), ("metric failures", 10), ("mean without failures", 14.5),
     ("reason", 30), ("meaning", 100),
 )  # fmt: skip
 _TEXTS = frozenset({"metric", "split", "group", "method", "reason", "meaning"})

@@ -1,5 +1,6 @@
 """The sheets `Turns` and `Errors`."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, own_error_columns, turns_table
-from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.queries import where
+from eval_pipeline.reports.shown import shown_json
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 _BATCH = 500
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
@@ -28,6 +30,8 @@ _FIELDS = {
         Field("expected", 16),
         Field("expected_answer", 16),
         Field("answer", 16),
+        Field("gold", 40, wrap=True),
+        Field("response", 60, wrap=True),
         Field("correct", 10, verdict="good"),
         Field("first_attempt_correct", 10, verdict="good"),
         Field("score", 9, SCORE, rate=True),
@@ -53,8 +57,8 @@ _FIELDS = {
 
 
 def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
-    """A row a turn, with every metric; the metrics stand before the features of the case."""
-    table = turns_table(evaluation)
+    """A row a turn, with gold, response and every metric; the metrics stand before the features of the case."""
+    table = _with_texts(evaluation, turns_table(evaluation))
     metrics = {metric.name for metric in evaluation.profile.metrics}
     names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
     behind = names.index("error_type")
@@ -64,7 +68,7 @@ def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
 
 
 def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
-    """A row a failed turn, under the names of `errors.csv`; the conversation leads to its trace."""
+    """A row a failed turn, under the names of `errors.csv`; the conversation leads to its row among all turns."""
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
@@ -82,8 +86,22 @@ def _turns_query(evaluation: Evaluation) -> str:
     wide = evaluation.profile.turns_table
     there = {column.name for column in wide.all_columns}
     further = ", ".join(f"r.{name}" for name in FROM_RESULTS if name not in there)
-    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({_TURN})"
-    return f"SELECT w.*, {further} FROM {joined} WHERE {where(evaluation.partition, 'w')}"
+    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({_TURN}) JOIN answers AS a USING ({_TURN})"
+    return f"SELECT w.*, {further}, a.gold, a.response FROM {joined} WHERE {where(evaluation.partition, 'w')}"
+
+
+def _with_texts(evaluation: Evaluation, table: pa.Table) -> pa.Table:
+    """With the gold and the response of the attempt that counts, behind the answer."""
+    turns = evaluation.read(TURNS).select(["turn_id", "gold"]).to_pylist()
+    gold = {row["turn_id"]: shown_json(json.loads(row["gold"])) for row in turns}
+    said: dict[tuple[str, int], str | None] = {}
+    for attempts in (evaluation.read(GENERATIONS), evaluation.read(RECOVERY_ATTEMPTS)):
+        columns = [attempts[name].to_pylist() for name in ("turn_id", "sample", "response")]
+        said |= {(turn, sample): response for turn, sample, response in zip(*columns, strict=True)}
+    places = list(zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True))
+    behind = table.column_names.index("answer") + 1
+    table = table.add_column(behind, "gold", pa.array([gold.get(turn) for turn, _ in places], pa.string()))
+    return table.add_column(behind + 1, "response", pa.array([said.get(place) for place in places], pa.string()))
 
 
 def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> None:
@@ -92,7 +110,11 @@ def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> N
     metrics = {metric.name: metric for metric in evaluation.profile.metrics}
     fields = [_field(name, table.schema.field(name).type, metrics.get(name)) for name in table.column_names]
     if title == "Errors":
-        fields[0] = replace(fields[0], link=lambda row: trace_file(row["conversation_id"]))
+        ids = evaluation.results.select(["turn_id", "sample"]).to_pylist()
+        cells = {
+            (row["turn_id"], row.get("sample", 0)): f"'Turns'!A{number}" for number, row in enumerate(ids, start=2)
+        }
+        fields[0] = replace(fields[0], link=lambda row: cells[row["turn_id"], row.get("sample", 0)])
     write_long_sheet(book, title, fields, _rows(table), frozen=2)
 
 

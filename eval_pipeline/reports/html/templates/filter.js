@@ -7,7 +7,8 @@ if (box) {
     const wanted = text.value.trim().toLowerCase();
     let count = 0;
     for (const turn of turns) {
-      const fits = (!kind.value || turn.dataset.kind === kind.value) &&
+      const wrong = kind.value === "!right" && turn.dataset.kind !== "right";
+      const fits = (!kind.value || wrong || turn.dataset.kind === kind.value) &&
         (!wanted || turn.textContent.toLowerCase().includes(wanted));
       turn.hidden = !fits;
       count += fits;

@@ -8,7 +8,7 @@ from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import error_text
-from eval_pipeline.tracks.pandas_code.results.reading import result_text
+from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 
 _TESTED = "(code that passes the tests)"
 
@@ -42,6 +42,12 @@ def gold_text(gold: PandasGold) -> str:
         return _TESTED
     expected = expected_result(gold)
     return f"({error_text(expected)})" if isinstance(expected, SnippetFailed) else result_text(expected)
+
+
+def gold_result(gold: PandasGold) -> Json:
+    """The expected result in the form of an attempt's; None where answers or tests decide, or there is none."""
+    expected = expected_result(gold)
+    return None if expected is None or isinstance(expected, SnippetFailed) else kept(expected)
 
 
 def gold_json(gold: PandasGold) -> Json:

@@ -10,7 +10,7 @@ from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.evidence import runner
-from eval_pipeline.tracks.sql.execute import runnable, validated
+from eval_pipeline.tracks.sql.execute import runnable, shown_result, validated
 
 REFUSAL = "(a refusal)"
 _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)
@@ -24,15 +24,33 @@ def gold_problem(gold: Gold) -> str | None:
     return next((problem for problem in problems if problem is not None), None)
 
 
-@lru_cache(maxsize=8192)
+def gold_result(gold: Gold) -> Json:
+    """What the first accepted query gives, as an attempt's result; None for a refusal, and where it does not run."""
+    if not gold.accepted:
+        return None
+    _, result = _looked_at(gold.accepted[0], gold.database)
+    return result
+
+
 def _query_problem(sql: str, database: Database) -> str | None:
+    problem, _ = _looked_at(sql, database)
+    return problem
+
+
+@lru_cache(maxsize=8192)
+def _looked_at(sql: str, database: Database) -> tuple[str | None, Json]:
+    """Why a query does not hold, else what it gives; None twice where there are no data to run it on."""
     validation = validated(sql, database)
     if not validation.is_valid:
         error = validation.errors[0]
-        return f"the validator rejects {_short(sql)}: {error.category}: {error.message}"
+        return f"the validator rejects {_short(sql)}: {error.category}: {error.message}", None
     path = database.path()
-    found = None if path is None else runner().run_now(path, runnable(sql, database.dialect))
-    return f"{_short(sql)} does not run: {found.message}" if isinstance(found, Failed) else None
+    if path is None:
+        return None, None
+    found = runner().run_now(path, runnable(sql, database.dialect))
+    if isinstance(found, Failed):
+        return f"{_short(sql)} does not run: {found.message}", None
+    return None, shown_result(sql, found)
 
 
 def gold_text(gold: Gold) -> str:

@@ -1,0 +1,84 @@
+"""Which turns a page shows: all, or a fair sample of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.core.ids import text_hash
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.store import tables
+
+MOST_TURNS = 500
+FEWEST = 5
+"""Turns of an outcome that are shown at least, as far as there are any: rare ones would be missing else."""
+RIGHT = "right"
+NOT_SCORED = "not scored"
+Place = tuple[str, int]
+"""Turn and sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The turns that are shown.
+
+    Attributes:
+        outcomes: each with how many turns have it and how many of these are shown, right ones first.
+        kinds: outcome of each turn that is shown.
+    """
+
+    outcomes: Mapping[str, tuple[int, int]]
+    kinds: Mapping[Place, str]
+
+    @property
+    def turns(self) -> int:
+        """All turns."""
+        return sum(there for there, _ in self.outcomes.values())
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether some are not shown."""
+        return len(self.kinds) < self.turns
+
+
+def kind_of(row: Row) -> str:
+    """What went wrong, in a word: a row of `errors`."""
+    return str(row["failure_mode"] or row["error_class"])
+
+
+def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
+    """All turns where they are few, else a sample stratified by outcome.
+
+    Within an outcome those with the smallest hashes of their ids are taken: by chance, but the same ones whenever and
+    of whatever model version they are drawn.
+    """
+    errors = evaluation.read(tables.ERRORS).select(["turn_id", "sample", "failure_mode", "error_class"]).to_pylist()
+    wrong = {(row["turn_id"], row["sample"]): kind_of(row) for row in errors}
+    strata: dict[str, list[Place]] = {RIGHT: []}
+    for row in evaluation.results.select(["turn_id", "sample", "correct"]).to_pylist():
+        place = (row["turn_id"], row["sample"])
+        kind = RIGHT if row["correct"] else wrong.get(place, NOT_SCORED)
+        strata.setdefault(kind, []).append(place)
+    strata = {RIGHT: strata[RIGHT], **{kind: strata[kind] for kind in sorted(strata.keys() - {RIGHT})}}
+    shares = allotted([len(places) for places in strata.values()], most)
+    kinds: dict[Place, str] = {}
+    for (kind, places), share in zip(strata.items(), shares, strict=True):
+        ranked = sorted(places, key=lambda place: text_hash(f"{place[0]}~{place[1]}"))
+        kinds |= dict.fromkeys(ranked[:share], kind)
+    counts = zip(strata.items(), shares, strict=True)
+    return Drawn({kind: (len(places), share) for (kind, places), share in counts if places}, kinds)
+
+
+def allotted(sizes: Sequence[int], most: int, fewest: int = FEWEST) -> list[int]:
+    """How many to draw of groups of these sizes: in proportion, but at least `fewest` of each; all where they fit."""
+    if sum(sizes) <= most:
+        return list(sizes)
+    shares = [min(size, fewest) for size in sizes]
+    left = most - sum(shares)
+    if left <= 0:
+        return shares
+    rest = [size - share for size, share in zip(sizes, shares, strict=True)]
+    exact = [left * size / sum(rest) for size in rest]
+    shares = [share + int(more) for share, more in zip(shares, exact, strict=True)]
+    by_remainder = sorted(range(len(sizes)), key=lambda place: (int(exact[place]) - exact[place], place))
+    for place in by_remainder[: most - sum(shares)]:
+        shares[place] += 1
+    return shares

@@ -1,0 +1,1 @@
+"""What a night brought: one message and one page, with figures and no texts of models or suites."""

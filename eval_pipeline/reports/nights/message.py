@@ -1,0 +1,110 @@
+"""A night as one message: what is read on a phone in the morning."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
+from eval_pipeline.reports.shown import UNKNOWN, shown_dollars, shown_p, shown_points, shown_rate
+
+MOST_LINES = 60
+_CHANGES = {
+    "start": "first evaluation",
+    "break": "not comparable with the date before",
+    "loss": "significantly worse",
+    "gain": "significantly better",
+    "drift_down": "significantly worse than at first",
+    "drift_up": "significantly better than at first",
+    "no_change": "no significant change",
+}
+
+
+def night_message(night: Night, page: str, ui: str = "") -> str:
+    """The text of the digest.
+
+    Args:
+        night: what it says.
+        page: where the page of the night lies.
+        ui: address of the Dagster UI, for links; empty for none.
+    """
+    lines = [headline(night), *_losses(night), *_failures(night, ui)]
+    body = [
+        line for suite, found in groupby(night.evaluated, lambda one: one.suite) for line in (suite, *map(_line, found))
+    ]
+    if len(body) > MOST_LINES:
+        body = [*body[:MOST_LINES], f"… and {len(body) - MOST_LINES} more lines on the page"]
+    links = [f"page: {page}"] + ([f"runs: {ui.rstrip('/')}/runs"] if ui else [])
+    return "\n".join([*lines, *body, *links])
+
+
+def headline(night: Night) -> str:
+    """The night in a line."""
+    versions = len({one.model_version for one in night.evaluated})
+    suites = len({one.suite for one in night.evaluated})
+    new = sum(loss.new for loss in night.waiting)
+    parts = [f"{_count(versions, 'model version')} on {_count(suites, 'suite')}"]
+    parts.append(f"{_count(new, 'new loss', 'new losses')}, {len(night.waiting) - new} still open")
+    if night.failed:
+        parts.append(f"{_count(len(night.failed), 'run')} failed")
+    if night.unfinished:
+        parts.append(f"{_count(len(night.unfinished), 'evaluation')} not complete")
+    parts.append(dollars(night.usd))
+    return f"eval-pipeline: night of {night.day.isoformat()}: {'; '.join(parts)}"
+
+
+def change(row: Row) -> str:
+    """How accuracy has changed against the date before, with what chance would do."""
+    if row["verdict"] is None:
+        return f"not tested: {row['reason']}"
+    verdict = _CHANGES[row["verdict"]]
+    if row["break_reason"]:
+        verdict += f" ({row['break_reason']} changed)"
+    if row["previous_difference"] is None:
+        return verdict
+    interval = " to ".join(shown_points(row[f"previous_{end}"]) for end in ("low", "high"))
+    against = f"{shown_points(row['previous_difference'])} points [{interval}] against {row['previous_date']}"
+    return f"{against}, p {shown_p(row['previous_p_corrected'])}: {verdict}"
+
+
+def loss_text(loss: OpenLoss) -> str:
+    """A loss in a line."""
+    row = loss.row
+    said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
+    known = ", acknowledged" if loss.acknowledged else ""
+    points = f"{shown_points(row['open_loss_difference'])} points against {row['open_loss_against']}"
+    return f"{said}{known}: {loss.suite} · {row['model_version']}: {points}, p {shown_p(row['open_loss_p_value'])}"
+
+
+def accuracy(row: Row) -> str:
+    """Accuracy with its interval."""
+    interval = UNKNOWN if row["low"] is None else f"{shown_rate(row['low'])} to {shown_rate(row['high'])}"
+    return f"{shown_rate(row['accuracy'])} [{interval}]"
+
+
+def dollars(usd: float | None) -> str:
+    """An amount, or that nobody knows."""
+    return "dollars unknown" if usd is None else shown_dollars(usd)
+
+
+def _losses(night: Night) -> Iterator[str]:
+    yield from (f"• {loss_text(loss)}" for loss in night.waiting)
+
+
+def _failures(night: Night, ui: str) -> Iterator[str]:
+    for run in night.failed:
+        where = f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}"
+        yield f"• the run of {run.model_version} failed: {where}"
+
+
+def _line(one: Evaluated) -> str:
+    name = f"  {one.model_version}"
+    if one.row is None:
+        return f"{name}: {one.status}: {NO_SERIES}; {dollars(one.usd)}"
+    simulated = " (simulated)" if one.row["simulated"] else ""
+    reached = one.coverage
+    coverage = f"all {reached.scored:,} turns" if reached.is_whole else reached.text()
+    status = "" if one.status == "complete" else f"; {one.status}"
+    return f"{name}{simulated}: {accuracy(one.row)}, {change(one.row)}; {coverage}; {dollars(one.usd)}{status}"
+
+
+def _count(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or f'{one}s'}"

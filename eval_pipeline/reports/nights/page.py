@@ -1,0 +1,68 @@
+"""`reports/nights/<date>.html`: a night on one page, with links to its reports."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.html.render import Sheet, render
+from eval_pipeline.reports.nights.message import accuracy, change, dollars, headline, loss_text
+from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night
+from eval_pipeline.reports.paths import PAGE, comparison_folder, nights_folder, report_folder
+from eval_pipeline.reports.shown import UNKNOWN, shown_count
+from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
+
+_HEADERS = ("evaluation", "accuracy", "change", "coverage", "tokens", "dollars", "status")
+_SIMULATED = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
+
+
+def write_night(night: Night, reports: Path, ui: str = "") -> Path:
+    """Writes the page below the folder of the reports; where it is."""
+    place = nights_folder(reports) / f"{night.day.isoformat()}.html"
+    text = render(
+        "night.html.j2",
+        f"night of {night.day.isoformat()}",
+        [],
+        heading=f"Night of {night.day.isoformat()}",
+        subheading=headline(night).partition(": ")[2],
+        warnings=[_SIMULATED] if any(one.row and one.row["simulated"] for one in night.evaluated) else [],
+        losses=[loss_text(loss) for loss in night.losses],
+        failed=[
+            (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
+        ],
+        evaluated=Sheet("Evaluations", _HEADERS, [_cells(one) for one in night.evaluated], frozenset({1, 2, 3, 6})),
+        links=list(_links(night, reports)),
+    )
+    make_folders(place.parent)
+    aside = temporary_path(place)
+    aside.write_text(text, encoding="utf-8")
+    replace_durably(aside, place)
+    return place
+
+
+def _cells(one: Evaluated) -> list[str]:
+    row = one.row
+    return [
+        f"{one.suite} · {one.model_version}",
+        accuracy(row) if row else UNKNOWN,
+        change(row) if row else NO_SERIES,
+        one.coverage.text(),
+        shown_count(one.tokens),
+        dollars(one.usd),
+        one.status,
+    ]
+
+
+def _links(night: Night, reports: Path) -> Iterator[tuple[str, str]]:
+    """Title and relative address of the pages that there are."""
+    for suite in dict.fromkeys(one.suite for one in night.evaluated):
+        yield from _link(f"{suite}: model versions side by side", comparison_folder(reports, suite, night.day), reports)
+    for one in night.evaluated:
+        folder = report_folder(reports, Partition(one.suite, one.model_version, night.day))
+        yield from _link(f"{one.suite} · {one.model_version}", folder, reports)
+
+
+def _link(title: str, folder: Path, reports: Path) -> Iterator[tuple[str, str]]:
+    page = folder / PAGE
+    if page.is_file():
+        yield title, f"../{quote(page.relative_to(reports).as_posix(), safe='/@+~')}"

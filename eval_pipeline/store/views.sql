@@ -1,0 +1,254 @@
+-- Views of all suites and model versions; the macros of the same names choose from them.
+-- Columns are always qualified: a parameter of a macro hides columns of its name in the views that it reads too.
+
+CREATE VIEW meta.known_suites AS
+SELECT s.suite AS name FROM suites AS s UNION SELECT p.suite FROM latest_partitions AS p;
+
+CREATE VIEW meta.known_model_versions AS
+SELECT v.model_version AS name FROM model_versions AS v UNION SELECT p.model_version FROM latest_partitions AS p;
+
+CREATE VIEW meta.evaluated_turns AS
+SELECT a.turn_id, a.model_version, a.eval_date FROM attempts AS a
+UNION
+SELECT t.turn_id, t.model_version, t.eval_date FROM turn_results AS t;
+
+CREATE VIEW meta.known_turns AS
+SELECT t.turn_id AS name FROM turns AS t UNION SELECT e.turn_id FROM meta.evaluated_turns AS e;
+
+CREATE VIEW meta.answered_turns AS
+SELECT
+    t.suite, t.model_version, t.turn_id, t.sample,
+    bool_or(t.stop_reason IS NOT NULL OR coalesce(t.call_error IN ('refused', 'max_tokens'), false)) AS answered
+FROM latest_attempts AS t GROUP BY t.suite, t.model_version, t.turn_id, t.sample;
+
+CREATE VIEW meta.turn_costs AS
+-- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
+SELECT
+    s.suite, s.model_version, s.simulated, s.accuracy,
+    CASE WHEN bool_and(s.usd_known) OVER kind THEN s.usd WHEN bool_and(s.tokens_known) OVER kind THEN s.tokens END
+        / s.turns AS cost
+FROM (
+    SELECT
+        t.suite, t.model_version, bool_or(t.simulated) AS simulated, count(*) AS turns,
+        avg(t.correct::BIGINT) AS accuracy, sum(t.usd) AS usd, sum(t.tokens) AS tokens,
+        bool_and(t.usd IS NOT NULL) AS usd_known, bool_and(t.tokens IS NOT NULL) AS tokens_known
+    FROM latest_turn_results AS t LEFT JOIN model_versions AS m ON m.model_version = t.model_version
+    WHERE t.correct IS NOT NULL AND NOT coalesce(m.retired, false)
+    GROUP BY t.suite, t.model_version
+) AS s
+WINDOW kind AS (PARTITION BY s.suite, s.simulated);
+
+CREATE VIEW leaderboard_details AS
+SELECT
+    c.suite, c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns,
+    coalesce(h.mean, r.accuracy) AS accuracy, h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens,
+    coalesce(k.usd_total, r.usd) AS usd, k.tokens_per_success, k.usd_per_success, f.on_front,
+    coalesce(r.simulated, v.simulated) AS simulated, g.planned, g.asked, g.answered, g.readable,
+    coalesce(g.scored, r.scored) AS scored, coalesce(v.retired, false) AS retired,
+    e.gold_edition, e.overridden_turns, e.excluded_turns, e.accuracy_published
+FROM latest_partitions AS c
+LEFT JOIN (
+    SELECT
+        t.suite, t.model_version, count(*) AS turns, count(t.correct) AS scored, avg(t.correct::BIGINT) AS accuracy,
+        bool_or(t.simulated) AS simulated,
+        -- What one turn does not tell nobody knows of all.
+        CASE WHEN bool_and(t.tokens IS NOT NULL) THEN sum(t.tokens)::BIGINT END AS tokens,
+        CASE WHEN bool_and(t.usd IS NOT NULL) THEN sum(t.usd) END AS usd
+    FROM latest_turn_results AS t GROUP BY t.suite, t.model_version
+) AS r ON r.suite = c.suite AND r.model_version = c.model_version
+LEFT JOIN latest_statistics AS h
+    ON h.suite = c.suite AND h.model_version = c.model_version AND h.metric = 'correct' AND h.split = 'all'
+LEFT JOIN latest_coverage AS g ON g.suite = c.suite AND g.model_version = c.model_version
+LEFT JOIN latest_cost_per_correct_answer AS k ON k.suite = c.suite AND k.model_version = c.model_version
+LEFT JOIN (
+    -- Without EXISTS, which DuckDB 1.4 cannot do here.
+    SELECT m.suite, m.model_version, CASE WHEN any_value(m.cost) IS NOT NULL THEN count(o.suite) = 0 END AS on_front
+    FROM meta.turn_costs AS m LEFT JOIN meta.turn_costs AS o
+        ON o.suite = m.suite AND o.simulated = m.simulated AND o.cost <= m.cost AND o.accuracy >= m.accuracy
+        AND (o.cost < m.cost OR o.accuracy > m.accuracy)
+    GROUP BY m.suite, m.model_version
+) AS f ON f.suite = c.suite AND f.model_version = c.model_version
+LEFT JOIN (
+    SELECT
+        t.suite, t.model_version, any_value(t.name) FILTER (t.edition = 'scored') AS gold_edition,
+        any_value(t.overridden_turns) AS overridden_turns, any_value(t.excluded_turns) AS excluded_turns,
+        any_value(t.mean) FILTER (t.edition = 'published') AS accuracy_published
+    FROM latest_gold_editions AS t WHERE t.metric = 'correct' GROUP BY t.suite, t.model_version
+) AS e ON e.suite = c.suite AND e.model_version = c.model_version
+LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
+
+COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval, '
+    'what was spent in all and for each successful conversation, whether it is on the front of cost and accuracy '
+    '(stand-ins and models apart; NULL: no cost known, or retired), and how many turns were planned, asked, answered, '
+    'readable and scored (NULL: not on record); the edition of the gold that accuracy stands for, how many turns of it are '
+    'overridden or excluded, and the accuracy without overrides (NULL: there are none).';
+
+CREATE VIEW leaderboard AS
+SELECT
+    d.suite, d.model_version, d.eval_date, d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success,
+    d.simulated, d.overridden_turns
+FROM leaderboard_details AS d
+WHERE NOT d.retired
+ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version;
+
+COMMENT ON VIEW leaderboard IS 'Every suite, and of each the model versions in use on their latest dates, the most accurate '
+    'first, with the 95% interval; all columns, and retired ones: leaderboard_details.';
+
+CREATE VIEW compare_details AS
+SELECT
+    a.suite, a.model_version AS model_a, b.model_version AS model_b, a.case_id, a.turn_index, a.turn_id, a.sample,
+    a.question, a.expected, a.correct AS correct_a, b.correct AS correct_b,
+    CASE
+        WHEN NOT (x.answered AND y.answered) THEN 'unanswered'
+        WHEN a.correct = b.correct THEN 'same'
+        WHEN a.correct AND NOT b.correct THEN 'broken'
+        WHEN b.correct AND NOT a.correct THEN 'fixed'
+    END AS change,
+    a.answer AS answer_a, b.answer AS answer_b, a.tokens AS tokens_a, b.tokens AS tokens_b,
+    x.answered AS answered_a, y.answered AS answered_b
+FROM latest_turn_results AS a
+JOIN latest_turn_results AS b
+    ON a.suite = b.suite AND a.turn_id = b.turn_id AND a.sample = b.sample AND a.model_version <> b.model_version
+    AND a.question = b.question AND a.expected IS NOT DISTINCT FROM b.expected
+LEFT JOIN meta.answered_turns AS x
+    ON x.suite = a.suite AND x.model_version = a.model_version AND x.turn_id = a.turn_id AND x.sample = a.sample
+LEFT JOIN meta.answered_turns AS y
+    ON y.suite = b.suite AND y.model_version = b.model_version AND y.turn_id = b.turn_id AND y.sample = b.sample;
+
+COMMENT ON VIEW compare_details IS 'Every pair of model versions of a suite, in both orders: the turns scored for both on '
+    'their latest dates (not those whose question or gold has changed between). change is unanswered where one gave no '
+    'response, else broken (a right, b wrong), fixed (a wrong, b right) or same, NULL where one was not scored. Ask for '
+    'one pair. Intervals and p-values: model_comparisons.';
+
+CREATE VIEW compare AS
+SELECT
+    d.suite, d.model_a, d.model_b, d.turn_id, d.sample, d.question, d.expected, d.correct_a, d.correct_b, d.change,
+    d.answer_a, d.answer_b
+FROM compare_details AS d;
+
+COMMENT ON VIEW compare IS 'What is read first of compare_details.';
+
+CREATE VIEW answers AS
+SELECT
+    r.suite, r.model_version, r.eval_date, r.simulated, r.run_id, r.track, r.turn_id, r.case_id, r.turn_index, r.sample,
+    r.question, r.expected, r.answer, r.correct, r.score, t.expected_result, f.result AS returned_result,
+    r.error_class, f.error_message, m.label AS failure_mode, f.response, f.reasoning, f.artefact, t.gold,
+    f.number AS attempt, f.prompt_hash
+FROM turn_results AS r
+LEFT JOIN (
+    SELECT a.* FROM attempts AS a
+    QUALIFY row_number() OVER (
+        PARTITION BY a.suite, a.model_version, a.eval_date, a.turn_id, a.sample ORDER BY a.number DESC
+    ) = 1
+) AS f
+    ON f.suite = r.suite AND f.model_version = r.model_version AND f.eval_date = r.eval_date
+    AND f.turn_id = r.turn_id AND f.sample = r.sample
+LEFT JOIN metrics AS m
+    ON m.suite = r.suite AND m.model_version = r.model_version AND m.eval_date = r.eval_date
+    AND m.turn_id = r.turn_id AND m.sample = r.sample AND m.metric = 'failure_mode'
+LEFT JOIN turns AS t ON t.suite = r.suite AND t.turn_id = r.turn_id;
+
+COMMENT ON VIEW answers IS 'One row a turn and sample of every evaluation and track: question, what is right and what was '
+    'answered, as text and as the result of executing it, with the response of the attempt that counts. gold and '
+    'expected_result are those of the suite as it is now.';
+
+CREATE VIEW explain_turn AS
+WITH parts AS (
+    SELECT
+        e.turn_id, e.model_version, e.eval_date, 0 AS part, NULL::BIGINT AS sample, NULL::BIGINT AS attempt, 0 AS place,
+        'case' AS kind, c.case_id AS name, c.content::VARCHAR AS text, NULL::DOUBLE AS value,
+        json_object('suite', c.suite, 'source_file', c.source_file, 'source_line', c.source_line,
+            'source_hash', c.source_hash, 'cluster', c.cluster, 'tags', c.tags, 'features', c.features) AS details
+    FROM meta.evaluated_turns AS e
+    JOIN turns AS q ON q.turn_id = e.turn_id
+    JOIN cases AS c ON c.suite = q.suite AND c.case_id = q.case_id
+    UNION ALL
+    SELECT
+        e.turn_id, e.model_version, e.eval_date, 1, NULL, NULL, 0, 'question', q.turn_id, q.question, NULL,
+        json_object('turn_index', q.turn_index, 'complexity', q.complexity)
+    FROM meta.evaluated_turns AS e JOIN turns AS q ON q.turn_id = e.turn_id
+    UNION ALL
+    SELECT
+        e.turn_id, e.model_version, e.eval_date, 2, NULL, NULL, 0, 'gold', q.turn_id, q.expected, NULL,
+        json_object('expected_printed', q.expected_printed, 'gold', q.gold, 'gold_problem', q.gold_problem,
+            'expected_result', q.expected_result)
+    FROM meta.evaluated_turns AS e JOIN turns AS q ON q.turn_id = e.turn_id
+    UNION ALL
+    SELECT
+        -- Recorded answers that name no provenance are of an older import, whose prompt the model never saw.
+        t.turn_id, t.model_version, t.eval_date, 3, t.sample, t.number, 0, 'prompt', t.prompt_hash,
+        CASE WHEN v.recorded AND NOT coalesce(json_exists(t.metadata, '$.provenance'), false) THEN 'unknown' ELSE p.text END,
+        NULL,
+        CASE WHEN v.recorded THEN json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash,
+            'asked_on', coalesce(t.metadata->>'$.provenance.asked_on', 'unknown'),
+            'model', coalesce(t.metadata->>'$.provenance.model', 'unknown'),
+            'prompt_version', coalesce(t.metadata->>'$.provenance.prompt_version', 'unknown'),
+            'history', coalesce(t.metadata->>'$.provenance.history', 'unknown'),
+            'sampling', coalesce(t.metadata->'$.provenance.sampling', '"unknown"'::JSON),
+            'tool', coalesce(t.metadata->>'$.provenance.tool', 'unknown'))
+        ELSE json_object('eval_date', t.eval_date, 'identity_hash', t.identity_hash, 'asked_on', t.asked_on) END
+    FROM attempts AS t LEFT JOIN prompts AS p ON p.prompt_hash = t.prompt_hash
+    LEFT JOIN model_versions AS v ON v.model_version = t.model_version
+    UNION ALL
+    SELECT
+        t.turn_id, t.model_version, t.eval_date, 3, t.sample, t.number, 1, 'response',
+        coalesce(t.call_error, t.stop_reason), t.response, NULL,
+        json_object('reasoning', t.reasoning, 'call_error', t.call_error, 'stop_reason', t.stop_reason,
+            'input_tokens', t.input_tokens, 'output_tokens', t.output_tokens, 'cache_read_tokens', t.cache_read_tokens,
+            'cache_write_tokens', t.cache_write_tokens, 'usd', t.usd, 'latency_ms', t.latency_ms,
+            'first_byte_ms', t.first_byte_ms, 'retries', t.retries, 'batch', t.batch, 'simulated', t.simulated,
+            'served_model', t.served_model, 'system_fingerprint', t.system_fingerprint, 'metadata', t.metadata)
+    FROM attempts AS t
+    UNION ALL
+    SELECT
+        v.turn_id, v.model_version, v.eval_date, 3, v.sample, v.number, 2, 'validation', v.verdict, NULL,
+        v.parsed::BIGINT, json_object('checks', v.checks, 'errors', v.errors)
+    FROM validation AS v
+    UNION ALL
+    SELECT
+        t.turn_id, t.model_version, t.eval_date, 3, t.sample, t.number, 3, 'outcome',
+        coalesce(t.error_class, t.outcome), coalesce(t.error_message, t.result::VARCHAR), NULL,
+        json_object('outcome', t.outcome, 'artefact', t.artefact, 'sandbox_tier', t.sandbox_tier)
+    FROM attempts AS t
+    UNION ALL
+    SELECT
+        s.turn_id, s.model_version, s.eval_date, 4, s.sample, NULL, 0, 'evidence', s.kind, s.verdict, s.value, s.details
+    FROM evidence AS s
+    UNION ALL
+    SELECT
+        j.turn_id, j.model_version, j.eval_date, 4, j.sample, NULL, 1, 'judgement', coalesce(j.error, j.choice),
+        j.reason, j.value,
+        json_object('generated', j.generated, 'expected', j.expected, 'asked', j.asked, 'cached', j.cached,
+            'model', j.model, 'prompt_version', j.prompt_version, 'error', j.error)
+    FROM judgements AS j
+    UNION ALL
+    SELECT
+        o.turn_id, o.model_version, o.eval_date, 5, o.sample, NULL, 0, 'answer', o.outcome, o.answer, o.correct::BIGINT,
+        json_object('correct', o.correct, 'first_attempt_correct', o.first_attempt_correct, 'score', o.score,
+            'attempts', o.attempts, 'tokens', o.tokens, 'usd', o.usd, 'run_id', o.run_id)
+    FROM turn_results AS o
+    UNION ALL
+    SELECT
+        s.turn_id, s.model_version, s.eval_date, 6, s.sample, NULL, 0, 'metric', s.metric,
+        coalesce(s.error, s.reason, s.label), s.value,
+        json_object('label', s.label, 'reason', s.reason, 'error', s.error, 'scorer_version', s.scorer_version,
+            'details', s.details)
+    FROM metrics AS s
+)
+SELECT
+    p.turn_id, p.model_version, p.eval_date,
+    row_number() OVER (
+        PARTITION BY p.turn_id, p.model_version, p.eval_date
+        ORDER BY p.sample NULLS FIRST, p.part, p.attempt NULLS FIRST, p.place, p.kind, p.name
+    ) AS step,
+    p.sample, p.attempt, p.kind, p.name, p.text, p.value, p.details
+FROM parts AS p;
+
+COMMENT ON VIEW explain_turn IS 'Everything behind each result, in order: case with its source, question, gold; for each '
+    'sample the attempts (prompt, response, validation, outcome), evidence, judgement, answer and metrics. Ask for one '
+    'turn and model version.';
+
+CREATE VIEW current_reviews AS
+SELECT r.* EXCLUDE (is_current) FROM reviews AS r WHERE r.is_current;
+
+COMMENT ON VIEW current_reviews IS 'The reviews that count: the last word of each person on each answer.';

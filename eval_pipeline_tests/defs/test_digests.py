@@ -1,0 +1,102 @@
+"""The morning digest: once for each night that is over, by a webhook on a real socket."""
+
+import datetime as dt
+
+import dagster as dg
+import pytest
+from dagster._core.storage.tags import SCHEDULE_NAME_TAG
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.defs.automation import digests, notifications
+from eval_pipeline.defs.automation.digests import morning_digest
+from eval_pipeline.defs.automation.notifications import NOTIFY_FORM, NOTIFY_URL, UI_URL, post
+from eval_pipeline_tests.defs.runs import TAGS, materialise
+from eval_pipeline_tests.fakes.webhook import Webhook
+from eval_pipeline_tests.support import DAY, Lab, Puppet, number
+
+OF_NIGHT = {**TAGS, SCHEDULE_NAME_TAG: "nightly"}
+SECRET = "the-model-said-this"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(notifications, "PAUSES_SECONDS", (0.0, 0.0))
+    for name in (NOTIFY_URL, UI_URL, NOTIFY_FORM):
+        monkeypatch.delenv(name, raising=False)
+
+
+def tick(instance: dg.DagsterInstance, cursor: str | None = None) -> tuple[str, str | None]:
+    """What the sensor says, and its cursor afterwards."""
+    with dg.build_sensor_context(instance, cursor=cursor) as context:
+        said = morning_digest(context)
+        assert isinstance(said, dg.SkipReason)
+        return said.skip_message or "", context.cursor
+
+
+def test_a_night_is_told_of_once_when_it_is_over(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Puppet.answer = staticmethod(lambda call: number(SECRET if call.turn_index == 0 else 1))
+    assert tick(instance) == ("there has been no night yet", None)
+    materialise(small, instance, launched=TAGS)
+    assert tick(instance)[0] == "there has been no night yet", "what somebody has launched is no night"
+    materialise(small, instance, launched=OF_NIGHT)
+    with Webhook() as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url + "/services/secret")
+        monkeypatch.setenv(UI_URL, "http://here:3000")
+        monkeypatch.setattr(digests, "QUIET_SECONDS", 3600)
+        assert "has just ended" in tick(instance)[0]
+        monkeypatch.setattr(digests, "QUIET_SECONDS", 0)
+        said, cursor = tick(instance)
+        assert (said, cursor) == (f"told of the night of {DAY}", DAY.isoformat())
+        assert tick(instance, cursor) == (f"the night of {DAY} has been told of", cursor)
+    (sent,) = webhook.posted
+    page = small.home.reports / "nights" / f"{DAY}.html"
+    assert sent["text"].startswith(f"eval-pipeline: night of {DAY}: 1 model version on 1 suite; 0 new losses")
+    assert sent["text"].splitlines()[-2:] == [f"page: {page}", "runs: http://here:3000/runs"]
+    assert "puppet" in page.read_text()
+    said_in_suite = [row[0] for row in small.sql("SELECT question FROM turns")]
+    for text in (SECRET, *said_in_suite):
+        assert text not in sent["text"]
+        assert text not in page.read_text(), "neither prompts nor responses nor gold"
+
+
+def test_runs_under_way_are_waited_for_and_a_failed_one_is_told(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags = {**OF_NIGHT, "dagster/partition": "slow"}
+    materialise(small, instance, launched=OF_NIGHT)
+    instance.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
+    assert tick(instance)[0] == f"runs of the night of {DAY} are under way"
+    slow = instance.get_run_by_id("slow-run")
+    assert slow is not None
+    instance.report_run_failed(slow, "gone")
+    with Webhook([500, 500, 500]) as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url)
+        monkeypatch.setenv(NOTIFY_FORM, "plain")
+        with pytest.raises(EvalError, match="was refused with 500"):
+            tick(instance)
+        assert tick(instance)[1] == DAY.isoformat(), "what could not be delivered is sent by the next tick"
+    assert isinstance(webhook.posted[-1], str)
+    assert "• the run of slow failed: run slow-run" in webhook.posted[-1].splitlines()
+
+
+def test_an_older_night_than_the_last_is_not_told_again(small: Lab, instance: dg.DagsterInstance) -> None:
+    materialise(small, instance, launched=OF_NIGHT)
+    later = (DAY + dt.timedelta(days=1)).isoformat()
+    assert tick(instance, later) == (f"the night of {DAY} has been told of", later)
+
+
+@pytest.mark.parametrize(("form", "sent"), [("slack", {"text": "a &lt;b&gt; &amp;"}), ("plain", "a <b> &")])
+def test_the_forms_of_a_message(form: str, sent: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NOTIFY_FORM, form)
+    with Webhook() as webhook:
+        post(webhook.url, "a <b> &")
+    assert webhook.posted == [sent]
+
+
+def test_a_form_that_is_none_is_an_error_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NOTIFY_FORM, "teams")
+    with pytest.raises(EvalError, match="EVAL_NOTIFY_FORM is 'teams'; it has to be one of slack, plain"):
+        post("http://127.0.0.1:9", "text")

@@ -1,0 +1,107 @@
+"""`eval_pipeline.load`: DataFrames of the store for notebooks."""
+
+import datetime as dt
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import eval_pipeline as ep
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.publish import publish
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.tables import TURN_RESULTS
+from eval_pipeline_tests.store.samples import DAY, TRACKS, filled, key_of, put, put_partition
+
+NEXT = DAY + dt.timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    record = Record(home / "record")
+    filled(record)
+    put_partition(record, key_of("alpha", NEXT), value=0.0)
+    place = {"turn_id": ["t0", "t1"], "case_id": ["t", "t"], "turn_index": [0, 1], "sample": [0, 0]}
+    put(record, TURN_RESULTS, key_of("a/b", suite="other"), 2, **place, correct=[True, None], tokens=[7, None])
+    publish(record, home / "eval.duckdb", TRACKS)
+    return home
+
+
+def test_without_a_name_it_is_the_leaderboard_of_all_suites(home: Path) -> None:
+    found = ep.load(home=home)
+    assert isinstance(found, pd.DataFrame)
+    assert list(zip(found["suite"], found["model_version"], strict=True)) == [
+        ("finqa", "beta"),
+        ("finqa", "alpha"),
+        ("other", "a/b"),
+    ]
+    assert ep.load(home=home / "eval.duckdb").equals(found), "a store's file will do"
+    assert {"leaderboard", "answers", "turn_results"} <= set(ep.load("tables", home=home)["name"])
+
+
+def test_columns_keep_their_types_where_values_are_missing(home: Path) -> None:
+    found = ep.load("turn_results", home=home).query("suite == 'other'")
+    assert found["correct"].dtype == "boolean"
+    assert found["correct"].mean() == 1.0, "what was not scored does not count"
+    assert found["tokens"].dtype == "Int64"
+    assert found["tokens"].tolist() == [7, pd.NA]
+    assert found["eval_date"].iloc[0] == pd.Timestamp(DAY)
+
+
+def test_a_suite_has_its_newest_evaluations(home: Path) -> None:
+    suite = ep.load("finqa", home=home)
+    newest = {("alpha", pd.Timestamp(NEXT)), ("beta", pd.Timestamp(DAY))}
+    for name in ("turn_results", "metrics", "answers"):
+        assert set(zip(suite[name]["model_version"], suite[name]["eval_date"], strict=True)) == newest, name
+    assert len(suite["turns"]) == 3
+    assert suite["turns"] is suite["turns"], "read once"
+    assert "answers" in repr(suite)
+    with pytest.raises(KeyError, match="finqa has no 'nothing'; it has "):
+        suite["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("what", "day", "rows"),
+    [
+        ("finqa/alpha", NEXT, 3),
+        (f"finqa/alpha/{DAY}", DAY, 3),
+        ("other/a/b", DAY, 2),
+        (f"other/a/b/{DAY}", DAY, 2),
+    ],
+)
+def test_an_evaluation_is_of_one_date(home: Path, what: str, day: dt.date, rows: int) -> None:
+    found = ep.load(what, home=home)
+    assert set(found["turn_results"]["eval_date"]) == {pd.Timestamp(day)}
+    assert len(found["answers"]) == rows
+    assert "turns" not in found
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("finca", "no table, view or suite 'finca'; suites: finqa, other"),
+        ("finqa/gamma", "finqa has no evaluation of 'gamma'; it has alpha, beta"),
+        ("finqa/beta/2020-01-01", "beta has not been evaluated on finqa on 2020-01-01; dates: 2026-01-05"),
+        ("x'; DROP TABLE runs; --", "no table, view or suite 'x'; DROP"),
+    ],
+)
+def test_names_that_are_not_there_are_told(home: Path, what: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        ep.load(what, home=home)
+
+
+def test_without_a_store_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store at"):
+        ep.load(home=tmp_path)
+
+
+def test_importing_loads_nothing_heavy(home: Path) -> None:
+    script = (
+        "import sys, eval_pipeline as ep; print(sorted({'pandas', 'duckdb', 'pyarrow', 'dagster'} & set(sys.modules)))"
+    )
+    script += f"\nprint(len(ep.load('finqa/alpha', home={str(home)!r})['answers']), 'dagster' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "3 False"]
