@@ -86,13 +86,13 @@ COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its lat
 CREATE VIEW leaderboard AS
 SELECT
     d.suite, d.model_version, d.eval_date, d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success,
-    d.simulated, d.overridden_turns
+    d.simulated
 FROM leaderboard_details AS d
 WHERE NOT d.retired
 ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version;
 
 COMMENT ON VIEW leaderboard IS 'Every suite, and of each the model versions in use on their latest dates, the most accurate '
-    'first, with the 95% interval; all columns, and retired ones: leaderboard_details.';
+    'first, with the 95% interval; all columns (also what overridden gold makes of it), and retired ones: leaderboard_details.';
 
 CREATE VIEW compare_details AS
 SELECT
