@@ -29,7 +29,7 @@ CHAIN = (
     "raw_dataset cases generations recovery_attempts evidence turn_metrics statistics accuracy_by_complexity "
     "cost_per_correct_answer complexity_ceiling error_analysis published report"
 ).split()
-COMPARING = ("model_comparisons", "trends", "gold_suspects", "comparison_published", "comparison_report")
+COMPARING = ("model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published", "comparison_report")
 BACKFILLED = ("model-a", "model-b")
 NIGHTLY = "nightly-model"
 BAD_TAGS = {"dagster/partition": "model-a", "eval_pipeline/scope": "nonsense"}

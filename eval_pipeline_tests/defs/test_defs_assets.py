@@ -42,10 +42,11 @@ READS = {
     "model_comparisons": {"statistics", "coverage"},
     "trends": {"statistics", "coverage", "cost_per_correct_answer"},
     "gold_suspects": {"cases", "statistics"},
-    "comparison_published": {"model_comparisons", "trends", "gold_suspects"},
+    "reviews": {"statistics"},
+    "comparison_published": {"model_comparisons", "trends", "gold_suspects", "reviews"},
     "comparison_report": {"comparison_published"},
 }
-COMPARISONS = {"model_comparisons", "trends", "gold_suspects", "comparison_published", "comparison_report"}
+COMPARISONS = {"model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published", "comparison_report"}
 """What looks at all model versions of the suite."""
 
 

@@ -20,7 +20,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     first = materialise(small, instance)
     assert first.success
     found = versions(first)
-    assert len(found) == 13 + 5  # the comparisons
+    assert len(found) == 13 + 6  # the comparisons
     assert len({data for data, _ in found.values()}) >= 11 + 2
     for event in first.get_asset_materialization_events():
         shown = event.step_materialization_data.materialization.metadata
@@ -31,7 +31,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
             assert shown["eval_date"].value == DAY.isoformat()
     dated = {e.asset_key.path[-1] for e in first.get_asset_materialization_events() if e.partition}
     assert found.keys() - dated == {
-        *("raw_dataset", "cases", "model_comparisons", "trends", "gold_suspects", "comparison_published")
+        *("raw_dataset", "cases", "model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published")
     }
     latest = instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
     assert latest is not None

@@ -13,10 +13,12 @@ from eval_pipeline.operations.headline import headline
 from eval_pipeline.reports.gold import overridden_text
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.suites.overrides import Override, with_gold
+from eval_pipeline.suites.reviews.files import add_review, read_reviews
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import WHO, override
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.suites.reviews.test_review_files import review
 from eval_pipeline_tests.support import SHIPPED, TWO_CASES, Lab, Puppet, number
 
 
@@ -203,7 +205,7 @@ def test_every_track_can_be_overridden(suite: str) -> None:
     assert track.context_json(other) == track.context_json(case)
 
 
-def test_importing_a_data_set_again_keeps_its_overrides(lab: Lab, tmp_path: Path) -> None:
+def test_importing_a_data_set_again_keeps_its_overrides_and_reviews(lab: Lab, tmp_path: Path) -> None:
     raw = {
         "id": "Single_ACME/2020/page_7.pdf-1",
         "doc": {"pre_text": "", "post_text": "", "table": {"2020": {"revenue": 120.0}, "2019": {"revenue": 100.0}}},
@@ -217,5 +219,7 @@ def test_importing_a_data_set_again_keeps_its_overrides(lab: Lab, tmp_path: Path
     assert lab.cli("import", "convfinqa", str(source), "--suite", "acme").code == 0
     path = lab.home.imported_suites / "acme" / "gold_overrides.yaml"
     path.write_text(yaml.safe_dump([WHO | {"turn": f"{raw['id']}#0", "action": "excluded"}]))
+    add_review(path.parent, said := review())
     assert lab.cli("import", "convfinqa", str(source), "--suite", "acme").code == 0
     assert "excluded" in path.read_text()
+    assert read_reviews(path.parent).reviews == (said,)

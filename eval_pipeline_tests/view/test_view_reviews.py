@@ -287,10 +287,12 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
                 page.keyboard.press("g")
                 page.keyboard.press("t")
                 page.keyboard.type("made up 1")
-                page.keyboard.press("Enter")  # in a field it says no verdict
                 page.keyboard.press("Escape")
                 page.keyboard.press("o")
                 page.keyboard.type(HARM[:60])
+                page.keyboard.press("Enter")  # in a field it says no verdict
+                page.wait_for_timeout(300)
+                shown(page, "4 of 20, 3 reviewed by you")
                 page.keyboard.press("Escape")
                 shot(page, "form")
             if place == 5:  # left for later, and come back to

@@ -22,7 +22,7 @@ REVIEWS = Table(
         Column("gold_wrong", "BOOLEAN", "true: the gold of the turn is wrong; never NULL."),
         Column("correction", "JSON", "Fields of the turn in the case file that would be right; NULL: not told."),
         Column("tag", "VARCHAR", "How the answer fails, in the reviewers' own list of words; NULL: not told."),
-        Column("note", "VARCHAR", "What else was said; empty where nothing was."),
+        Column("note", "VARCHAR", "What else was said; empty for none."),
         Column("queue", "VARCHAR", "Id of the queue that asked for it; NULL: somebody came by."),
         Column("probability", "DOUBLE", "That the queue drew the answer with, 0..1; NULL: no queue."),
         Column("supersedes", "VARCHAR", "Id of the review that it was to replace; NULL: none."),

@@ -23,6 +23,7 @@ from eval_pipeline.analysis.reviews.figures import figure_rows
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.suites.reviews.review import Review
 from eval_pipeline_tests.support import DAY
 
@@ -184,3 +185,23 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> No
     if by == DISAGREEMENT:  # who counts what was drawn as if it were all is off by more than chance
         right = truths[None]["accuracy"]
         assert abs(float(np.mean(naive)) - right) > 5 * float(np.std(naive)) / draws**0.5
+
+
+def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
+    answers = [answer(index, index % 2 > 0) for index in range(10)]
+    queue, places = draw(answers, UNIFORM, 4, 0), {one.place: one for one in answers}
+
+    def said(item: QueueItem, verdict: str, **more: object) -> Review:
+        return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum"}), **more)
+
+    def counted(*reviews: Review) -> list[tuple[int, float]]:
+        rows = figure_rows(reviews, {queue.id: queue}, places)
+        return [(row["n"], row["value"]) for row in rows if (row["queue"], row["figure"]) == (queue.id, "accuracy")]
+
+    passing = said(queue.items[1], "right")
+    asked = [said(item, "wrong", queue=queue.id, probability=0.4) for item in queue.items[:2]]
+    assert counted(passing) == []
+    assert counted(passing, asked[0]) == [(1, 0.0)]
+    assert counted(passing, *asked) == [(2, 0.0)]
+    # Said again elsewhere, the queue has asked for it all the same, and the last word counts.
+    assert counted(*asked, said(queue.items[1], "right")) == [(2, 0.5)]
