@@ -101,6 +101,7 @@ def test_publishing_alone_takes_it_off_the_leaderboard(three: Lab) -> None:
     listed(three, ("a", "c"))
     assert command("publish").code == 0
     assert leaderboard(three) == ["a", "c"]
+    assert three.sql("SELECT suite, model_version FROM leaderboard ORDER BY 2") == [("small", "a"), ("small", "c")]
     assert note_retired(three.workspace()) == []
 
 

@@ -9,6 +9,8 @@ import pytest
 from evaluations import Made, evaluate, make_home
 
 from eval_pipeline.reports.excel.looks import heading_width
+from eval_pipeline.reports.html.drawing import drawn_turns
+from eval_pipeline.reports.html.turns import turn_cards
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.query import run_query
 from eval_pipeline.workspace.runs import RunContext
@@ -59,6 +61,14 @@ def test_the_numbers_of_every_row_are_those_of_a_row_of_a_query(
                 found += 1
                 assert any(holds(answer, wanted) for answer in answers[sheet]), (sheet, place, row)
     assert found >= (100 if name == "evaluation" else 5)
+
+
+def test_a_conversation_is_of_one_sample(made: Made) -> None:
+    cards = turn_cards(made.evaluation, drawn_turns(made.evaluation)).cards
+    assert {"~1" in card.place for card in cards} == {True, False}
+    for card in cards:
+        assert len({"~1" in said.place for said in card.conversation} | {"~1" in card.place}) == 1
+        assert len({said.place for said in card.conversation}) == len(card.conversation)
 
 
 @pytest.mark.parametrize("name", ["evaluation", "comparison"])
