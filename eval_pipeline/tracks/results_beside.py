@@ -25,16 +25,19 @@ class ShownResult:
         columns: names.
         rows: cells that can be compared, those that are known.
         count: how many rows there really are.
+        places: of the known rows in the whole result, where these are only the rows that the other result lacks; else
+            they are its first ones.
     """
 
     columns: Sequence[str]
     rows: Sequence[Row]
     count: int
+    places: Sequence[int] | None = None
 
     @property
-    def whole(self) -> bool:
-        """Whether all rows are known."""
-        return self.count == len(self.rows)
+    def comparable(self) -> bool:
+        """Whether a row that the other result seems to have alone really is."""
+        return self.places is not None or self.count == len(self.rows)
 
 
 @value
@@ -60,18 +63,27 @@ def beside(
     returned: ShownResult,
     text_of: Callable[[Hashable], str],
     names: tuple[str, str] = ("Expected", "Returned"),
+    remark: str = "",
 ) -> BesideCard:
     """Both results, what differs first and marked.
 
-    Nothing is marked in the rows where not all of them are known: then a row may be among those that are not.
+    Nothing is marked in rows that cannot be compared, since the other result may have them beyond what is known of it.
+
+    Args:
+        title: of the card.
+        expected: the right result.
+        returned: the other one.
+        text_of: a cell as people read it.
+        names: of the two.
+        remark: how they differ, where the results do not say it themselves.
     """
     columns = columns_aligned(expected, returned)
-    if expected.whole and returned.whole:
+    pairing = None
+    if expected.comparable and returned.comparable:
         pairing = rows_paired(_chosen(expected.rows, columns, 0), _chosen(returned.rows, columns, 1))
-        remark = _told(pairing, expected, returned)
+        remark = remark or _told(pairing, expected, returned)
     else:
-        pairing = None
-        remark = "Rows are not marked: not all of them were kept."
+        remark = remark or "Rows are not marked: not all of them were kept."
     sides = [
         _side(names[side], result, side, columns, pairing, (expected, returned)[1 - side], text_of)
         for side, result in enumerate((expected, returned))
@@ -201,7 +213,8 @@ def _side(
     headers: list[Text] = [
         result.columns[place] if place in paired else Cell(result.columns[place], alone) for place in kept
     ]
-    rows = [[f"{row + 1:,}", *(cell(row, place) for place in kept)] for row in order[:MOST_ROWS]]
+    places = result.places or range(len(result.rows))
+    rows = [[f"{places[row] + 1:,}", *(cell(row, place) for place in kept)] for row in order[:MOST_ROWS]]
     cut = len(result.columns) - len(kept)
     remark = f"{len(kept)} of {len(result.columns):,} columns shown." if cut else ""
     title = f"{name}, {result.count:,} row{'' if result.count == 1 else 's'}"

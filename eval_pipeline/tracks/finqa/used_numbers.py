@@ -13,6 +13,8 @@ from eval_pipeline.tracks.finqa.program import TABLE_OPERATIONS, Label, Program,
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _SENTENCE = re.compile(r"\S.*?(?:[.;](?=\s|\Z)|\Z|\n)", re.DOTALL)
 _MOST_TEXT = 200_000
+_COUNTS = frozenset(map(float, (*range(13), 100, 1000)))
+"""Numbers that a text is full of."""
 
 Place = tuple[int, int]
 """Row and column of the table, both from 0."""
@@ -91,9 +93,8 @@ def where(size: float, used: Used, page: Document) -> list[str]:
         if (number := cell_number(page.table[row][column])) is not None
         and _printed_as(abs(number), {size: Mark.BOTH}) is not None
     ]
-    if not places and any(True for _ in _in_text(page, {size: Mark.BOTH})):
-        return ["the text"]
-    return places
+    is_counted = bool(places) and size in _COUNTS
+    return places if is_counted or not any(_in_text(page, {size: Mark.BOTH})) else [*places, "the text"]
 
 
 def _header(page: Document, column: int) -> str:
@@ -102,14 +103,14 @@ def _header(page: Document, column: int) -> str:
 
 
 def sentences_used(used: Used, page: Document) -> list[list[Text]]:
-    """The sentences with numbers that are in use and not in the table, as pieces."""
+    """The sentences with numbers that are in use, as pieces; small counts only where the table lacks them."""
     in_table = {
         of
         for row, column in used.cells
         if (number := cell_number(page.table[row][column])) is not None
         and (of := _printed_as(abs(number), used.numbers)) is not None
     }
-    wanted = {size: mark for size, mark in used.numbers.items() if size not in in_table}
+    wanted = {size: mark for size, mark in used.numbers.items() if size not in in_table or size not in _COUNTS}
     return list(_in_text(page, wanted))
 
 

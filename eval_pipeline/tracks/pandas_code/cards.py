@@ -59,7 +59,7 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
             yield "because", message[:_MOST_TEXT]
         for name in ("precision", "recall"):
             if found.verdict == "different" and (share := found.details.get(name)) is not None:
-                what = "cells that are expected" if name == "precision" else "expected cells that are there"
+                what = "its cells that are expected" if name == "precision" else "expected cells that it has"
                 yield what, f"{share:.0%}"
     elif final is not None and isinstance(final.outcome, Failed):
         yield "no code", Cell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)

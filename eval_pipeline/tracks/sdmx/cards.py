@@ -38,7 +38,8 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
     by_set: dict[str, list[PlaceScore]] = {}
     for score in scores:
         by_set.setdefault(score.data_set, []).append(score)
-    for data_set, places in islice(by_set.items(), _MOST_SETS):
+    telling = sorted(by_set.items(), key=lambda found: not any(map(_is_wrong, found[1])))
+    for data_set, places in telling[:_MOST_SETS]:
         yield _by_dimension(data_set, places, catalogue)
     if not scores and target.terms:
         yield _wanted(target, catalogue)
@@ -74,10 +75,14 @@ def _dimension_name(data_set: str, dimension: str, catalogue: Catalogue) -> str:
     return f"{dimension}, {place.name}"[:_MOST_TEXT] if named and place is not None else dimension[:_MOST_TEXT]
 
 
+def _is_wrong(place: PlaceScore) -> bool:
+    return bool(place.count("fp") or place.count("fn"))
+
+
 def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalogue) -> TableCard:
     """A row a code; dimensions with something wrong first."""
     rows: list[list[Text]] = []
-    for place in sorted(places, key=lambda place: not (place.count("fp") or place.count("fn"))):
+    for place in sorted(places, key=lambda place: not _is_wrong(place)):
         dimension = _dimension_name(data_set, place.dimension, catalogue)
         for term in sorted(place.terms, key=lambda term: _TELLING[term.verdict]):
             verdict, mark = _MARKS[term.verdict]
@@ -92,7 +97,9 @@ def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalo
     right, extra, missing = (sum(place.count(verdict) for place in places) for verdict in ("tp", "fp", "fn"))
     remark = f"{right:,} right, {missing:,} missing, {extra:,} not expected."
     columns = ["dimension", "code", "name", "verdict", "remark"]
-    title = f"Selection in {data_set[:_MOST_TEXT]}"
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    title = f"Selection in {data_set[:_MOST_TEXT]}, {_set_name(data_set, catalogue)}"
     return TableCard(title, columns, rows[:_MOST_TERMS], remark, True, count - min(count, _MOST_TERMS))
 
 

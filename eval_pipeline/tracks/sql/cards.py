@@ -60,7 +60,7 @@ def _cards(seen: SqlSeen, final: Attempt[SqlAnswer] | None) -> Iterator[Card]:
         yield CodeCard("Query of the answer; a refusal was right", sql, dialect)
     elif accepted is not None:
         yield CodeCard("Gold query", accepted, dialect)
-    if counterexample is not None and "tables" in counterexample:
+    if counterexample is not None and not _is_shipped(counterexample):
         yield from _generated(counterexample)
     for place, other in enumerate(other for other in gold.accepted if other != accepted):
         yield CodeCard(f"Also accepted ({place + 1})", other, dialect)
@@ -97,10 +97,18 @@ def _ladder(found: Evidence | None, execution: Evidence | None) -> Iterator[tupl
         return
     yield "do they mean the same", _said(_DECIDED, str(found.details.get("rung")))
     message = str(found.details.get("message") or "")
+    counterexample = found.details.get("counterexample")
+    if counterexample is not None and _is_shipped(counterexample):  # whose file is named by a hash
+        message = message.replace(str(counterexample["database"]), "the suite's database")
     if message and (execution is None or message != execution.details.get("message")):
         yield "reason", message[:_MOST_MESSAGE]
     if count := found.details.get("databases"):
         yield "generated databases tried", f"{count:,}"
+
+
+def _is_shipped(counterexample: Json) -> bool:
+    """Whether it is a database of the suite, of which only the results are kept."""
+    return counterexample is not None and "tables" not in counterexample
 
 
 def _said(words: Mapping[str, tuple[str, Mark | None]], word: str) -> Cell:
@@ -122,17 +130,36 @@ def _results(
     if told.get("rows") is None:
         return
     execution = of_kind(evidence, EXECUTION)
-    is_shipped = counterexample is not None and "tables" not in counterexample
-    if execution is not None and execution.verdict == "different" and is_shipped:
-        both = _result(counterexample["expected"]), _result(counterexample["generated"])
-        remark_card = beside("Rows on the suite's database", *both, cell_text)
-        yield remark_card
+    if execution is not None and execution.verdict == "different" and _is_shipped(counterexample):
+        yield _on_shipped(counterexample, execution.details)
         return
     rows = [[cell_text(cell) for cell in row[:_MOST_COLUMNS]] for row in told["rows"][:_MOST_ROWS]]
     columns = [str(name)[:_MOST_CELL] for name in told["columns"][:_MOST_COLUMNS]]
     is_same = execution is not None and execution.verdict == "match"
     title = "Rows returned, the same as expected" if is_same else "Rows returned"
     yield TableCard(title, columns, rows, left_out=told["row_count"] - len(rows))
+
+
+def _on_shipped(counterexample: Json, details: Mapping[str, Any]) -> BesideCard:
+    """Both results; of long ones the rows that only one has, as they were found when all rows were compared."""
+    expected, returned = _result(counterexample["expected"]), _result(counterexample["generated"])
+    title, remark = "Rows on the suite's database", ""
+    if missing := details.get("missing"):
+        extra = details["extra"]
+        if missing["count"] or extra["count"]:
+            expected, returned = _only(expected, missing), _only(returned, extra)
+            remark = (
+                f"Only rows that differ are shown: {missing['count']:,} of {expected.count:,} expected rows were not "
+                f"returned as they should be, {extra['count']:,} of {returned.count:,} returned rows are not expected."
+            )
+        else:
+            remark = "The same rows in another order."
+    return beside(title, expected, returned, cell_text, remark=remark)
+
+
+def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
+    rows = [tuple(map(_hashable, row)) for row in kept["rows"]]
+    return ShownResult(result.columns, rows, result.count, kept["places"])
 
 
 def _generated(counterexample: Json) -> Iterator[Card]:
