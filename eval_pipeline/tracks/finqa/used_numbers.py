@@ -1,7 +1,7 @@
 """Which numbers gold and answer use, and where on the page they stand."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from eval_pipeline.core.numbers import normalised_text, parse_number
 from eval_pipeline.core.values import value
@@ -90,11 +90,16 @@ def where(size: float, used: Used, page: Document) -> list[str]:
     places = [
         f"{cell_text(page.table[row][0])}, {_header(page, column)}"
         for row, column in used.cells
-        if (number := cell_number(page.table[row][column])) is not None
-        and _printed_as(abs(number), {size: Mark.BOTH}) is not None
+        if _size_in(page, row, column, used) == size
     ]
-    is_counted = bool(places) and size in _COUNTS
-    return places if is_counted or not any(_in_text(page, {size: Mark.BOTH})) else [*places, "the text"]
+    in_text = not (places and size in _COUNTS) and any(_in_text(page, used.numbers, {size}))
+    return [*places, "the text"] if in_text else places
+
+
+def _size_in(page: Document, row: int, column: int, used: Used) -> float | None:
+    """The number in use that a cell prints."""
+    number = cell_number(page.table[row][column])
+    return None if number is None else _printed_as(abs(number), used.numbers)
 
 
 def _header(page: Document, column: int) -> str:
@@ -104,35 +109,30 @@ def _header(page: Document, column: int) -> str:
 
 def sentences_used(used: Used, page: Document) -> list[list[Text]]:
     """The sentences with numbers that are in use, as pieces; small counts only where the table lacks them."""
-    in_table = {
-        of
-        for row, column in used.cells
-        if (number := cell_number(page.table[row][column])) is not None
-        and (of := _printed_as(abs(number), used.numbers)) is not None
-    }
-    wanted = {size: mark for size, mark in used.numbers.items() if size not in in_table or size not in _COUNTS}
-    return list(_in_text(page, wanted))
+    in_table = {_size_in(page, row, column, used) for row, column in used.cells}
+    shown = {size for size in used.numbers if size not in in_table or size not in _COUNTS}
+    return list(_in_text(page, used.numbers, shown))
 
 
-def _in_text(page: Document, wanted: Mapping[float, Mark]) -> Iterator[list[Text]]:
-    if not wanted:
+def _in_text(page: Document, numbers: Mapping[float, Mark], shown: Set[float]) -> Iterator[list[Text]]:
+    if not shown:
         return
     for text in (page.pre_text, page.post_text):
         for sentence in _SENTENCE.finditer(text[:_MOST_TEXT]):
-            pieces = list(_pieces(sentence[0].strip(), wanted))
+            pieces = list(_pieces(sentence[0].strip(), numbers, shown))
             if len(pieces) > 1 or isinstance(pieces[0], Cell):
                 yield pieces
 
 
-def _pieces(sentence: str, wanted: Mapping[float, Mark]) -> Iterator[Text]:
+def _pieces(sentence: str, numbers: Mapping[float, Mark], shown: Set[float]) -> Iterator[Text]:
     end = 0
     for match in _NUMBER.finditer(sentence):
         number = parse_number(match[0].rstrip(","))
-        size = None if number is None else _printed_as(abs(number.value), wanted)
-        if size is not None:
+        size = None if number is None else _printed_as(abs(number.value), numbers)
+        if size in shown and size is not None:
             if match.start() > end:
                 yield sentence[end : match.start()]
-            yield Cell(match[0], wanted[size])
+            yield Cell(match[0], numbers[size])
             end = match.end()
     if end < len(sentence):
         yield sentence[end:]
