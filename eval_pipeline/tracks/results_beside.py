@@ -64,6 +64,7 @@ def beside(
     text_of: Callable[[Hashable], str],
     names: tuple[str, str] = ("Expected", "Returned"),
     remark: str = "",
+    same: Callable[[Hashable, Hashable], bool] | None = None,
 ) -> BesideCard:
     """Both results, what differs first and marked.
 
@@ -76,16 +77,18 @@ def beside(
         text_of: a cell as people read it.
         names: of the two.
         remark: how they differ, where the results do not say it themselves.
+        same: whether two cells are; `same_cell` where left out.
     """
+    same = same or same_cell
     columns = columns_aligned(expected, returned)
     pairing = None
     if expected.comparable and returned.comparable:
-        pairing = rows_paired(_chosen(expected.rows, columns, 0), _chosen(returned.rows, columns, 1))
+        pairing = rows_paired(_chosen(expected.rows, columns, 0), _chosen(returned.rows, columns, 1), same)
         remark = remark or _told(pairing, expected, returned)
     else:
         remark = remark or "Rows are not marked: not all of them were kept."
     sides = [
-        _side(names[side], result, side, columns, pairing, (expected, returned)[1 - side], text_of)
+        _side(names[side], result, side, columns, pairing, (expected, returned)[1 - side], text_of, same)
         for side, result in enumerate((expected, returned))
     ]
     return BesideCard(title, sides, remark)
@@ -117,7 +120,9 @@ def _values(result: ShownResult, place: int) -> list[str]:
     return sorted(repr(_key(row[place])) for row in result.rows)
 
 
-def rows_paired(expected: Sequence[Row], returned: Sequence[Row]) -> Pairing:
+def rows_paired(
+    expected: Sequence[Row], returned: Sequence[Row], same_cells: Callable[[Hashable, Hashable], bool]
+) -> Pairing:
     """Pairs equal rows, then those with the most cells in common; rows without a common cell are alone."""
     places: defaultdict[Row, list[int]] = defaultdict(list)
     for place in reversed(range(len(returned))):
@@ -132,8 +137,7 @@ def rows_paired(expected: Sequence[Row], returned: Sequence[Row]) -> Pairing:
             missing.append(place)
     extra = sorted(place for others in places.values() for place in others)
     changed: list[tuple[int, int]] = []
-    only_one = len(missing) == len(extra) == 1 and len(expected) == len(returned) == 1
-    for common, one, other in sorted(_candidates(expected, returned, missing, extra, only_one)):
+    for common, one, other in sorted(_candidates(expected, returned, missing, extra, same_cells)):
         if one in missing and other in extra:
             missing.remove(one)
             extra.remove(other)
@@ -142,12 +146,17 @@ def rows_paired(expected: Sequence[Row], returned: Sequence[Row]) -> Pairing:
 
 
 def _candidates(
-    expected: Sequence[Row], returned: Sequence[Row], missing: Sequence[int], extra: Sequence[int], only_one: bool
+    expected: Sequence[Row],
+    returned: Sequence[Row],
+    missing: Sequence[int],
+    extra: Sequence[int],
+    same_cells: Callable[[Hashable, Hashable], bool],
 ) -> Iterator[tuple[int, int, int]]:
     """Rows that may belong together: minus their common cells, and their places."""
+    only_one = len(expected) == len(returned) == 1
     for one in missing[:_MOST_PAIRED]:
         for other in extra[:_MOST_PAIRED]:
-            common = sum(map(same_cell, expected[one], returned[other]))
+            common = sum(map(same_cells, expected[one], returned[other]))
             if only_one or (common and 2 * common >= len(expected[one])):
                 yield -common, one, other
 
@@ -191,6 +200,7 @@ def _side(
     pairing: Pairing | None,
     other: ShownResult,
     text_of: Callable[[Hashable], str],
+    same: Callable[[Hashable, Hashable], bool],
 ) -> TableCard:
     paired = {pair[side]: pair[1 - side] for pair in columns}
     alone = Mark.MISSING if side == 0 else Mark.EXTRA
@@ -206,8 +216,8 @@ def _side(
             return Cell(text, alone)
         if row in partner:
             there = other.rows[partner[row]][paired[place]]
-            if not same_cell(result.rows[row][place], there):
-                return Cell(text, Mark.WRONG, f"expected {text_of(there)[:_MOST_NOTED]}") if side else _wanted(text)
+            if not same(result.rows[row][place], there):
+                return Cell(text, Mark.WRONG, _noted(text, there, text_of)) if side else Cell(text, Mark.MISSING)
         return text
 
     headers: list[Text] = [
@@ -221,8 +231,13 @@ def _side(
     return TableCard(title, ["row", *headers], rows, remark, row_headers=True, left_out=result.count - len(rows))
 
 
-def _wanted(text: str) -> Cell:
-    return Cell(text, Mark.MISSING)
+def _noted(text: str, expected: Hashable, text_of: Callable[[Hashable], str]) -> str:
+    """What is expected in the place of a text, with its kind where it reads the same."""
+    wanted = text_of(expected)
+    kind = (
+        "a text" if isinstance(expected, str) else "a number" if isinstance(expected, int | float) else "another value"
+    )
+    return f"expected {wanted[:_MOST_NOTED]}{f', {kind}' if wanted == text else ''}"
 
 
 def _order(count: int, side: int, pairing: Pairing | None) -> tuple[list[int], dict[int, int], frozenset[int]]:

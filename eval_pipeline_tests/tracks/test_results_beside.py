@@ -71,7 +71,7 @@ def test_a_result_is_the_same_as_itself_in_any_order(rows: list[tuple[Any, ...]]
 def test_every_row_has_one_place(expected: list[tuple[Any, ...]], data: st.DataObject) -> None:
     width = len(expected[0]) if expected else 1
     returned = data.draw(st.lists(st.tuples(*[_CELLS] * width), max_size=7))
-    found = rows_paired(expected, returned)
+    found = rows_paired(expected, returned, same_cell)
     pairs = [*found.same, *found.changed]
     assert sorted([*(one for one, _ in pairs), *found.missing]) == list(range(len(expected)))
     assert sorted([*(other for _, other in pairs), *found.extra]) == list(range(len(returned)))

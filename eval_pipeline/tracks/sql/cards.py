@@ -1,5 +1,6 @@
 """What there is to see of a turn: expected and returned rows, both queries, the database that tells them apart."""
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from eval_pipeline.tracks.cards import (
     TableCard,
     Text,
 )
-from eval_pipeline.tracks.results_beside import ShownResult, beside
+from eval_pipeline.tracks.results_beside import ShownResult, beside, same_cell
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
@@ -37,6 +38,8 @@ _DECIDED: Mapping[str, tuple[str, Mark | None]] = {
     "agreed": ("the same on every database tried, which is no proof", Mark.RIGHT),
     "undecided": ("undecided", None),
 }
+
+_DECIMAL = re.compile(r"-?\d{1,40}\.\d{1,40}")
 
 SqlSeen = Seen[Context, Gold, SqlAnswer]
 
@@ -77,7 +80,8 @@ def _facts(
     execution = of_kind(seen.evidence, EXECUTION)
     if execution is not None:
         yield "returned", _said(_OUTCOMES, execution.verdict)
-        if message := execution.details.get("message"):
+        rejected = details_of(seen.evidence, VALIDATION).get("errors")
+        if (message := execution.details.get("message")) and not rejected:
             yield "because", str(message)[:_MOST_MESSAGE]
     elif final is not None and isinstance(final.outcome, Failed):
         yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
@@ -154,7 +158,7 @@ def _on_shipped(counterexample: Json, details: Mapping[str, Any]) -> BesideCard:
             )
         else:
             remark = "The same rows in another order."
-    return beside(title, expected, returned, cell_text, remark=remark)
+    return beside(title, expected, returned, cell_text, remark=remark, same=same_value)
 
 
 def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
@@ -165,7 +169,7 @@ def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
 def _generated(counterexample: Json) -> Iterator[Card]:
     """The database that was made to tell the queries apart, and what both give on it."""
     both = _result(counterexample["expected"]), _result(counterexample["generated"])
-    yield beside("Rows on the counterexample below", *both, cell_text)
+    yield beside("Rows on the counterexample below", *both, cell_text, same=same_value)
     tables = counterexample["tables"]
     filled = {name: table for name, table in tables.items() if table["rows"]}
     cards = [_table(name, table) for name, table in [*filled.items()][:_MOST_TABLES]]
@@ -192,6 +196,15 @@ def _result(told: Mapping[str, Any]) -> ShownResult:
 
 def _hashable(cell: Json) -> Hashable:
     return json_text(cell) if isinstance(cell, list | dict) else cell
+
+
+def same_value(one: Hashable, other: Hashable) -> bool:
+    """Whether two cells are the same; decimals are kept as texts, in which `30.50` is 30.5."""
+    return one == other or same_cell(_as_number(one), _as_number(other))
+
+
+def _as_number(cell: Hashable) -> Hashable:
+    return float(cell) if isinstance(cell, str) and _DECIMAL.fullmatch(cell) else cell
 
 
 def cell_text(cell: Any) -> str:
