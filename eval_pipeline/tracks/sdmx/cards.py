@@ -34,16 +34,19 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
     failed = final.outcome if final is not None and isinstance(final.outcome, Failed) else None
     yield FactsCard("Data sets", [*_data_sets(target, scores, final, catalogue)])
     if failed is not None and final is not None:
-        yield from _unreadable(final, failed, target, catalogue)
+        # The evidence of such a turn only says that all of the target is missing.
+        yield from _not_run(final, failed, target, catalogue)
+        yield from _wanted(target, catalogue)
+        return
     by_set: dict[str, list[PlaceScore]] = {}
     for score in scores:
         by_set.setdefault(score.data_set, []).append(score)
     telling = sorted(by_set.items(), key=lambda found: not any(map(_is_wrong, found[1])))
     for data_set, places in telling[:_MOST_SETS]:
         yield _by_dimension(data_set, places, catalogue)
-    if not scores and target.terms:
-        yield _wanted(target, catalogue)
-    if final is not None and final.artefact is not None and failed is None:
+    if not scores:
+        yield from _wanted(target, catalogue)
+    if final is not None and final.artefact is not None:
         yield from _misnamed(final.artefact, catalogue)
 
 
@@ -103,7 +106,7 @@ def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalo
     return TableCard(title, columns, rows[:_MOST_TERMS], remark, True, count - min(count, _MOST_TERMS))
 
 
-def _wanted(target: Selection, catalogue: Catalogue) -> TableCard:
+def _wanted(target: Selection, catalogue: Catalogue) -> Iterator[Card]:
     rows: list[list[Text]] = [
         [data_set, _dimension_name(data_set, dimension, catalogue), id[:_MOST_TEXT], name[:_MOST_TEXT]]
         for (data_set, dimension), terms in target.places.items()
@@ -111,10 +114,11 @@ def _wanted(target: Selection, catalogue: Catalogue) -> TableCard:
     ]
     columns = ["data set", "dimension", "code", "name"]
     left_out = max(len(rows) - _MOST_TERMS, 0)
-    return TableCard("What was to be selected", columns, rows[:_MOST_TERMS], left_out=left_out)
+    if rows:
+        yield TableCard("What was to be selected", columns, rows[:_MOST_TERMS], left_out=left_out)
 
 
-def _unreadable(final: Attempt[Selection], failed: Failed, target: Selection, catalogue: Catalogue) -> Iterator[Card]:
+def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catalogue: Catalogue) -> Iterator[Card]:
     """A selection that did not run: each of its codes, and which the catalogue does not have."""
     if final.artefact is None:
         yield FactsCard("Why there is no selection", [("error", Cell(failed.message[:1000], Mark.WRONG))])
@@ -132,10 +136,10 @@ def _unreadable(final: Attempt[Selection], failed: Failed, target: Selection, ca
             told = problem or ("as in the target" if id in wanted else "not in the target")
             rows.append([dimension[:_MOST_TEXT], data_set[:_MOST_TEXT], code, name[:_MOST_TEXT], told[:500]])
     rows.sort(key=lambda row: not (isinstance(row[2], Cell) and row[2].mark is Mark.WRONG))
-    remark = f"The selection was not scored: {unknown:,} of its {len(rows):,} codes are not in the catalogue."
+    remark = f"Not in the catalogue: {unknown:,} of {len(rows):,} codes."
     columns = ["dimension", "data set", "code", "name as the model says", "what is known of it"]
     left_out = max(len(rows) - _MOST_UNKNOWN, 0)
-    yield TableCard("Unknown codes", columns, rows[:_MOST_UNKNOWN], remark, True, left_out)
+    yield TableCard("The selection, which did not run", columns, rows[:_MOST_UNKNOWN], remark, True, left_out)
 
 
 def _misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[Card]:
