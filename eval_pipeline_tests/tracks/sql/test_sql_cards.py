@@ -1,7 +1,6 @@
 """Cards: rows and queries side by side, and the database that tells queries apart."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,8 +116,15 @@ def test_many_tables_rows_and_columns_are_cut(shop: Shared) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
-    [("30.50", 30.5, True), ("30.50", "30.5", True), ("007", 7, False), ("a", "b", False), (None, None, True), (1, True, True)],
-)  # fmt: skip
+    [
+        ("30.50", 30.5, True),
+        ("30.50", "30.5", True),
+        ("007", 7, False),
+        ("a", "b", False),
+        (None, None, True),
+        (1, True, True),
+    ],
+)
 def test_decimals_are_compared_as_numbers(one: Any, other: Any, same: bool) -> None:
     assert same_value(one, other) is same
 
