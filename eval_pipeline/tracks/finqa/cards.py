@@ -215,7 +215,7 @@ def _numbers(seen: FinqaSeen, used: Used) -> TableCard:
 
 def _document_table(page: Document, used: Used) -> TableCard:
     """The table with what is used marked; rows that are used first where there are too many."""
-    header, *body = page.table
+    body = page.table[1:]
     kept = list(range(1, len(page.table)))
     if len(body) > _MOST_ROWS:
         marked = {row for row, _ in used.cells}
@@ -229,7 +229,7 @@ def _document_table(page: Document, used: Used) -> TableCard:
     remarks = ["A number that stands in several places is marked in each."] if _is_ambiguous(page, used) else []
     if len(columns) < width:
         remarks.append(f"{len(columns)} of {width:,} columns shown.")
-    names = [cell_text(header[column])[:_MOST_CELL] if column < len(header) else "" for column in columns]
+    names = [_cell(page, 0, column, used) for column in columns]
     return TableCard("Table of the document", names, rows, " ".join(remarks), True, len(body) - len(rows))
 
 

@@ -65,7 +65,7 @@ def _cells(numbers: Mapping[float, Mark], page: Document) -> dict[Place, Mark]:
     found = {}
     for row, cells in enumerate(page.table):
         for column, cell in enumerate(cells):
-            number = cell_number(cell) if row and column else None
+            number = cell_number(cell)
             of = None if number is None else _printed_as(abs(number), numbers)
             if of is not None:
                 found[row, column] = numbers[of]
@@ -87,11 +87,7 @@ def _rows_read(program: Program, page: Document) -> Iterator[Place]:
 
 def where(size: float, used: Used, page: Document) -> list[str]:
     """Where on the page a number stands, in words: line item and column, or that it is in the text."""
-    places = [
-        f"{cell_text(page.table[row][0])}, {_header(page, column)}"
-        for row, column in used.cells
-        if _size_in(page, row, column, used) == size
-    ]
+    places = [_named(page, row, column) for row, column in used.cells if _size_in(page, row, column, used) == size]
     in_text = not (places and size in _COUNTS) and any(_in_text(page, used.numbers, {size}))
     return [*places, "the text"] if in_text else places
 
@@ -100,6 +96,12 @@ def _size_in(page: Document, row: int, column: int, used: Used) -> float | None:
     """The number in use that a cell prints."""
     number = cell_number(page.table[row][column])
     return None if number is None else _printed_as(abs(number), used.numbers)
+
+
+def _named(page: Document, row: int, column: int) -> str:
+    if not row:
+        return "a header of the table"
+    return f"{cell_text(page.table[row][0])}, {_header(page, column)}" if column else "a label of the table"
 
 
 def _header(page: Document, column: int) -> str:

@@ -84,6 +84,17 @@ def test_of_a_long_and_wide_table_what_is_used_is_shown() -> None:
     assert "20 of 41 columns shown." in card.remark
 
 
+def test_small_counts_are_not_marked_all_over_the_text() -> None:
+    """Other numbers are, wherever they stand."""
+    table = [["item", "2020"], ["plants", "3"], ["sales", "77"]]
+    document = {"pre_text": "Of 3 plants 2 are new. Sales of 77 grew.", "table": table, "post_text": ""}
+    turn = gold_turn("multiply(77, 3)", 231.0)
+    case = TRACK.read_case(raw_case(turn, document=document), "suite", "f", 1)
+    found = card_lines(TRACK.cards(Seen(case, case.turns[0], (), ())))
+    assert found["Sentences of the document with numbers that were used"] == ["Sales of 77{gold} grew."]
+    assert found["Numbers used"][2:] == ["77{gold} | sales, 2020; the text", "3{gold} | plants, 2020"]
+
+
 def test_a_plan_of_many_steps_is_cut() -> None:
     case = case_of(gold_turn("412.5"))
     say = [412.5, *([["add", f"#{n}", "#0"] for n in range(150)])]
