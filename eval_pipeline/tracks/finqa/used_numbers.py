@@ -12,7 +12,7 @@ from eval_pipeline.tracks.finqa.program import TABLE_OPERATIONS, Label, Program,
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _SENTENCE = re.compile(r"\S.*?(?:[.;](?=\s|\Z)|\Z|\n)", re.DOTALL)
-_MOST_TEXT = 200_000
+_MOST_TEXT = 100_000
 _COUNTS = frozenset(map(float, (*range(13), 100, 1000)))
 """Numbers that a text is full of."""
 
@@ -27,10 +27,12 @@ class Used:
     Attributes:
         numbers: sizes, in the order of the gold program, then of the answer's.
         cells: of the table.
+        in_text: numbers that the text prints.
     """
 
     numbers: Mapping[float, Mark]
     cells: Mapping[Place, Mark]
+    in_text: Set[float]
 
 
 def used_numbers(gold: Program, answer: Program | None, page: Document) -> Used:
@@ -41,7 +43,8 @@ def used_numbers(gold: Program, answer: Program | None, page: Document) -> Used:
     for program, mark in ((gold, Mark.GOLD), (answer, Mark.ANSWER)):
         for place in () if program is None else _rows_read(program, page):
             cells[place] = mark if cells.get(place, mark) is mark else Mark.BOTH
-    return Used(numbers, cells)
+    found = {_size_of(match[0], numbers) for text in _texts(page) for match in _NUMBER.finditer(text)}
+    return Used(numbers, cells, frozenset(size for size in found if size is not None))
 
 
 def _sizes(program: Program) -> dict[float, None]:
@@ -58,7 +61,11 @@ def _mark(by_gold: bool, by_answer: bool) -> Mark:
 
 def _printed_as(size: float, numbers: Mapping[float, Mark]) -> float | None:
     """The number in use that a printed one stands for: itself, or in percent."""
-    return next((one for one in (_rounded(size), _rounded(size / 100)) if one in numbers), None)
+    whole = _rounded(size)
+    if whole in numbers:
+        return whole
+    share = _rounded(size / 100)
+    return share if share in numbers else None
 
 
 def _cells(numbers: Mapping[float, Mark], page: Document) -> dict[Place, Mark]:
@@ -88,7 +95,7 @@ def _rows_read(program: Program, page: Document) -> Iterator[Place]:
 def where(size: float, used: Used, page: Document) -> list[str]:
     """Where on the page a number stands, in words: line item and column, or that it is in the text."""
     places = [_named(page, row, column) for row, column in used.cells if _size_in(page, row, column, used) == size]
-    in_text = not (places and size in _COUNTS) and any(_in_text(page, used.numbers, {size}))
+    in_text = size in used.in_text and not (places and size in _COUNTS)
     return [*places, "the text"] if in_text else places
 
 
@@ -119,18 +126,27 @@ def sentences_used(used: Used, page: Document) -> list[list[Text]]:
 def _in_text(page: Document, numbers: Mapping[float, Mark], shown: Set[float]) -> Iterator[list[Text]]:
     if not shown:
         return
-    for text in (page.pre_text, page.post_text):
-        for sentence in _SENTENCE.finditer(text[:_MOST_TEXT]):
+    for text in _texts(page):
+        for sentence in _SENTENCE.finditer(text):
             pieces = list(_pieces(sentence[0].strip(), numbers, shown))
             if len(pieces) > 1 or isinstance(pieces[0], Cell):
                 yield pieces
 
 
+def _texts(page: Document) -> tuple[str, ...]:
+    return page.pre_text[:_MOST_TEXT], page.post_text[:_MOST_TEXT]
+
+
+def _size_of(printed: str, numbers: Mapping[float, Mark]) -> float | None:
+    """The number in use that a text prints."""
+    number = parse_number(printed.rstrip(","))
+    return None if number is None else _printed_as(abs(number.value), numbers)
+
+
 def _pieces(sentence: str, numbers: Mapping[float, Mark], shown: Set[float]) -> Iterator[Text]:
     end = 0
     for match in _NUMBER.finditer(sentence):
-        number = parse_number(match[0].rstrip(","))
-        size = None if number is None else _printed_as(abs(number.value), numbers)
+        size = _size_of(match[0], numbers)
         if size in shown and size is not None:
             if match.start() > end:
                 yield sentence[end : match.start()]
