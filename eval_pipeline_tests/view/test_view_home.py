@@ -78,7 +78,8 @@ def test_the_suite_that_was_evaluated_last_comes_first(home: Home, tmp_path: Pat
         other = f"SELECT * REPLACE ('{name}' AS suite"
         statements += [
             f"INSERT INTO suites {other}) FROM suites WHERE suite = 'harbour'",
-            f"INSERT INTO turn_results {other}, DATE '{day}' AS eval_date) FROM turn_results WHERE model_version = 'steady'",
+            f"INSERT INTO turn_results {other}, DATE '{day}' AS eval_date) FROM turn_results "
+            "WHERE model_version = 'steady'",
         ]
     with changed(home, tmp_path, *statements) as reader:
         found = Parts(reader.get("/").text).elements
