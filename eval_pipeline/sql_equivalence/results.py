@@ -124,6 +124,23 @@ def soft_f1(generated: Rows, expected: Rows) -> float:
     return float(2 * right / total)
 
 
+def only_in_one(generated: Rows, expected: Rows) -> tuple[list[int], list[int]]:
+    """Places of generated rows that the expected ones lack, and the reverse, as multisets; numbers to six digits."""
+    mine, theirs = [tuple(map(_rough, row)) for row in generated], [tuple(map(_rough, row)) for row in expected]
+    return _unmatched(mine, theirs), _unmatched(theirs, mine)
+
+
+def _unmatched(rows: list[Row], others: list[Row]) -> list[int]:
+    left = Counter(others)
+    found = []
+    for place, row in enumerate(rows):
+        if left[row] > 0:
+            left[row] -= 1
+        else:
+            found.append(place)
+    return found
+
+
 def _assigned(mine: list[frozenset[Any]], theirs: list[frozenset[Any]]) -> int:
     """The most cells in common that any matching of rows gives; of the first rows only where there are too many."""
     import numpy as np

@@ -7,7 +7,7 @@ the functions at the end.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
@@ -257,6 +257,7 @@ class Seen(Generic[ContextT, GoldT, ArtefactT]):
         evidence: what comparing the last of them with the gold showed.
         earlier: turns of the case before it, in order, each with its attempts in the same sample.
         history: `gold` or `own`, the earlier answers that the model was shown.
+        metrics: what they say of the turn, by name, as far as they are known.
     """
 
     case: Case[ContextT, GoldT]
@@ -265,6 +266,7 @@ class Seen(Generic[ContextT, GoldT, ArtefactT]):
     evidence: Sequence[Evidence]
     earlier: Sequence[tuple[Turn[GoldT], Sequence[Attempt[ArtefactT]]]] = ()
     history: str = "gold"
+    metrics: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):

@@ -132,7 +132,7 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
     made = _attempts_of_case(seen, track)
     earlier = [(one, made.get(one.id, ())) for one in case.turns if one.index < turn.index]
     evidence = [_evidence(row) for row in seen.rows("evidence", "kind")]
-    return track, Seen(case, turn, made.get(turn_id, ()), evidence, earlier, _history(seen))
+    return track, Seen(case, turn, made.get(turn_id, ()), evidence, earlier, _history(seen), seen.track_row)
 
 
 def _track(visit: Visit, suite: str) -> tuple[Track, Any]:

@@ -52,7 +52,7 @@ def test_each_kind_is_drawn(kind: str) -> None:
     text = Parts(html).text
     assert text.startswith("T ")
     expected = {
-        "table": "T A remark. T name n a 12 (right) b 13 (wrong) should be 12 3 further rows",
+        "table": "T A remark. T name n a 12 (right) b 13 (wrong) should be 12 2 of 5 rows shown",
         "code": "T python x = 1 y = 2 (wrong) wrong",
         "text": "T Sales of 12 (right) fell. right",
         "difference": "T Gold add(1, 2 ) Answer add(1, 3 )",
@@ -67,11 +67,16 @@ def test_a_table_has_headers_with_their_scope() -> None:
     assert [a["scope"] for tag, a in found if tag == "th"] == ["col", "col", "row", "row"]
 
 
+def test_differences_in_white_space_alone_are_not_marked() -> None:
+    html = drawn(DifferenceCard("T", "Gold", "SELECT a\n  FROM t", "Answer", "SELECT a FROM s\n"))
+    assert [tag for tag, _ in Parts(html).elements if tag in ("del", "ins")] == ["del", "ins"]
+    assert "SELECT a\n  FROM <del>t</del></pre>" in html
+    assert "SELECT a FROM <ins>s\n</ins></pre>" in html
+
+
 def test_a_long_table_is_cut_and_says_so() -> None:
     text = Parts(drawn(TableCard("T", ["n"], [[str(n)] for n in range(1000)], left_out=5))).text
-    assert "805 further rows" in text
-    assert " 199 " in text
-    assert " 200 " not in text
+    assert " 198 199 200 of 1,005 rows shown" in text
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)

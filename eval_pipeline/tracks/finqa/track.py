@@ -17,10 +17,13 @@ from eval_pipeline.tracks.capabilities import (
     Converses,
     Damageable,
     Executes,
+    Explains,
     Gathers,
     Recovers,
+    Seen,
     Validates,
 )
+from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.conversation import (
     NOTHING_BEFORE,
@@ -94,6 +97,7 @@ class FinqaTrack(
     Converses[Document, FinqaGold, FinqaPlan],
     Damageable[Document, FinqaGold],
     Audits[Document, FinqaGold],
+    Explains[Document, FinqaGold, FinqaPlan],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`."""
 
@@ -285,6 +289,12 @@ class FinqaTrack(
         from eval_pipeline.tracks.finqa.damage import damaged_response
 
         return damaged_response(turn.gold, case.context, mode, rng)
+
+    def cards(self, seen: Seen[Document, FinqaGold, FinqaPlan]) -> Sequence[Card]:
+        """See `cards.turn_cards`."""
+        from eval_pipeline.tracks.finqa.cards import turn_cards
+
+        return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

@@ -13,12 +13,15 @@ from eval_pipeline.tracks.capabilities import (
     Audits,
     Damageable,
     Executes,
+    Explains,
     Gathers,
     Recovers,
     Reports,
+    Seen,
     Shares,
     Validates,
 )
+from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
@@ -58,6 +61,7 @@ class PandasTrack(
     Damageable["PandasContext", "PandasGold"],
     Audits["PandasContext", "PandasGold"],
     Reports,
+    Explains["PandasContext", "PandasGold", Code],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
@@ -266,6 +270,12 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code.damage import damaged_response
 
         return damaged_response(turn.gold, mode, rng)
+
+    def cards(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Sequence[Card]:
+        """See `cards.turn_cards`."""
+        from eval_pipeline.tracks.pandas_code.cards import turn_cards
+
+        return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

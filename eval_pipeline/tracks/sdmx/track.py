@@ -17,13 +17,16 @@ from eval_pipeline.tracks.capabilities import (
     Contradiction,
     Damageable,
     Executes,
+    Explains,
     Gathers,
     Recovers,
     Reports,
+    Seen,
     Shares,
     Tabulates,
     Validates,
 )
+from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
@@ -85,6 +88,7 @@ class SdmxTrack(
     Audits["SdmxContext", "SdmxGold"],
     Tabulates["SdmxContext", "SdmxGold", Selection],
     Reports,
+    Explains["SdmxContext", "SdmxGold", Selection],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
@@ -287,6 +291,12 @@ class SdmxTrack(
         from eval_pipeline.tracks.sdmx.damage import damaged_response
 
         return damaged_response(turn.gold, mode, rng)
+
+    def cards(self, seen: "Seen[SdmxContext, SdmxGold, Selection]") -> Sequence[Card]:
+        """See `cards.turn_cards`."""
+        from eval_pipeline.tracks.sdmx.cards import turn_cards
+
+        return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """The selection in `response`, as text or as JSON."""

@@ -9,11 +9,11 @@ from typing import Any
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, soft_f1
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, Rows, only_in_one, soft_f1
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
-from eval_pipeline.tracks.sql.execute import runnable, validated
+from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, runnable, validated
 
 VALIDATION, EXECUTION, EQUIVALENCE, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -133,8 +133,23 @@ def executed(database: Database, sql: str, accepted: str) -> Compared:
     assert not isinstance(mine, Failed) and not isinstance(theirs, Failed)
     same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
     details: dict[str, Json] = {"rows": len(mine.rows), "expected_rows": len(theirs.rows)}
+    if not same and len(mine.columns) == len(theirs.columns):
+        details |= _differing(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
     return Compared(accepted, "match" if same else "different", score, details)
+
+
+def _differing(mine: Rows, theirs: Rows) -> dict[str, Json]:
+    """The first rows that only one of two long results has, with their places; short ones are kept whole."""
+    if max(len(mine), len(theirs)) <= SHOWN_ROWS:
+        return {}
+    extra, missing = only_in_one(mine, theirs)
+    return {name: _kept(rows, places) for name, rows, places in (("extra", mine, extra), ("missing", theirs, missing))}
+
+
+def _kept(rows: Rows, places: Sequence[int]) -> dict[str, Json]:
+    first = list(places[:SHOWN_ROWS])
+    return {"count": len(places), "places": first, "rows": kept_rows([rows[place] for place in first])}
 
 
 def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:

@@ -1,6 +1,6 @@
 """Running what a model wrote: the validator first, then the query on the suite's database."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import ClassVar
@@ -90,8 +90,14 @@ def shown_result(sql: str, found: SqlRows) -> Json:
 
 
 def _shown(sql: str, found: SqlRows) -> Json:
-    rows = parse_json(json_text([[_cell(cell) for cell in row] for row in found.rows[:SHOWN_ROWS]]))
+    rows = kept_rows(found.rows)
     return {"sql": sql, "columns": list(found.columns), "rows": rows, "row_count": len(found.rows)}
+
+
+def kept_rows(rows: Sequence[Sequence[object]]) -> list[list[Json]]:
+    """The first of some rows, as the record keeps them."""
+    kept: list[list[Json]] = parse_json(json_text([[_cell(cell) for cell in row] for row in rows[:SHOWN_ROWS]]))
+    return kept
 
 
 def _cell(cell: object) -> Json:

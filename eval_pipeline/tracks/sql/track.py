@@ -14,14 +14,17 @@ from eval_pipeline.tracks.capabilities import (
     Contradiction,
     Damageable,
     Executes,
+    Explains,
     Gathers,
     Judged,
     Recovers,
     Reports,
+    Seen,
     Shares,
     ToJudge,
     Validates,
 )
+from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
@@ -63,6 +66,7 @@ class SqlTrack(
     Damageable["Context", "Gold"],
     Audits["Context", "Gold"],
     Reports,
+    Explains["Context", "Gold", SqlAnswer],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
@@ -312,6 +316,12 @@ class SqlTrack(
         from eval_pipeline.tracks.sql.damage import damaged_response
 
         return damaged_response(turn.gold, mode, rng)
+
+    def cards(self, seen: "Seen[Context, Gold, SqlAnswer]") -> Sequence[Card]:
+        """See `cards.turn_cards`."""
+        from eval_pipeline.tracks.sql.cards import turn_cards
+
+        return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""

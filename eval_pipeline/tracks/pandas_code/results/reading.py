@@ -1,6 +1,6 @@
 """Results of snippets, which are tagged plain data: as people read them, and cut for the record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
@@ -41,6 +41,43 @@ def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:
         case "array":
             return _table([result["values"]], len(result["values"]["values"]), rows)
     return _cell(result["value"])
+
+
+def columns_of(result: Result) -> tuple[list[str], list[list[Hashable]]]:
+    """Names and cells of a result's columns; cells that JSON lacks, or that hold others, are texts.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is no result of the sandbox.
+    """
+    match result["kind"]:
+        case "frame":
+            columns = [*_named(result["index"]), *result["columns"]]
+        case "series":
+            columns = [*_named(result["index"]), result["values"]]
+        case "array":
+            columns = [result["values"]]
+        case _:
+            return _value_columns(result["value"])
+    names = ["" if column["name"] is None else _cell(column["name"]) for column in columns]
+    return names, [list(map(_comparable, column["values"])) for column in columns]
+
+
+def _value_columns(told: Json) -> tuple[list[str], list[list[Hashable]]]:
+    match told:
+        case {"t": "dict", "v": list() as pairs}:
+            return ["key", "value"], [[_comparable(pair[place]) for pair in pairs] for place in (0, 1)]
+        case {"t": "list" | "tuple" | "set" | "frozenset", "v": list() as items}:
+            return ["value"], [list(map(_comparable, items))]
+    return ["value"], [[_comparable(told)]]
+
+
+def _comparable(value: Json) -> Hashable:
+    return _cell(value) if isinstance(value, dict | list) else value
+
+
+def cell_text(value: Any) -> str:
+    """A cell as people read it."""
+    return _cell(value)
 
 
 def _named(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

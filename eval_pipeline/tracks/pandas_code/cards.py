@@ -1,0 +1,133 @@
+"""What there is to see of a turn: result beside expected result, the code beside the reference, what is wrong in it."""
+
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.model import Attempt, Failed, Json, Ran
+from eval_pipeline.tracks.capabilities import Seen
+from eval_pipeline.tracks.cards import (
+    BesideCard,
+    Card,
+    Cell,
+    CodeCard,
+    DifferenceCard,
+    FactsCard,
+    Mark,
+    TableCard,
+    Text,
+)
+from eval_pipeline.tracks.pandas_code.artefact import Code
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
+from eval_pipeline.tracks.pandas_code.cases.expected import known_result
+from eval_pipeline.tracks.pandas_code.evidence import MATCH, QUALITY, RESULT, of_kind
+from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
+from eval_pipeline.tracks.results_beside import ShownResult, beside
+
+_MOST_TEXT, _MOST_FINDINGS = 1000, 30
+_LINE = re.compile(r"\(line (\d{1,6})\)\s*\Z")
+
+PandasSeen = Seen[PandasContext, PandasGold, Code]
+
+
+def turn_cards(seen: PandasSeen) -> list[Card]:
+    """The cards of a turn; without an attempt the reference code."""
+    return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
+
+
+def _cards(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[Card]:
+    gold = seen.turn.gold
+    if facts := [*_facts(seen, final)]:
+        yield FactsCard("Verdict", facts)
+    if gold.answers:
+        yield _closed(seen)
+    else:
+        yield from _results(gold, final)
+    yield from _codes(gold, final)
+    if gold.tests is not None:
+        yield CodeCard("Tests that decide", gold.tests, "python")
+    yield from _findings(seen)
+
+
+def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str, Text]]:
+    found = of_kind(seen.evidence, RESULT)
+    mark = Mark.RIGHT if found is not None and found.verdict == MATCH else Mark.WRONG
+    if found is not None:
+        word = {"match": "the expected one", "different": "another one", "error": "none", "no_gold": "not compared"}
+        yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
+        if message := str(found.details.get("message") or ""):
+            yield "because", message[:_MOST_TEXT]
+        for name in ("precision", "recall"):
+            if found.verdict == "different" and (share := found.details.get(name)) is not None:
+                what = "its cells that are expected" if name == "precision" else "expected cells that it has"
+                yield what, f"{share:.0%}"
+    elif final is not None and isinstance(final.outcome, Failed):
+        yield "no code", Cell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)
+    if seen.turn.gold.ordered:
+        keys = ", ".join(seen.turn.gold.order_keys)
+        yield "order of rows", f"counts, by {keys}" if keys else "counts"
+    if mode := seen.metrics.get("failure_mode"):
+        yield "failure mode", str(mode).replace("_", " ")
+
+
+def _closed(seen: PandasSeen) -> TableCard:
+    """Closed answers by name."""
+    found = of_kind(seen.evidence, RESULT)
+    details: Mapping[str, Any] = found.details if found is not None else {}
+    given, right = details.get("given", {}), details.get("right", {})
+    rows: list[list[Text]] = []
+    for name, wanted in seen.turn.gold.answers.items():
+        mark = Mark.RIGHT if right.get(name) else Mark.WRONG if name in given else Mark.MISSING
+        rows.append([name[:_MOST_TEXT], wanted[:_MOST_TEXT], Cell(str(given.get(name, "none"))[:_MOST_TEXT], mark)])
+    return TableCard("Answers", ["name", "expected", "given"], rows, row_headers=True)
+
+
+def _results(gold: PandasGold, final: Attempt[Code] | None) -> Iterator[Card]:
+    """Both results, or the one that is known; those that were too large for the record as their first rows."""
+    expected = known_result(gold) if gold.tests is None else None
+    told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else None
+    if told is None:
+        if expected is not None:
+            yield CodeCard("Expected result", result_text(expected))
+        return
+    returned = told.get("result")
+    if expected is not None and returned is not None:
+        yield beside("Results", _shown(expected), _shown(returned), cell_text, ("Expected", "Result"))
+        return
+    known = str(told["shown"]) if returned is None else result_text(returned)
+    cards = [] if expected is None else [CodeCard("Expected", result_text(expected))]
+    remark = "The result was too large to be kept: its first rows, without marks." if returned is None else ""
+    yield BesideCard("Results", [*cards, CodeCard("Result", known)], remark)
+
+
+def _shown(result: Json) -> ShownResult:
+    """A result as columns and rows; one that a snippet made up itself as its text."""
+    try:
+        names, columns = columns_of(result)
+        rows: list[tuple[Hashable, ...]] = list(zip(*columns, strict=True))
+    except (LookupError, TypeError, ValueError):
+        return ShownResult(["result"], [(str(result)[:_MOST_TEXT],)], 1)
+    return ShownResult(names, rows, len(rows))
+
+
+def _codes(gold: PandasGold, final: Attempt[Code] | None) -> Iterator[Card]:
+    code = final.artefact.code if final is not None and final.artefact is not None else ""
+    failed = final.outcome if final is not None and isinstance(final.outcome, Failed) else None
+    if code and failed is not None and (match := _LINE.search(failed.message)):
+        line = int(match[1])
+        remark = f"Line {line:,} fails: {failed.message}"[:_MOST_TEXT]
+        yield CodeCard("Where it fails", code, "python", remark, {line: Mark.WRONG})
+    if code and gold.code is not None:
+        yield DifferenceCard("Code", "Reference", gold.code, "Answer", code)
+    elif code or gold.code is not None:
+        yield CodeCard("Code of the answer" if code else "Reference code", code or gold.code or "", "python")
+
+
+def _findings(seen: PandasSeen) -> Iterator[Card]:
+    found = of_kind(seen.evidence, QUALITY)
+    findings: Sequence[Mapping[str, Any]] = found.details.get("findings", []) if found is not None else []
+    if findings:
+        rows = [[str(one["line"]), str(one["rule"]), str(one["message"])[:_MOST_TEXT]] for one in findings]
+        left_out = max(len(rows) - _MOST_FINDINGS, 0)
+        columns = ["line", "rule", "finding"]
+        yield TableCard("What a linter finds", columns, rows[:_MOST_FINDINGS], row_headers=True, left_out=left_out)

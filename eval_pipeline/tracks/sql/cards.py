@@ -1,0 +1,217 @@
+"""What there is to see of a turn: expected and returned rows, both queries, the database that tells them apart."""
+
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
+from eval_pipeline.tracks.capabilities import Seen
+from eval_pipeline.tracks.cards import (
+    BesideCard,
+    Card,
+    Cell,
+    CodeCard,
+    DifferenceCard,
+    FactsCard,
+    Mark,
+    TableCard,
+    Text,
+)
+from eval_pipeline.tracks.results_beside import ShownResult, beside, same_cell
+from eval_pipeline.tracks.sql.artefact import SqlAnswer
+from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
+from eval_pipeline.tracks.sql.structure import differences
+
+_MOST_CELL, _MOST_TABLES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MESSAGE = 200, 12, 20, 20, 1000
+_OUTCOMES: Mapping[str, tuple[str, Mark | None]] = {
+    "match": ("the expected rows", Mark.RIGHT),
+    "different": ("other rows than expected", Mark.WRONG),
+    "error": ("no rows", Mark.WRONG),
+    "no_data": ("the suite ships no data to run it on", None),
+}
+_DECIDED: Mapping[str, tuple[str, Mark | None]] = {
+    "identical": ("the queries are the same text", Mark.RIGHT),
+    "proved": ("proved to mean the same", Mark.RIGHT),
+    "refuted": ("refuted", Mark.WRONG),
+    "agreed": ("the same on every database tried, which is no proof", Mark.RIGHT),
+    "undecided": ("undecided", None),
+}
+
+_DECIMAL = re.compile(r"-?\d{1,40}\.\d{1,40}")
+
+SqlSeen = Seen[Context, Gold, SqlAnswer]
+
+
+def turn_cards(seen: SqlSeen) -> list[Card]:
+    """The cards of a turn; without an attempt the gold query."""
+    return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
+
+
+def _cards(seen: SqlSeen, final: Attempt[SqlAnswer] | None) -> Iterator[Card]:
+    gold, dialect = seen.turn.gold, seen.case.context.database.dialect
+    sql = final.artefact.sql if final is not None and final.artefact is not None else None
+    accepted = details_of(seen.evidence, EXECUTION).get("accepted", gold.accepted[0] if gold.accepted else None)
+    if facts := [*_facts(seen, final, sql, accepted)]:
+        yield FactsCard("Verdict", facts)
+    counterexample = details_of(seen.evidence, EQUIVALENCE).get("counterexample")
+    yield from _results(seen.evidence, final, counterexample)
+    if sql is not None and accepted is not None:
+        yield DifferenceCard("Queries", "Gold", accepted, "Answer", sql)
+    elif sql is not None:
+        yield CodeCard("Query of the answer; a refusal was right", sql, dialect)
+    elif accepted is not None:
+        yield CodeCard("Gold query", accepted, dialect)
+    if counterexample is not None and not _is_shipped(counterexample):
+        yield from _generated(counterexample)
+    for place, other in enumerate(other for other in gold.accepted if other != accepted):
+        yield CodeCard(f"Also accepted ({place + 1})", other, dialect)
+
+
+def _facts(
+    seen: SqlSeen, final: Attempt[SqlAnswer] | None, sql: str | None, accepted: str | None
+) -> Iterator[tuple[str, Text]]:
+    if final is not None and final.artefact is not None and final.artefact.declined:
+        mark = Mark.WRONG if seen.turn.gold.should_pass else Mark.RIGHT
+        yield "declined", Cell(final.artefact.reason[:_MOST_MESSAGE] or "without a reason", mark)
+    elif not seen.turn.gold.should_pass:
+        yield "expected", "a refusal"
+    execution = of_kind(seen.evidence, EXECUTION)
+    if execution is not None:
+        yield "returned", _said(_OUTCOMES, execution.verdict)
+        rejected = details_of(seen.evidence, VALIDATION).get("errors")
+        if (message := execution.details.get("message")) and not rejected:
+            yield "because", str(message)[:_MOST_MESSAGE]
+    elif final is not None and isinstance(final.outcome, Failed):
+        yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
+    yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution)
+    if sql is not None and accepted is not None:
+        differing = sorted(differences(sql, accepted, seen.case.context.database.dialect))
+        if differing:
+            yield "the queries differ in", ", ".join(differing)
+    yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)
+    if mode := seen.metrics.get("failure_mode"):
+        yield "failure mode", str(mode).replace("_", " ")
+
+
+def _ladder(found: Evidence | None, execution: Evidence | None) -> Iterator[tuple[str, Text]]:
+    """What decided whether the queries mean the same, and on how many databases."""
+    if found is None:
+        return
+    yield "do they mean the same", _said(_DECIDED, str(found.details.get("rung")))
+    message = str(found.details.get("message") or "")
+    counterexample = found.details.get("counterexample")
+    if counterexample is not None and _is_shipped(counterexample):  # whose file is named by a hash
+        message = message.replace(str(counterexample["database"]), "the suite's database")
+    if message and (execution is None or message != execution.details.get("message")):
+        yield "reason", message[:_MOST_MESSAGE]
+    if count := found.details.get("databases"):
+        yield "generated databases tried", f"{count:,}"
+
+
+def _is_shipped(counterexample: Json) -> bool:
+    """Whether it is a database of the suite, of which only the results are kept."""
+    return counterexample is not None and "tables" not in counterexample
+
+
+def _said(words: Mapping[str, tuple[str, Mark | None]], word: str) -> Cell:
+    text, mark = words.get(word, (word, None))
+    return Cell(text, mark)
+
+
+def _validator(evidence: Sequence[Evidence], *, blocked_is_right: bool) -> Iterator[tuple[str, Text]]:
+    for error in details_of(evidence, VALIDATION).get("errors", [])[:3]:
+        told = f"{error['category']}: {error['message']}"[:_MOST_MESSAGE]
+        yield "the validator rejects it", Cell(told, Mark.RIGHT if blocked_is_right else Mark.WRONG)
+
+
+def _results(
+    evidence: Sequence[Evidence], final: Attempt[SqlAnswer] | None, counterexample: Json
+) -> Iterator[BesideCard | TableCard]:
+    """The rows of both on the suite's database, where they differ; else those that were returned."""
+    told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else {}
+    if told.get("rows") is None:
+        return
+    execution = of_kind(evidence, EXECUTION)
+    if execution is not None and execution.verdict == "different" and _is_shipped(counterexample):
+        yield _on_shipped(counterexample, execution.details)
+        return
+    rows = [[cell_text(cell) for cell in row[:_MOST_COLUMNS]] for row in told["rows"][:_MOST_ROWS]]
+    columns = [str(name)[:_MOST_CELL] for name in told["columns"][:_MOST_COLUMNS]]
+    is_same = execution is not None and execution.verdict == "match"
+    title = "Rows returned, the same as expected" if is_same else "Rows returned"
+    yield TableCard(title, columns, rows, left_out=told["row_count"] - len(rows))
+
+
+def _on_shipped(counterexample: Json, details: Mapping[str, Any]) -> BesideCard:
+    """Both results; of long ones the rows that only one has, as they were found when all rows were compared."""
+    expected, returned = _result(counterexample["expected"]), _result(counterexample["generated"])
+    title, remark = "Rows on the suite's database", ""
+    if missing := details.get("missing"):
+        extra = details["extra"]
+        if missing["count"] or extra["count"]:
+            expected, returned = _only(expected, missing), _only(returned, extra)
+            remark = (
+                f"Only rows that differ are shown: {missing['count']:,} of {expected.count:,} expected rows were not "
+                f"returned as they should be, {extra['count']:,} of {returned.count:,} returned rows are not expected."
+            )
+        else:
+            remark = "The same rows in another order."
+    return beside(title, expected, returned, cell_text, remark=remark, same=same_value)
+
+
+def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
+    rows = [tuple(map(_hashable, row)) for row in kept["rows"]]
+    return ShownResult(result.columns, rows, result.count, kept["places"])
+
+
+def _generated(counterexample: Json) -> Iterator[Card]:
+    """The database that was made to tell the queries apart, and what both give on it."""
+    both = _result(counterexample["expected"]), _result(counterexample["generated"])
+    yield beside("Rows on the counterexample below", *both, cell_text, same=same_value)
+    tables = counterexample["tables"]
+    filled = {name: table for name, table in tables.items() if table["rows"]}
+    cards = [_table(name, table) for name, table in [*filled.items()][:_MOST_TABLES]]
+    further = len(filled) - len(cards)
+    remarks = [f"{len(cards)} of {len(filled):,} tables with rows shown."] if further else []
+    if empty := [name for name in tables if name not in filled]:
+        remarks.append(f"Without rows: {', '.join(empty[:_MOST_TABLES])}{', …' if len(empty) > _MOST_TABLES else ''}.")
+    remark = " ".join(["It keeps every constraint of the schema.", *remarks])
+    yield BesideCard("The counterexample: a small database on which the queries differ", cards, remark)
+
+
+def _table(name: str, table: Mapping[str, Any]) -> TableCard:
+    rows = [[cell_text(cell) for cell in row[:_MOST_COLUMNS]] for row in table["rows"][:_MOST_ROWS]]
+    cut = len(table["columns"]) > _MOST_COLUMNS
+    remark = f"{_MOST_COLUMNS} of {len(table['columns']):,} columns shown." if cut else ""
+    columns = [str(column)[:_MOST_CELL] for column in table["columns"][:_MOST_COLUMNS]]
+    return TableCard(name[:_MOST_CELL], columns, rows, remark, left_out=len(table["rows"]) - len(rows))
+
+
+def _result(told: Mapping[str, Any]) -> ShownResult:
+    rows = [tuple(map(_hashable, row)) for row in told["rows"]]
+    return ShownResult([str(name)[:_MOST_CELL] for name in told["columns"]], rows, told["row_count"])
+
+
+def _hashable(cell: Json) -> Hashable:
+    return json_text(cell) if isinstance(cell, list | dict) else cell
+
+
+def same_value(one: Hashable, other: Hashable) -> bool:
+    """Whether two cells are the same; decimals are kept as texts, in which `30.50` is 30.5."""
+    return one == other or same_cell(_as_number(one), _as_number(other))
+
+
+def _as_number(cell: Hashable) -> Hashable:
+    return float(cell) if isinstance(cell, str) and _DECIMAL.fullmatch(cell) else cell
+
+
+def cell_text(cell: Any) -> str:
+    """A cell as SQL tools show it."""
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    text = cell if isinstance(cell, str) else json_text(cell)
+    return text if len(text) <= _MOST_CELL else f"{text[:_MOST_CELL]}…"
