@@ -1,11 +1,12 @@
 """The pages of the workbench. Add one with a file here that has `PAGES`, and a line in the tuple."""
 
 from eval_pipeline.view.page import Page
-from eval_pipeline.view.pages import download, home, turn, turns
+from eval_pipeline.view.pages import compare, download, home, turn, turns
 
 PAGES: tuple[Page, ...] = (
     *home.PAGES,
     *turns.PAGES,
     *download.PAGES,
     *turn.PAGES,
+    *compare.PAGES,
 )
