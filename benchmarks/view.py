@@ -83,12 +83,13 @@ def measure(turns: int) -> None:
                 taken.append(1000 * (time.perf_counter() - started))
             median, worst = statistics.median(taken), max(taken)
             print(f"  {name:<36} {median:7.0f} ms, at most {worst:5.0f} ms", flush=True)
+        print(f"  {'largest resident set so far':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
         for form in ("csv", "parquet"):
             address = f"/suites/s0/turns.{form}?model_version=m0&eval_date={FIRST}"
             started = time.perf_counter()
             size = len(client.get(address).raise_for_status().content)
             print(f"  {f'all turns as {form}':<36} {1000 * (time.perf_counter() - started):7.0f} ms, {size >> 20} MiB")
-        print(f"  {'largest resident set':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+        print(f"  {'largest resident set of all':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
 
 
 def main() -> None:

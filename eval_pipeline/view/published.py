@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.ddl import quoted
 from eval_pipeline.store.query import connect_read_only
 
 if TYPE_CHECKING:
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = dict[str, Any]
 
-SETTINGS: Mapping[str, str | int] = {"memory_limit": "200MB", "threads": 2}
+SETTINGS: Mapping[str, str | int] = {"memory_limit": "128MB", "threads": 2}
 """Of DuckDB: a page that needs more fails alone, and the machine has other things to do."""
 _AT_ONCE = 4
 """Requests that query at the same time; further ones wait, so that memory is bounded."""
-_REMEMBERED = 200
-"""Things that are kept of a state of the store."""
+_SMALL, _LARGE = 200, 4
+"""Things that are kept of a state of the store: small ones, and ones of some megabytes."""
 
 
 class _State:
@@ -37,9 +36,10 @@ class _State:
     def __init__(self, path: Path, status: tuple[int, ...] | None) -> None:
         self.status = status
         self.connection = connect_read_only(path, SETTINGS)
+        self.lock = threading.Lock()
         self.users = 0
         self.stale = False
-        self.remembered: dict[object, Any] = {}
+        self.remembered: dict[int, dict[object, Any]] = {_SMALL: {}, _LARGE: {}}
 
 
 class Look:
@@ -62,18 +62,9 @@ class Look:
 
     def table(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> "pa.Table":
         """The rows of a query as Arrow, JSON columns as texts."""
-        found = self._cursor.sql(sql, params=values or None).to_arrow_table()
+        with _told():
+            found = self._cursor.sql(sql, params=values or None).to_arrow_table()
         return found.cast(_plain(found.schema))
-
-    def batches(self, sql: str, rows: int) -> Iterator["pa.Table"]:
-        """The rows of a query, some at a time, JSON columns as texts; the first one is empty."""
-        import pyarrow as pa
-
-        reader = self._cursor.sql(sql).to_arrow_reader(rows)
-        schema = _plain(reader.schema)
-        yield schema.empty_table()
-        for batch in reader:
-            yield pa.Table.from_batches([batch]).cast(schema)
 
     def columns(self, table: str) -> dict[str, tuple[str, str]]:
         """Type and comment of each column of a table or view; none where there is no such table."""
@@ -85,35 +76,32 @@ class Look:
 
         return self.remembered(("columns", table), read)
 
-    def count(self, table: str) -> int:
-        """Rows of a table."""
-        return int(self._execute(f"SELECT count(*) FROM {quoted(table)}", ()).fetchall()[0][0])
+    def remembered(self, what: object, make: Callable[[], T], *, large: bool = False) -> T:
+        """What was made under that name for this state of the store, else makes it.
 
-    def remembered(self, what: object, make: Callable[[], T]) -> T:
-        """What was made under that name for this state of the store, else makes it. For what is small."""
-        kept = self._state.remembered
-        if what not in kept:
-            made = make()
-            if len(kept) >= _REMEMBERED:
-                kept.pop(next(iter(kept)), None)
+        Args:
+            what: its name.
+            make: makes it.
+            large: it takes megabytes, so that only a few are kept.
+        """
+        most = _LARGE if large else _SMALL
+        kept = self._state.remembered[most]
+        if what in kept:
+            return cast("T", kept[what])
+        made = make()
+        with self._state.lock:
+            while len(kept) >= most:
+                kept.pop(next(iter(kept)))
             kept[what] = made
-        return cast("T", kept[what])
+        return made
 
     def close(self) -> None:
         """Ends what the request was reading."""
         self._cursor.close()
 
     def _execute(self, sql: str, values: Mapping[str, Any] | Sequence[Any]) -> "duckdb.DuckDBPyConnection":
-        import duckdb
-
-        try:
+        with _told():
             return self._cursor.execute(sql, values) if values else self._cursor.execute(sql)
-        except (duckdb.SerializationException, duckdb.IOException) as error:
-            raise StoreError(
-                f"the store cannot be read ({error}); `eval-pipeline publish --full` makes it anew"
-            ) from error
-        except duckdb.OutOfMemoryException as error:
-            raise StoreError("that takes more memory than the workbench allows itself; filter for less") from error
 
 
 class Published:
@@ -174,6 +162,19 @@ class Published:
         state.stale = True
         if not state.users:
             state.connection.close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Makes what DuckDB cannot do a sentence."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.SerializationException, duckdb.IOException) as error:
+        raise StoreError(f"the store cannot be read ({error}); `eval-pipeline publish --full` makes it anew") from error
+    except duckdb.OutOfMemoryException as error:
+        raise StoreError("that takes more memory than the workbench allows itself; filter for less") from error
 
 
 def _plain(schema: "pa.Schema") -> "pa.Schema":

@@ -60,6 +60,7 @@ def _listening(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen()  # whoever opens the printed address at once has to wait, not to fail
     except OSError as error:
         found.close()
         raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error

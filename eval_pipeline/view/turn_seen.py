@@ -1,7 +1,7 @@
 """A turn as somebody looks at it: all that the store holds of it, and what its track makes of that."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -41,6 +41,7 @@ class TurnSeen:
     gold: Row
     attempts: Sequence[Row]
     recorded: bool
+    _read: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def look(self) -> Look:
@@ -70,7 +71,10 @@ class TurnSeen:
 
     def rows(self, table: str, order: str) -> list[Row]:
         """Its rows of a table that has a row a turn and sample, or finer."""
-        return self.look.rows(f"SELECT * FROM {table} WHERE {_OF_TURN} ORDER BY {order}", self.key)
+        sql = f"SELECT * FROM {table} WHERE {_OF_TURN} ORDER BY {order}"
+        if sql not in self._read:
+            self._read[sql] = self.look.rows(sql, self.key)
+        return self._read[sql]
 
 
 def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -> TurnSeen:
@@ -82,11 +86,13 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
     track_row = look.row(f"SELECT * FROM {quoted(evaluation.track_table)} WHERE {_OF_TURN}", key)
     gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
-    attempts = look.rows(
-        f"""SELECT a.*, p.text AS prompt FROM (SELECT * FROM attempts WHERE {_OF_TURN}) AS a
-        LEFT JOIN prompts AS p ON p.prompt_hash = a.prompt_hash ORDER BY a.number""",
-        key,
-    )
+    attempts = look.rows(f"SELECT * FROM attempts WHERE {_OF_TURN} ORDER BY number", key)
+    # Not by a join, which would read all prompts there are.
+    hashes = list({row["prompt_hash"] for row in attempts})
+    marks = ", ".join("?" * len(hashes)) or "NULL"
+    prompts = look.rows(f"SELECT prompt_hash, text FROM prompts WHERE prompt_hash IN ({marks})", hashes)
+    texts = {row["prompt_hash"]: row["text"] for row in prompts}
+    attempts = [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
     model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [partition.model_version])
     recorded = bool(model and model["recorded"])
     return TurnSeen(visit, evaluation, result, track_row or {}, gold or {}, attempts, recorded)
@@ -101,7 +107,10 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
     evaluation, turn_id = seen.evaluation, seen.turn_id
     suite = evaluation.partition.suite
     track, shared = seen.look.remembered(("track of suite", suite), lambda: _track(seen.visit, suite))
-    row = seen.look.row("SELECT * FROM cases WHERE suite = ? AND case_id = ?", [suite, seen.result["case_id"]])
+    row = seen.look.row(
+        "SELECT content, source_file, source_line FROM cases WHERE suite = ? AND case_id = ?",
+        [suite, seen.result["case_id"]],
+    )
     if row is None:
         return None
     case = _scored_case(seen, track, row, shared)

@@ -1,7 +1,8 @@
 """What a filter finds: pages of turns, neighbours of one, how many there are, what can be filtered by."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from eval_pipeline.store.ddl import quoted
 from eval_pipeline.view.evaluation import Evaluation
@@ -9,7 +10,11 @@ from eval_pipeline.view.filtering.filter import Filter
 from eval_pipeline.view.filtering.sql import Position, count_sql, of_evaluation, position_of, turns_sql
 from eval_pipeline.view.published import Look, Row
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 PAGE_SIZE = 50
+_ROWS_AT_ONCE = 5_000
 _MOST_CHOICES = 200
 ALWAYS = ("question", "expected", "answer", "correct", "error_class")
 """Columns that a list of turns always has."""
@@ -55,12 +60,55 @@ def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
     return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
 
 
-def neighbour(
-    look: Look, evaluation: Evaluation, filtered: Filter, position: Position, *, backwards: bool
-) -> Row | None:
-    """The turn next to a position among those of a filter."""
-    columns = (filtered.sort,) if filtered.sort else ()
-    return look.row(turns_sql(evaluation, filtered, columns, beyond=position, backwards=backwards, limit=1))
+class Order:
+    """The turns of a filter in its order, by id and sample; some megabytes for a hundred thousand."""
+
+    def __init__(self, rows: "pa.Table") -> None:
+        self._rows = rows
+
+    def place(self, turn_id: str, sample: int) -> int | None:
+        """Where a turn stands, from 0; None where the filter does not have it."""
+        import pyarrow.compute as pc
+
+        mine = pc.and_(pc.equal(self._rows["turn_id"], turn_id), pc.equal(self._rows["sample"], sample))
+        place: int = pc.index(mine, True).as_py()
+        return None if place < 0 else place
+
+    def at(self, place: int) -> tuple[str, int] | None:
+        """Id and sample of the turn at a place; None where there is none."""
+        if not 0 <= place < len(self):
+            return None
+        return self._rows["turn_id"][place].as_py(), self._rows["sample"][place].as_py()
+
+    def __len__(self) -> int:
+        rows: int = self._rows.num_rows
+        return rows
+
+
+def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
+    """All turns of a filter in their order."""
+    sql = turns_sql(evaluation, filtered, ())
+
+    def read() -> Order:
+        return Order(look.table(f"SELECT turn_id, sample FROM ({sql})"))
+
+    return look.remembered(("order", sql), read, large=True)
+
+
+def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator[pa.Table]":
+    """All turns of a filter with all columns, some thousands at a time; the first table may be empty.
+
+    A query for each, from where the one before ended: sorting whole rows at once would take more memory than there is.
+    """
+    beyond = None
+    while True:
+        sql = turns_sql(evaluation, filtered, tuple(evaluation.columns), beyond=beyond, limit=_ROWS_AT_ONCE)
+        rows = look.table(sql)
+        if rows.num_rows or beyond is None:
+            yield rows
+        if rows.num_rows < _ROWS_AT_ONCE:
+            return
+        beyond = position_of(filtered, rows.slice(rows.num_rows - 1).to_pylist()[0])
 
 
 def count(look: Look, evaluation: Evaluation, filtered: Filter) -> int:

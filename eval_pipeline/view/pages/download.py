@@ -12,14 +12,11 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.reports.files.csv_cells import harmless
 from eval_pipeline.view.evaluation import evaluation_of
 from eval_pipeline.view.filtering.filter import filter_of
-from eval_pipeline.view.filtering.sql import turns_sql
+from eval_pipeline.view.filtering.found import all_turns
 from eval_pipeline.view.page import Page, Visit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_ROWS = 5_000
-"""That are in memory at once."""
 
 
 def _respond(visit: Visit) -> Response:
@@ -28,12 +25,11 @@ def _respond(visit: Visit) -> Response:
         raise UsageError(f"unknown form '{form}'; one of: {', '.join(_WRITERS)}")
     evaluation = evaluation_of(visit)
     filtered = filter_of(visit.request.query_params, evaluation.columns)
-    sql = turns_sql(evaluation, filtered, list(evaluation.columns))
     write, media_type = _WRITERS[form]
     with tempfile.NamedTemporaryFile(prefix="turns-", suffix=f".{form}", delete=False) as file:
         path = Path(file.name)
     try:
-        write(visit.look.batches(sql, _ROWS), path)
+        write(all_turns(visit.look, evaluation, filtered), path)
     except BaseException:
         path.unlink()
         raise

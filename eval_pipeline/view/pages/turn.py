@@ -1,13 +1,15 @@
 """A turn: all that is known of it, and the turns before and after it in the filter."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from starlette.responses import PlainTextResponse, Response
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.view.addresses import turn_address
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.filtering.filter import Filter, filter_of
-from eval_pipeline.view.filtering.found import neighbour
-from eval_pipeline.view.filtering.sql import PLACE, Position
+from eval_pipeline.view.filtering.found import order
 from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.parts import PARTS
 from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
@@ -26,8 +28,7 @@ def _respond(visit: Visit) -> Response:
         filtered=filtered,
         arguments=filtered.arguments,
         parts=[(part, values) for part, values in shown if values is not None],
-        earlier=_neighbour(seen, filtered, backwards=True),
-        later=_neighbour(seen, filtered, backwards=False),
+        around=_around(seen, filtered),
     )
 
 
@@ -55,15 +56,18 @@ def _whole(text: str) -> int:
         raise UsageError(f"'{text}' is no whole number") from error
 
 
-def _neighbour(seen: TurnSeen, filtered: Filter, *, backwards: bool) -> str | None:
-    """Address of the turn next to it in the filter."""
-    evaluation = seen.evaluation
-    value = {**seen.track_row, **seen.result}[filtered.sort] if filtered.sort else None
-    here = Position(value, *(seen.result[name] for name in PLACE))
-    row = neighbour(seen.look, evaluation, filtered, here, backwards=backwards)
-    if row is None:
-        return None
-    return turn_address(evaluation.partition, row["turn_id"], row["sample"], filtered.arguments)
+def _around(seen: TurnSeen, filtered: Filter) -> Mapping[str, Any]:
+    """Where the turn stands among those of the filter, and addresses of those before and after it."""
+    found = order(seen.look, seen.evaluation, filtered)
+    place = found.place(seen.turn_id, seen.sample)
+    around = (
+        {"earlier": None, "later": None}
+        if place is None
+        else {name: found.at(other) for name, other in (("earlier", place - 1), ("later", place + 1))}
+    )
+    partition, arguments = seen.evaluation.partition, filtered.arguments
+    addresses = {name: turn and turn_address(partition, *turn, arguments) for name, turn in around.items()}
+    return {"place": place, "matching": len(found), **addresses}
 
 
 PAGES = (Page("/suites/{suite}/turn", _respond), Page("/suites/{suite}/turn/text", _response))

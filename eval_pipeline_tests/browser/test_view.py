@@ -1,0 +1,204 @@
+"""The workbench as people use it: a real server, a real browser, keys, links, the dark, a phone, and axe.
+
+Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.support import ROOT, built_once
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, build, home_in
+from eval_pipeline_tests.view.pages import turn_of, turns_of
+
+pytestmark = needs_chromium
+DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
+LOOKS = {
+    "light": {"viewport": DESK, "color_scheme": "light"},
+    "dark": {"viewport": DESK, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
+}
+PAGES = {
+    "home": "/",
+    "turns": turns_of(FALLING, verdict="wrong", sort="question", show=["tags"]),
+    "turn": turn_of("harbour/ship_03#1", STEADY, "2026-03-01"),
+    "hostile": turn_of(f"harbour/{HOSTILE_CASE}#2", HOSTILE),
+    "problem": "/nowhere",
+}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address that the command prints."""
+    home = home_in(built_once(tmp_path_factory, "view", build))
+    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
+    program = "from eval_pipeline.cli import main; main()"
+    command = [sys.executable, "-c", program, "view", "--port", "0"]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().removeprefix("open ").strip()
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser(opened: str) -> Iterator[Browser]:  # `opened` first: no home can be made while playwright runs
+    with chromium() as found:
+        yield found
+
+
+def entered(browser: Browser, opened: str, **look: object) -> tuple[BrowserContext, Page, str, list[str]]:
+    """A page behind the token, its address without it, and what the browser complains of."""
+    context = browser.new_context(**look)  # type: ignore[arg-type]
+    page, complaints = context.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "request", lambda request: None if request.url.startswith((url, "data:")) else complaints.append(request.url)
+    )
+    url = opened.partition("/?")[0]
+    page.goto(opened)
+    assert page.url == f"{url}/", "the token stays in no history"
+    return context, page, url, complaints
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    folder = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path / "screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_from_home_to_the_third_wrong_turn_and_on_by_keys(browser: Browser, opened: str) -> None:
+    context, page, url, complaints = entered(browser, opened, viewport=DESK)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"{FALLING} on harbour")
+    page.keyboard.press("/")
+    page.keyboard.type("ship_")
+    page.get_by_label("Verdict").select_option("wrong")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("status")).to_contain_text("12 of 31 turns")
+    for _ in range(3):
+        page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_02 #1")
+    page.keyboard.press("j")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_03 #1")
+    page.keyboard.press("k")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_02 #1")
+    page.keyboard.press("u")
+    expect(page.get_by_role("status")).to_contain_text("12 of 31 turns")
+    page.keyboard.press("u")
+    expect(page).to_have_url(f"{url}/")
+    context.close()
+    assert complaints == []
+
+
+def test_an_address_is_the_filter_and_the_back_button_knows_it(browser: Browser, opened: str) -> None:
+    context, page, url, complaints = entered(browser, opened, viewport=DESK)
+    page.goto(f"{url}{turns_of(FALLING)}")
+    page.get_by_label("Verdict").select_option("wrong")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("columnheader", name="question").get_by_role("link").click()
+    page.get_by_role("columnheader", name="question").get_by_role("link").click()
+    header = page.get_by_role("columnheader", name="question")
+    expect(header).to_have_attribute("aria-sort", "descending")
+    rows = page.locator("a[data-open]")
+    expect(rows.first).to_have_text("ship_11 #1")
+    address = page.url
+    rows.nth(2).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_09 #1")
+    page.go_back()
+    expect(rows.first).to_have_text("ship_11 #1")
+    page.go_back()
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    other = context.new_page()
+    other.goto(address)
+    expect(other.get_by_label("Verdict")).to_have_value("wrong")
+    expect(other.locator("a[data-open]").first).to_have_text("ship_11 #1")
+    other.get_by_text("The SQL of these turns").click()
+    expect(other.locator("#sql")).to_contain_text("NOT r.correct")
+    with other.expect_download() as download:
+        other.get_by_role("link", name="CSV").click()
+    assert len(Path(download.value.path()).read_text().splitlines()) == 13
+    context.close()
+    assert complaints == []
+
+
+def test_it_works_without_a_script(browser: Browser, opened: str) -> None:
+    context, page, *_ = entered(browser, opened, viewport=DESK, java_script_enabled=False)
+    page.get_by_role("link", name=FALLING).click()
+    page.get_by_label("Text in question").fill("ship_04")
+    page.get_by_text("Conditions on columns and metrics").click()
+    page.locator("select[name=column]").first.select_option("turn_index")
+    page.get_by_label("Value", exact=True).first.fill("1")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("link", name="ship_04 #1").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_04 #1 ✗ wrong")
+    context.close()
+
+
+def test_hostile_answers_run_nothing_and_break_no_page(browser: Browser, opened: str) -> None:
+    context, page, url, complaints = entered(browser, opened, viewport=PHONE)
+    addresses = [turn_of(f"harbour/{HOSTILE_CASE}#{index}", HOSTILE) for index in range(len(HOSTILE_TEXTS))]
+    for address in (*addresses, turns_of(HOSTILE, show=["tags", "case_id"])):
+        page.goto(f"{url}{address}")
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
+        expect(page.locator("footer")).to_be_visible()
+    context.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_how_it_looks(browser: Browser, opened: str, shots: Path, look: str) -> None:
+    context, page, url, _ = entered(browser, opened, **LOOKS[look])
+    for name, address in PAGES.items():
+        page.goto(f"{url}{address}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look]["viewport"]["width"], name
+        page.screenshot(path=shots / f"view-{name}-{look}.png", full_page=True)
+    page.goto(f"{url}/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="To the content")).to_be_in_viewport()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source of axe-core, from npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm, which axe-core comes from, is not installed")
+    folder = tmp_path_factory.mktemp("axe")
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder)]
+    done = subprocess.run([*command, "axe-core@4"], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        pytest.skip(f"npm cannot install axe-core: {done.stderr[-200:]}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_nothing_serious(browser: Browser, opened: str, axe: str, look: str) -> None:
+    context, page, url, _ = entered(browser, opened, **LOOKS[look])
+    for name, address in PAGES.items():
+        page.goto(f"{url}{address}")
+        page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 10
+        serious = [
+            (one["id"], [node["html"][:200] for node in one["nodes"]])
+            for one in found["violations"]
+            if one["impact"] in {"serious", "critical"}
+        ]
+        assert serious == [], name
+    context.close()

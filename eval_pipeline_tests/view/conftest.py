@@ -1,0 +1,39 @@
+"""The workbench on a home that is made once for all tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.view.app import application
+from eval_pipeline.view.page import Bench
+from eval_pipeline.view.published import Look
+from eval_pipeline.web.guard import Door
+from eval_pipeline_tests.support import built_once
+from eval_pipeline_tests.view.homes import build, home_in
+
+PORT = 3100
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return home_in(built_once(tmp_path_factory, "view", build))
+
+
+@pytest.fixture(scope="session")
+def bench(home: Home) -> Iterator[Bench]:
+    with Bench.of(home) as found:
+        yield found
+
+
+@pytest.fixture
+def look(bench: Bench) -> Iterator[Look]:
+    with bench.published.look() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def client(bench: Bench) -> TestClient:
+    """One who is let in."""
+    return TestClient(application(bench, Door(PORT, None, forms=True)), base_url=f"http://127.0.0.1:{PORT}")

@@ -1,0 +1,73 @@
+"""What a page is made of, as a browser would take it apart."""
+
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+OURS = frozenset(
+    "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
+    "thead tbody tr th td span strong svg polyline circle footer kbd code pre form label select option input button "
+    "details summary fieldset legend dl dt dd article mark del ins textarea".split()
+)
+"""Elements that the templates write."""
+CONTROL = [chr(n) for n in (0x1B, 0x07, 0x9B, 0x202A, 0x202B, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069)]
+"""Characters that a terminal obeys, or that turn the direction of writing."""
+
+
+class Parts(HTMLParser):
+    """Elements with their attributes, and the text that is seen."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """What is read, on one line."""
+        return " ".join(" ".join(self.texts).split())
+
+    def links(self, holding: str = "") -> list[str]:
+        """Addresses of links."""
+        found = [attributes.get("href") or "" for tag, attributes in self.elements if tag == "a"]
+        return [address for address in found if holding in address]
+
+    def rows(self) -> list[str]:
+        """Addresses of the rows of a list."""
+        return [a["href"] or "" for tag, a in self.elements if tag == "a" and "data-open" in a]
+
+    def link(self, attribute: str) -> str | None:
+        """Address of the link with an attribute."""
+        return next((a["href"] for tag, a in self.elements if tag == "a" and attribute in a), None)
+
+
+def is_harmless(html: str) -> None:
+    """Fails where a page has an element or attribute that no template writes, or characters that do things."""
+    found = Parts(html)
+    assert {tag for tag, _ in found.elements} <= OURS
+    for tag, attributes in found.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in {"style", "srcdoc", "formaction"}]
+        for name in ("href", "src", "action"):
+            target = attributes.get(name) or "/"
+            assert target.startswith(("/", "#", "data:,")) and not target.startswith("//"), (tag, target)
+        if tag == "script":
+            assert attributes == {"src": "/static/keys.js", "defer": None}
+    assert not [character for character in CONTROL if character in html]
+
+
+def turns_of(version: str, day: str = "2026-03-02", **more: object) -> str:
+    """Address of the turns of an evaluation."""
+    return f"/suites/harbour/turns?{urlencode({'model_version': version, 'eval_date': day, **more}, doseq=True)}"
+
+
+def turn_of(turn_id: str, version: str, day: str = "2026-03-02", **more: object) -> str:
+    """Address of a turn."""
+    named = {"turn_id": turn_id, "model_version": version, "eval_date": day, **more}
+    return f"/suites/harbour/turn?{urlencode(named, doseq=True)}"

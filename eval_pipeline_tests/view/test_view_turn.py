@@ -1,0 +1,145 @@
+"""The page about a turn: everything the store holds of it, whatever the model wrote."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from eval_pipeline.core.model import Message, Prompt
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Explains, Seen
+from eval_pipeline.tracks.cards import FactsCard
+from eval_pipeline.view.parts import cards
+from eval_pipeline.view.parts.conversation import messages_of
+from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY
+from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
+
+RECOVERED = turn_of("harbour/ship_03#1", STEADY, "2026-03-01")
+
+
+def test_a_turn_is_told_from_question_to_answer(client: TestClient, look: Look) -> None:
+    text = Parts(client.get(RECOVERED).text).text
+    for said in ("ship_03 1?", "Gold 20", "Answer 20", "✓ right", "2 attempts", "220 tokens", "odd"):
+        assert said in text, said
+    assert "First answer failed: syntax_error" in text
+    assert '{"plan": [' in text
+    assert "Recovery attempt 1 ran" in text
+    assert "the report of ship_03." in text, "the prompt is there as a conversation"
+    metrics = look.rows("SELECT DISTINCT metric FROM metrics WHERE turn_id = 'harbour/ship_03#1'")
+    assert len(metrics) > 10
+    for row in metrics:
+        assert row["metric"] in text
+
+
+def test_the_history_has_every_model_version_and_date(client: TestClient) -> None:
+    html = client.get(RECOVERED).text
+    history = html.partition('<h2 id="history">')[2]
+    assert [address.partition("model_version=")[2] for address in Parts(history).links("/turn?")] == [
+        "falling&eval_date=2026-03-02", "hostile&eval_date=2026-03-02",
+        "falling&eval_date=2026-03-01", "steady&eval_date=2026-03-01",
+    ]  # fmt: skip
+    assert [("aria-current" in a) for tag, a in Parts(history).elements if tag == "tr"][1:] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_previous_and_next_stay_in_the_filter(client: TestClient) -> None:
+    row = Parts(client.get(turns_of(FALLING, verdict="wrong", sort="question", order="desc")).text).rows()
+    found = Parts(client.get(row[0]).text)
+    assert (found.link("data-earlier"), found.link("data-later")) == (None, row[1])
+    assert "1 of 12 turns of the filter" in found.text
+    found = Parts(client.get(row[11]).text)
+    assert (found.link("data-earlier"), found.link("data-later")) == (row[10], None)
+    found = Parts(client.get(turn_of("harbour/ship_00#0", FALLING, verdict="wrong")).text)
+    assert "not among the 12 turns of the filter" in found.text
+
+
+@pytest.mark.parametrize("index", range(len(HOSTILE_TEXTS)))
+def test_hostile_texts_are_shown_and_do_nothing(client: TestClient, index: int) -> None:
+    address = turn_of(f"harbour/{HOSTILE_CASE}#{index}", HOSTILE)
+    html = client.get(address).text
+    is_harmless(html)
+    assert len(html) < 400_000
+    beginning = HOSTILE_TEXTS[index][:5]
+    assert beginning in Parts(html).text
+
+
+def test_a_long_response_is_cut_and_there_as_a_whole(client: TestClient) -> None:
+    address = turn_of(f"harbour/{HOSTILE_CASE}#6", HOSTILE)
+    found = Parts(client.get(address).text)
+    assert "The first 20,000 of 5,000,006 characters." in found.text
+    answer = client.get(found.links("field=response")[0])
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.text == HOSTILE_TEXTS[6]
+
+
+def test_what_is_not_there_is_told(client: TestClient) -> None:
+    for address in (turn_of("harbour/nobody#0", HOSTILE), turn_of("harbour/ship_00#0", HOSTILE, sample=1)):
+        assert client.get(address).status_code == 404
+    assert client.get(turn_of("harbour/ship_00#0", HOSTILE, sample="x")).status_code == 400
+    plain = turn_of("harbour/ship_00#0", HOSTILE).replace("/turn?", "/turn/text?")
+    assert client.get(f"{plain}&number=7").status_code == 404
+    assert client.get(f"{plain}&field=metadata").status_code == 400
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text("ab \n[]", max_size=20)), min_size=1)
+)
+def test_a_prompt_is_taken_apart_as_it_was_put_together(said: list[tuple[str, str]]) -> None:
+    messages = tuple(Message(*pair) for pair in said)
+    assert tuple(messages_of(Prompt(messages).text())) == messages
+
+
+def test_a_prompt_of_another_form_is_one_message() -> None:
+    assert [message.text for message in messages_of("whatever\n\n[user]\nasked")] == ["whatever", "asked"]
+
+
+def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
+    """Has every track show what a function makes of what it sees."""
+    monkeypatch.setattr(cards, "Explains", object)
+    monkeypatch.setattr(cards, "cards_of", found)
+
+
+def test_a_track_is_shown_the_turn_with_what_went_before(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Seen] = []
+
+    def seen_cards(track: Track, seen: Seen) -> list[FactsCard]:
+        told.append(seen)
+        return [FactsCard("The track says", [("answer", str(seen.attempts[-1].outcome.value))])]
+
+    explaining(monkeypatch, seen_cards)
+    assert "The track says" in client.get(RECOVERED).text
+    (seen,) = told
+    assert (seen.turn.id, seen.case.id, seen.history) == ("harbour/ship_03#1", "ship_03", "gold")
+    assert [attempt.number for attempt in seen.attempts] == [0, 1]
+    assert [(turn.id, len(attempts)) for turn, attempts in seen.earlier] == [("harbour/ship_03#0", 1)]
+    assert [evidence.verdict for evidence in seen.evidence] == ["equal"]
+
+
+def test_cards_that_cannot_be_made_leave_the_rest_of_the_page(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(track: Track, seen: Seen) -> list[FactsCard]:
+        raise ZeroDivisionError("<b>")
+
+    explaining(monkeypatch, broken)
+    answer = client.get(RECOVERED)
+    assert answer.status_code == 200
+    assert "The track cannot show this turn (ZeroDivisionError)." in answer.text
+    assert "Attempts" in answer.text
+
+
+def test_explaining_is_asked_of_tracks_that_do() -> None:
+    assert Explains.__abstractmethods__ == {"cards"}
+
+
+def test_details_of_metrics_are_json_that_is_escaped(client: TestClient) -> None:
+    html = client.get(turn_of(f"harbour/{HOSTILE_CASE}#1", HOSTILE)).text
+    assert json.dumps(HOSTILE_TEXTS[1])[1:8] in Parts(html).text

@@ -1,0 +1,209 @@
+"""Turns: what a filter shows, in which order, page by page."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.datastructures import QueryParams
+from starlette.testclient import TestClient
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.query import run_query
+from eval_pipeline.view.evaluation import Evaluation, evaluation_at
+from eval_pipeline.view.filtering import found
+from eval_pipeline.view.filtering.filter import OPERATORS, Condition, Filter, filter_of
+from eval_pipeline.view.filtering.found import all_turns, count, order, page_of_turns
+from eval_pipeline.view.filtering.sql import position_from, position_text, turns_sql
+from eval_pipeline.view.page import Bench
+from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, LAST, SUITE, TURNS
+from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
+
+ORDERS = ("", "question", "correct", "usd", "logic_f1", "failure_mode", "tags", "complexity", "answer", "attempts")
+"""Columns of every type, with equal values, with none but empty ones, with some empty ones."""
+HARM = Partition(SUITE, HOSTILE, LAST)
+
+
+def shown(client: TestClient, **more: object) -> list[str]:
+    """`<case>#<index>` of the turns that a page lists."""
+    html = client.get(turns_of(FALLING, **more)).text
+    return [row.partition("turn_id=harbour%2F")[2].partition("&")[0].replace("%23", "#") for row in Parts(html).rows()]
+
+
+def test_a_filter_shows_what_it_says(client: TestClient) -> None:
+    assert len(shown(client)) == TURNS
+    wrong = shown(client, verdict="wrong")
+    assert wrong == [f"ship_{n:02}#1" for n in range(12)]
+    assert shown(client, verdict="wrong", tag="odd") == [name for n, name in enumerate(wrong) if n % 2]
+    assert shown(client, error_class="wrong_answer", column="turn_index", **{"is": "at_most", "value": "0"}) == []
+    assert shown(client, q="SHIP_07") == ["ship_07#0", "ship_07#1"]
+    assert shown(client, column="expected", **{"is": "is", "value": "24"}) == ["ship_07#1"]
+    assert shown(client, column=["turn_index", "correct"], **{"is": ["is", "is"], "value": ["1", "no"]}) == wrong
+
+
+def test_text_is_looked_for_in_responses_too(client: TestClient) -> None:
+    """The response that says `pwned = 2` stands in no column of the list."""
+    html = client.get(turns_of(HOSTILE, q="ONERROR=")).text
+    assert len([row for row in Parts(html).rows() if "ship_" not in row]) == 1
+
+
+def test_a_list_is_sorted_by_a_column(client: TestClient) -> None:
+    up, down = shown(client, sort="question"), shown(client, sort="question", order="desc")
+    assert up != shown(client)
+    assert up == down[::-1]
+
+
+def test_wrong_addresses_are_told_in_a_sentence(client: TestClient) -> None:
+    for more, words in {
+        "sort=nothing": "unknown column &#39;nothing&#39;",
+        "column=usd&is=at_least&value=x": "&#39;x&#39; does not fit usd; expected a number",
+        "column=usd&is=near&value=1": "unknown condition &#39;near&#39;",
+        "verdict=maybe": "unknown verdict",
+        "after=[1]": "no place among the turns",
+        "q=%00": "no text",
+    }.items():
+        answer = client.get(f"{turns_of(FALLING)}&{more}")
+        assert (answer.status_code, words in answer.text) == (400, True), more
+    for path in ("/suites/nowhere/turns", turns_of("nobody"), turns_of(FALLING, "2020-01-01"), "/nowhere"):
+        assert client.get(path).status_code == 404
+
+
+def test_what_is_newest_is_written_into_the_address(client: TestClient) -> None:
+    answer = client.get(f"/suites/harbour/turns?model_version={FALLING}&verdict=wrong", follow_redirects=False)
+    assert answer.headers["location"] == turns_of(FALLING, verdict="wrong")
+
+
+def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -> None:
+    address = turns_of(
+        FALLING, verdict="wrong", sort="usd", q="ship", column="logic_f1", **{"is": "empty", "value": ""}
+    )
+    for one in (address, turns_of(FALLING, verdict="wrong", tag="odd", sort="failure_mode")):
+        html = client.get(one).text
+        sql = html.partition('<pre class="code" id="sql" tabindex="0">')[2].partition("</pre>")[0]
+        rows = run_query(bench.home.store, Parts(sql).texts[0] if "&" in sql else sql)
+        assert rows["turn_id"].to_pylist() == [f"harbour/{name}" for name in names(html)]
+
+
+def names(html: str) -> list[str]:
+    found = (row.partition("turn_id=harbour%2F")[2].partition("&")[0] for row in Parts(html).rows())
+    return [name.replace("%23", "#") for name in found]
+
+
+@pytest.fixture(params=[FALLING, HOSTILE])
+def evaluation(request: pytest.FixtureRequest, look: Look) -> Evaluation:
+    return evaluation_at(look, Partition(SUITE, request.param, LAST))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_pages_walk_through_every_order_without_loss(
+    look: Look, evaluation: Evaluation, descending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forwards and back, whatever is sorted by, also where values are equal or empty."""
+    monkeypatch.setattr(found, "PAGE_SIZE", 7)
+    for column in ORDERS:
+        filtered = Filter(sort=column, descending=descending)
+        all_of_them = [tuple(row.values())[:4] for row in look.rows(turns_sql(evaluation, filtered, ()))]
+        assert len(set(all_of_them)) == TURNS
+        walked, beyond, last = [], None, None
+        for _ in range(TURNS):
+            last = page_of_turns(look, evaluation, filtered, beyond, backwards=False)
+            walked += [tuple(row.values())[:4] for row in last.rows]
+            assert last.last is not None
+            beyond = position_from(position_text(last.last))
+            if not last.after:
+                break
+        assert walked == all_of_them, column
+        back = [tuple(row.values())[:4] for row in last.rows]
+        while last.before:
+            assert last.first is not None
+            place = position_from(position_text(last.first))
+            last = page_of_turns(look, evaluation, filtered, place, backwards=True)
+            back = [tuple(row.values())[:4] for row in last.rows] + back
+        assert back == all_of_them, column
+
+
+def test_places_in_a_filter(look: Look, evaluation: Evaluation) -> None:
+    filtered = Filter(sort="question", descending=True)
+    turns = order(look, evaluation, filtered)
+    rows = look.rows(turns_sql(evaluation, filtered, ()))
+    assert [turns.at(place) for place in range(-1, TURNS + 1)] == [
+        None, *((row["turn_id"], row["sample"]) for row in rows), None,
+    ]  # fmt: skip
+    assert [turns.place(row["turn_id"], row["sample"]) for row in rows] == list(range(TURNS))
+    assert turns.place("harbour/nobody#0", 0) is None
+    assert turns.place(rows[0]["turn_id"], 1) is None
+
+
+def test_all_turns_are_those_of_the_filter_in_its_order(
+    look: Look, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "_ROWS_AT_ONCE", 5)
+    for filtered in (Filter(sort="usd"), Filter(sort="question"), Filter(text="ship_1"), Filter(text="nothing at all")):
+        tables = list(all_turns(look, evaluation, filtered))
+        ids = [turn for table in tables for turn in table["turn_id"].to_pylist()]
+        assert ids == [row["turn_id"] for row in look.rows(turns_sql(evaluation, filtered, ()))]
+        assert set(tables[0].column_names) == set(evaluation.columns)
+
+
+SAID = st.text(max_size=12) | st.sampled_from(["'", "''; DROP TABLE runs --", "%", "\\", "1e999", "-0", "nan", "☃"])
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_whatever_is_filtered_by_is_a_query_or_a_sentence(bench: Bench, data: st.DataObject) -> None:
+    with bench.published.look() as look:
+        evaluation = evaluation_at(look, HARM)
+        columns = st.sampled_from([*evaluation.columns, ""])
+        query = [
+            ("q", data.draw(SAID)), ("tag", data.draw(SAID)), ("error_class", data.draw(SAID)),
+            ("sort", data.draw(columns)), ("column", data.draw(columns)),
+            ("is", data.draw(st.sampled_from(OPERATORS))), ("value", data.draw(SAID)),
+        ]  # fmt: skip
+        try:
+            filtered = filter_of(QueryParams(query), evaluation.columns)
+            assert filter_of(QueryParams([*pairs(filtered)]), evaluation.columns) == filtered
+            assert 0 <= count(look, evaluation, filtered) <= TURNS
+        except UsageError:
+            return
+    assert count_of_tables(bench) > 30
+
+
+def pairs(filtered: Filter) -> list[tuple[str, str]]:
+    found = []
+    for name, value in filtered.arguments.items():
+        found += [(name, one) for one in value] if isinstance(value, list) else [(name, value)]
+    return found
+
+
+def count_of_tables(bench: Bench) -> int:
+    with bench.published.look() as look:
+        return len(look.rows("SELECT * FROM duckdb_tables() WHERE database_name = 'store'"))
+
+
+def test_conditions_mean_what_they_say(look: Look) -> None:
+    evaluation = evaluation_at(look, HARM)
+    for condition, sql in {
+        Condition("tokens", "at_least", "200"): "tokens >= 200",
+        Condition("tokens", "is_not", "120"): "tokens IS DISTINCT FROM 120",
+        Condition("usd", "empty", ""): "usd IS NULL",
+        Condition("answer", "not_empty", ""): "answer IS NOT NULL",
+        Condition("score", "at_most", "0.5"): "score <= 0.5",
+        Condition("question", "contains", "SHIP"): "question ILIKE '%ship%'",
+        Condition("correct", "is", "yes"): "correct",
+    }.items():
+        wanted = look.rows(f"SELECT count(*) AS n FROM turn_results WHERE model_version = '{HOSTILE}' AND ({sql})")[0][
+            "n"
+        ]
+        assert count(look, evaluation, Filter(conditions=(condition,))) == wanted, condition
+
+
+def test_hostile_turns_are_listed_and_nothing_runs(client: TestClient) -> None:
+    for more in ({}, {"tag": HOSTILE_TEXTS[0]}, {"q": HOSTILE_TEXTS[1], "show": ["tags", "case_id"]}):
+        html = client.get(turns_of(HOSTILE, **more)).text
+        is_harmless(html)
+        assert len(html) < 500_000
+    rows = Parts(client.get(turns_of(HOSTILE, tag=HOSTILE_TEXTS[0])).text).rows()
+    assert len(rows) == len(HOSTILE_TEXTS)
+    for address in rows:
+        assert client.get(address).status_code == 200
+    assert client.get(turn_of(f"harbour/{HOSTILE_CASE}#0", HOSTILE)).status_code == 200
