@@ -55,7 +55,7 @@ def is_code(text: str, sides: int) -> bool:
 def words(code: str, sides: int) -> str:
     """What a group is, in words."""
     named = {
-        REGRESSIONS: "A right, another wrong" if sides > 2 else "Only B wrong",  # noqa: PLR2004, a pair
+        REGRESSIONS: "A right, another wrong" if sides > 2 else "Only B wrong",
         ALL_RIGHT: "All right",
         DIFFERENTLY: "All wrong, differently",
         ALIKE: "All wrong alike: the same answer",

@@ -57,9 +57,7 @@ class Test:
 def tests_of(visit: Visit, sides: Sequence[Evaluation]) -> list[Test]:
     """The first evaluation against each of the others."""
     first, *others = (side.partition for side in sides)
-    return visit.look.remembered(
-        ("paired", first, *others), lambda: [_tested(visit, first, other) for other in others]
-    )
+    return visit.look.remembered(("paired", first, *others), lambda: [_tested(visit, first, other) for other in others])
 
 
 def _tested(visit: Visit, first: Partition, second: Partition) -> Test:

@@ -36,9 +36,11 @@ def sides_of(visit: Visit) -> list[Evaluation]:
     if chosen:  # the form of the page itself: each names an evaluation
         names, days = [name for name, _, _ in chosen], [day for _, _, day in chosen]
     if len(days) > len(names):
-        raise UsageError("there are more dates than model versions; each date is that of the model version in its place")
+        raise UsageError(
+            "there are more dates than model versions; each date is that of the model version in its place"
+        )
     latest = _latest(visit.look, visit.suite)
-    in_order = days or len(said) == 1 and len(names) > 1
+    in_order = days or (len(said) == 1 and len(names) > 1)
     ordered = names if in_order else _older_first(names or _newest(latest), latest)
     partitions = [
         Partition(visit.suite, name, _day(name, days[place] if place < len(days) else "", known, latest))

@@ -50,7 +50,9 @@ def _respond(visit: Visit) -> Response:
         canonical=canonical,
         turned=sides_address(list(reversed(sides)), {name: here[name] for name in ("tag", "q")}),
         own_address=lambda **more: sides_address(sides, here | more),
-        earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)}) if turns.before and shown else None,
+        earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)})
+        if turns.before and shown
+        else None,
         later=sides_address(sides, here | {AFTER: position_text(shown[-1].place)}) if turns.after and shown else None,
     )
 
