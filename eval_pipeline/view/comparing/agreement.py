@@ -12,8 +12,9 @@ ALL_RIGHT, DIFFERENTLY, ALIKE, NOT_ANSWERED, NOT_SCORED = (
 )  # fmt: skip
 REGRESSIONS = "regressions"
 """Stands for all groups in which the first is right and another one wrong."""
-_AFTER_PATTERNS = {NOT_ANSWERED: 20, DIFFERENTLY: 40, ALIKE: 50, NOT_SCORED: 60, ALL_RIGHT: 70}
-_REGRESSED, _OTHERS = 0, 30
+AFTER_PATTERNS = {NOT_ANSWERED: 20, DIFFERENTLY: 40, ALIKE: 50, NOT_SCORED: 60, ALL_RIGHT: 70}
+REGRESSED, OTHERS = 0, 30
+"""Where groups come: these by name, those that differ by what the first is, and how many are right."""
 
 
 class Group(NamedTuple):
@@ -30,24 +31,19 @@ class Group(NamedTuple):
 
 def rank(code: str) -> int:
     """Where a group comes: those that the first alone got right before all, what all got right last."""
-    if code in _AFTER_PATTERNS:
-        return _AFTER_PATTERNS[code]
-    return (_REGRESSED if code.startswith(RIGHT) else _OTHERS) + code.count(RIGHT)
+    if code in AFTER_PATTERNS:
+        return AFTER_PATTERNS[code]
+    return (REGRESSED if code.startswith(RIGHT) else OTHERS) + code.count(RIGHT)
 
 
 def is_regression(code: str) -> bool:
     """The first is right and another one wrong."""
-    return code not in _AFTER_PATTERNS and code.startswith(RIGHT)
-
-
-def is_chosen(code: str, group: str) -> bool:
-    """Whether a group is the one asked for, or among those; all are where none is asked for."""
-    return is_regression(code) if group == REGRESSIONS else group in {"", code}
+    return code not in AFTER_PATTERNS and code.startswith(RIGHT)
 
 
 def is_code(text: str, sides: int) -> bool:
     """Whether a text names a group of that many sides, or all regressions."""
-    if text in _AFTER_PATTERNS or text == REGRESSIONS:
+    if text in AFTER_PATTERNS or text == REGRESSIONS:
         return True
     return len(text) == sides and set(text) == {RIGHT, WRONG}
 

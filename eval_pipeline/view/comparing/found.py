@@ -1,19 +1,20 @@
 """A page of turns side by side: what each evaluation said there, and how that differs from what the first one said."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.store.ddl import text
-from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
 from eval_pipeline.view.comparing.sql import (
     Choice,
     Position,
-    groups_sql,
-    left_out_sql,
+    otherwise_sql,
+    silent_sql,
     tags_sql,
     turns_sql,
 )
@@ -21,6 +22,9 @@ from eval_pipeline.view.differences import Piece, differences
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.sql import of_evaluation
 from eval_pipeline.view.published import Look, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PAGE_SIZE = 20
 _MOST_TAGS = 200
@@ -65,32 +69,68 @@ class Turn:
     sides: Sequence[Said]
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """A page of turns.
+class Order:
+    """The common turns of a choice in their order, regressions first; some megabytes for a hundred thousand."""
+
+    def __init__(self, sql: str, rows: "pa.Table") -> None:
+        self.sql = sql
+        self._rows = rows
+
+    @cached_property
+    def groups(self) -> Sequence[Group]:
+        """The groups that there are, in their order."""
+        counted = self._rows["code"].value_counts().to_pylist()
+        return [Group(row["values"], row["counts"]) for row in counted]
+
+    def __len__(self) -> int:
+        return int(self._rows.num_rows)
+
+    def page(self, beyond: Position | None, *, backwards: bool) -> "Places":
+        """The places after a position, or before it; the first ones where there is none."""
+        size = len(self)
+        start, end = 0, min(PAGE_SIZE, size)
+        if beyond is not None and backwards:
+            end = bisect_left(range(size), beyond, key=self._at)
+            start = max(0, end - PAGE_SIZE)
+        elif beyond is not None:
+            start = bisect_right(range(size), beyond, key=self._at)
+            end = min(start + PAGE_SIZE, size)
+        rows = self._rows.slice(start, end - start).to_pylist()
+        return Places(rows, start > 0, end < size)
+
+    def _at(self, place: int) -> Position:
+        return Position(*(self._rows[name][place].as_py() for name in Position._fields))
+
+
+class Places(NamedTuple):
+    """Where turns of a page stand.
 
     Attributes:
-        sql: the query that was run.
+        rows: with a position and `turn_id`.
         before, after: whether there are turns before and after these.
     """
 
-    sql: str
-    turns: Sequence[Turn]
+    rows: Sequence[Row]
     before: bool
     after: bool
 
 
-def groups(look: Look, sides: Sequence[Evaluation], choice: Choice) -> list[Group]:
-    """The groups that there are, regressions first; counted once a state of the store."""
-    sql = groups_sql(sides, choice)
-    found: list[Group] = look.remembered(("groups", sql), lambda: [Group(**row) for row in look.rows(sql)])
-    return sorted(found, key=lambda group: (agreement.rank(group.code), group.code))
+def order(look: Look, sides: Sequence[Evaluation], choice: Choice) -> Order:
+    """All common turns of a choice; found once a state of the store."""
+    silent = [number for number, side in enumerate(sides) if _failed_calls(look, side)]
+    sql = turns_sql(sides, choice, silent)
+    return look.remembered(("compared", sql), lambda: Order(sql, look.table(sql)), large=True)
+
+
+def _failed_calls(look: Look, side: Evaluation) -> int:
+    sql = silent_sql(side)
+    return look.remembered(("silent", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
 def left_out(look: Look, sides: Sequence[Evaluation]) -> int:
     """Turns that all have but that were asked otherwise, or have another gold, in one of them."""
-    sql = left_out_sql(sides)
-    return look.remembered(("left out", sql), lambda: int(look.rows(sql)[0]["otherwise"]))
+    sql = otherwise_sql(sides)
+    return look.remembered(("left out", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
 def tags(look: Look, sides: Sequence[Evaluation]) -> list[tuple[str, int]]:
@@ -99,22 +139,8 @@ def tags(look: Look, sides: Sequence[Evaluation]) -> list[tuple[str, int]]:
     return look.remembered(("tags", sql), lambda: [(row["value"], row["turns"]) for row in look.rows(sql)])
 
 
-def page_of_turns(
-    look: Look, sides: Sequence[Evaluation], choice: Choice, found: Sequence[Group], beyond: Position | None,
-    *, backwards: bool,
-) -> Turns:  # fmt: skip
-    """The turns after a position, or before it; the first ones where there is none."""
-    codes = [group.code for group in found]
-    sql = turns_sql(sides, choice, codes, beyond, backwards=backwards, limit=PAGE_SIZE + 1)
-    rows = look.rows(sql)
-    more, rows = len(rows) > PAGE_SIZE, rows[:PAGE_SIZE]
-    if backwards:
-        rows.reverse()
-    before, after = (more, True) if backwards else (beyond is not None, more)
-    return Turns(sql, _with_what_was_said(look, sides, rows), before, after)
-
-
-def _with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[Row]) -> list[Turn]:
+def with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[Row]) -> list[Turn]:
+    """The turns of a page with what each evaluation said there."""
     if not rows:
         return []
     said = [_said(look, side, rows) for side in sides]
@@ -129,19 +155,17 @@ def _with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[
 
 def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[str, int], Row]:
     """Results and last attempts of an evaluation on some turns."""
-    listed = ", ".join(f"({text(row['turn_id'])}, {row['sample']})" for row in rows)
-    chosen = f"(turn_id, sample) IN ({listed})"
-    found = look.rows(
-        f"""SELECT r.*, a.response, a.result, a.error_message
-        FROM (FROM turn_results AS r WHERE {of_evaluation(side, "r")} AND {chosen}) AS r
-        LEFT JOIN (
-            SELECT turn_id, sample, left(response, {MOST_SHOWN + 1}) AS response, error_message,
-                CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
-            FROM attempts AS a WHERE {of_evaluation(side, "a")} AND {chosen}
-            QUALIFY row_number() OVER (PARTITION BY turn_id, sample ORDER BY number DESC) = 1
-        ) AS a ON a.turn_id = r.turn_id AND a.sample = r.sample"""
+    # By id alone, which the store can look up: other samples of these turns are few.
+    chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
+    found = look.rows(f"SELECT * FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
+    attempts = look.rows(
+        f"""SELECT turn_id, sample, left(response, {MOST_SHOWN + 1}) AS response, error_message,
+            CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
+        FROM attempts AS a WHERE {of_evaluation(side, "a")} AND {chosen} ORDER BY number"""
     )
-    return {(row["turn_id"], row["sample"]): row for row in found}
+    last = {(row["turn_id"], row["sample"]): row for row in attempts}
+    none = {"response": None, "error_message": None, "result": None}
+    return {key: row | last.get(key, none) for row in found for key in [(row["turn_id"], row["sample"])]}
 
 
 def _alone(row: Row) -> Said:

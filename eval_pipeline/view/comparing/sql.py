@@ -1,7 +1,7 @@
 """Turns of several evaluations side by side, as SQL that a page runs and shows."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,31 +54,26 @@ def choice_of(query: QueryParams, sides: int) -> Choice:
     return found
 
 
-def groups_sql(sides: Sequence[Evaluation], choice: Choice) -> str:
-    """The query for groups with how many turns each has; by tag and text, whatever the group."""
-    return f"{_grouped(sides, choice)}\nSELECT code, count(*) AS turns FROM grouped\nGROUP BY code ORDER BY code"
+def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int]) -> str:
+    """The query for the common turns that are chosen, regressions first, each with its group.
 
-
-def turns_sql(
-    sides: Sequence[Evaluation], choice: Choice, codes: Sequence[str], beyond: Position | None, *, backwards: bool,
-    limit: int,
-) -> str:  # fmt: skip
-    """The query for a page of turns: after a position, or before it; `codes` are all groups that there are."""
-    down = "DESC" if backwards else "ASC"
-    wanted = [code for code in codes if agreement.is_chosen(code, choice.group)]
-    names = ", ".join(("rank", "code", *PLACE))
-    conditions = [f"code IN ({', '.join(map(text, wanted))})" if wanted else "false"]
-    if beyond is not None:
-        place = f"({beyond.rank}, {text(beyond.code)}, {text(beyond.case_id)}, {beyond.turn_index}, {beyond.sample})"
-        conditions.append(f"({names}) {'<' if backwards else '>'} {place}")
-    ranks = " ".join(f"WHEN {text(code)} THEN {agreement.rank(code)}" for code in codes) or "WHEN '' THEN 0"
-    return "\n".join([
-        _grouped(sides, choice),
-        f"SELECT CASE code {ranks} END AS rank, *",
-        f"FROM grouped WHERE {' AND '.join(conditions)}",
-        f"ORDER BY {', '.join(f'{name} {down}' for name in ('rank', 'code', *PLACE))}",
-        f"LIMIT {limit}",
-    ])  # fmt: skip
+    Args:
+        sides: whose turns.
+        choice: which of them.
+        silent: places of the sides some of whose calls failed: only there attempts say who answered.
+    """
+    conditions = " AND ".join([*_alike_in_all(sides), *_conditions(sides, choice)])
+    states = ",\n  ".join(f"{_state(side, number, number in silent)} AS s{number}" for number, side in enumerate(sides))
+    joins = "\n  ".join(_join(side, number) for number, side in enumerate(sides) if number)
+    same = " AND ".join(f"t0.answer = t{number}.answer" for number in range(1, len(sides)))
+    place = ", ".join(f"t0.{name}" for name in ("turn_id", *PLACE))
+    chosen = f"WHERE {_of_group(choice.group)}\n" if choice.group else ""
+    return (
+        f"WITH compared AS (\n  SELECT {place},\n  coalesce({same}, false) AS same,\n  {states}\n  {_first(sides)}\n"
+        f"  {joins}\n  WHERE {conditions}\n), grouped AS (\n  SELECT turn_id, case_id, turn_index, sample, "
+        f"{_code(len(sides))}\n  FROM compared\n)\n"
+        f"SELECT {_RANK} AS rank, code, case_id, turn_index, sample, turn_id\nFROM grouped\n{chosen}ORDER BY ALL"
+    )
 
 
 def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
@@ -88,33 +83,40 @@ def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
         GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
 
 
-def left_out_sql(sides: Sequence[Evaluation]) -> str:
-    """The query for turns that all have, and those that were asked or are to be answered otherwise by one of them."""
-    joined = "\n".join(_join(side, number, alike=False) for number, side in enumerate(sides) if number)
-    alike = " AND ".join(_alike(number) for number in range(1, len(sides)))
-    return f"SELECT count(*) AS turns, count(*) FILTER (NOT ({alike})) AS otherwise\n{_first(sides)}\n{joined}"
+def otherwise_sql(sides: Sequence[Evaluation]) -> str:
+    """The query for turns that all have, but were asked, or are to be answered, otherwise in one of them."""
+    joined = "\n".join(_join(side, number) for number, side in enumerate(sides) if number)
+    return f"SELECT count(*) AS turns\n{_first(sides)}\n{joined}\nWHERE NOT ({' AND '.join(_alike_in_all(sides))})"
 
 
-def _grouped(sides: Sequence[Evaluation], choice: Choice) -> str:
-    """The common turns that are chosen, each with the group that it belongs to."""
-    states = [_state(side, number) for number, side in enumerate(sides)]
-    conditions = " AND ".join([*_conditions(sides, choice)]) or "true"
-    joins = "\n  ".join(_join(side, number, alike=True) for number, side in enumerate(sides) if number)
-    pattern, count = " || ".join(f"s{number}" for number in range(len(sides))), len(sides)
-    same = " AND ".join(f"answer_0 = answer_{number}" for number in range(1, count))
-    code = (
+def silent_sql(side: Evaluation) -> str:
+    """The query for turns of an evaluation whose last call failed."""
+    failed = f"r.outcome = {text(CALL_ERROR)}"
+    return f"SELECT count(*) AS turns FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {failed}"
+
+
+_NAMED_RANKS = " ".join(f"WHEN {text(code)} THEN {place}" for code, place in agreement.AFTER_PATTERNS.items())
+_RANK = (
+    f"CASE code {_NAMED_RANKS}\n  ELSE if(code LIKE '{RIGHT}%', {agreement.REGRESSED}, {agreement.OTHERS})"
+    f" + length(replace(code, '{WRONG}', '')) END"
+)
+"""`agreement.rank` as SQL."""
+
+
+def _of_group(group: str) -> str:
+    if group != agreement.REGRESSIONS:
+        return f"code = {text(group)}"
+    return f"code LIKE '{RIGHT}%' AND code NOT IN ({', '.join(map(text, agreement.AFTER_PATTERNS))})"
+
+
+def _code(count: int) -> str:
+    pattern = " || ".join(f"s{number}" for number in range(count))
+    return (
         f"CASE WHEN contains({pattern}, '{UNSCORED}') THEN '{agreement.NOT_SCORED}'\n"
         f"    WHEN contains({pattern}, '{NO_ANSWER}') THEN '{agreement.NOT_ANSWERED}'\n"
         f"    WHEN {pattern} = '{RIGHT * count}' THEN '{agreement.ALL_RIGHT}'\n"
         f"    WHEN {pattern} <> '{WRONG * count}' THEN {pattern}\n"
-        f"    WHEN {same} THEN '{agreement.ALIKE}' ELSE '{agreement.DIFFERENTLY}' END AS code"
-    )
-    answers = ", ".join(f"t{number}.answer AS answer_{number}" for number in range(count))
-    return (
-        f"WITH compared AS (\n  SELECT t0.turn_id, t0.case_id, t0.turn_index, t0.sample, {answers},\n"
-        + ",\n".join(f"    {state} AS s{number}" for number, state in enumerate(states))
-        + f"\n  {_first(sides)}\n  {joins}\n  WHERE {conditions}\n), grouped AS (\n"
-        f"  SELECT turn_id, case_id, turn_index, sample, {code}\n  FROM compared\n)"
+        f"    WHEN same THEN '{agreement.ALIKE}' ELSE '{agreement.DIFFERENTLY}' END AS code"
     )
 
 
@@ -122,30 +124,30 @@ def _first(sides: Sequence[Evaluation]) -> str:
     return f"FROM (FROM turn_results AS r WHERE {of_evaluation(sides[0], 'r')}) AS t0"
 
 
-def _join(side: Evaluation, number: int, *, alike: bool) -> str:
-    """Only what was asked alike, and has the same gold, says something of the models."""
-    same = f"\n    AND {_alike(number)}" if alike else ""
+def _join(side: Evaluation, number: int) -> str:
     return (
         f"JOIN (FROM turn_results AS r WHERE {of_evaluation(side, 'r')}) AS t{number}\n"
-        f"    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample{same}"
+        f"    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample"
     )
 
 
-def _alike(number: int) -> str:
-    names = ("question", "expected")
-    return " AND ".join(f"t{number}.{name} IS NOT DISTINCT FROM t0.{name}" for name in names)
+def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
+    """Only what was asked alike, and has the same gold, says something of the models."""
+    others = range(1, len(sides))
+    return [f"t{n}.{name} IS NOT DISTINCT FROM t0.{name}" for n in others for name in ("question", "expected")]
 
 
-def _state(side: Evaluation, number: int) -> str:
+def _state(side: Evaluation, number: int, silent: bool) -> str:
     """A turn that is answered in no attempt is told apart from one that is answered wrongly (docs/statistics.md)."""
     own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
     answered = (
         f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
         f"      WHERE {of_evaluation(side, 'a')} AND (a.stop_reason IS NOT NULL OR a.call_error IN ({own})))"
     )
+    failed = f"t{number}.outcome = {text(CALL_ERROR)}"
+    unanswered = f"\n      WHEN {failed} AND NOT {answered} THEN '{NO_ANSWER}'" if silent else ""
     return (
-        f"CASE WHEN t{number}.correct IS NULL THEN '{UNSCORED}'\n"
-        f"      WHEN t{number}.outcome = {text(CALL_ERROR)} AND NOT {answered} THEN '{NO_ANSWER}'\n"
+        f"CASE WHEN t{number}.correct IS NULL THEN '{UNSCORED}'{unanswered}\n"
         f"      WHEN t{number}.correct THEN '{RIGHT}' ELSE '{WRONG}' END"
     )
 

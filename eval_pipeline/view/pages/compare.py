@@ -1,9 +1,11 @@
 """Side by side: two to six evaluations of a suite, regressions first."""
 
+from dataclasses import replace
+
 from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.comparing import agreement
-from eval_pipeline.view.comparing.found import groups, left_out, page_of_turns, tags
+from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
 from eval_pipeline.view.comparing.sides import LETTERS, MOST, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
@@ -21,14 +23,14 @@ def _respond(visit: Visit) -> Response:
     if asked != wanted:
         # What is newest is another evaluation tomorrow; an address that is sent on has to stay.
         return RedirectResponse(sides_address(sides, choice.arguments), 303)
-    found = groups(visit.look, sides, choice)
-    everything = groups(visit.look, sides, Choice())
+    everything = order(visit.look, sides, Choice())
+    of_filter = order(visit.look, sides, replace(choice, group=""))
+    turns = order(visit.look, sides, choice)
     backwards = bool(visit.argument(BEFORE))
     place = visit.argument(BEFORE) or visit.argument(AFTER)
-    turns = page_of_turns(
-        visit.look, sides, choice, found, position_from(place) if place else None, backwards=backwards
-    )
-    here, shown = choice.arguments, turns.turns
+    page = turns.page(position_from(place) if place else None, backwards=backwards)
+    shown = with_what_was_said(visit.look, sides, page.rows)
+    here = choice.arguments
     return visit.page(
         "compare.html.j2",
         " and ".join(side.partition.model_version for side in sides) + f" on {visit.suite}",
@@ -37,23 +39,22 @@ def _respond(visit: Visit) -> Response:
         most=MOST,
         choice=choice,
         arguments=here,
-        groups=found,
-        regressions=sum(group.turns for group in found if agreement.is_regression(group.code)),
+        groups=of_filter.groups,
+        regressions=sum(group.turns for group in of_filter.groups if agreement.is_regression(group.code)),
         regressions_code=agreement.REGRESSIONS,
         words=agreement.words,
-        common=sum(group.turns for group in everything),
-        matching=sum(group.turns for group in found if agreement.is_chosen(group.code, choice.group)),
+        common=len(everything),
+        matching=len(turns),
         left_out=left_out(visit.look, sides),
         tests=tests_of(visit, sides),
         tags=tags(visit.look, sides),
-        turns=turns,
+        turns=shown,
+        sql=turns.sql,
         canonical=canonical,
         turned=sides_address(list(reversed(sides)), {name: here[name] for name in ("tag", "q")}),
         own_address=lambda **more: sides_address(sides, here | more),
-        earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)})
-        if turns.before and shown
-        else None,
-        later=sides_address(sides, here | {AFTER: position_text(shown[-1].place)}) if turns.after and shown else None,
+        earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)}) if page.before and shown else None,
+        later=sides_address(sides, here | {AFTER: position_text(shown[-1].place)}) if page.after and shown else None,
     )
 
 
