@@ -73,6 +73,7 @@ def _environment() -> "Environment":
         "pretty": pretty,
     }
     found.globals |= {
+        "layout": "base.html.j2",
         "UNKNOWN": UNKNOWN,
         "MEANINGS": MEANINGS,
         "MOST_TEXT": MOST_TEXT,

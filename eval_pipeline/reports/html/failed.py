@@ -1,12 +1,15 @@
 """The failed turns of a page: each with what a person needs to see why, within the room that the page has."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.exported import turn_page
 from eval_pipeline.reports.paths import trace_file
 from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_time
 from eval_pipeline.store import tables
@@ -30,6 +33,7 @@ class FailedTurn:
         facts: names and short values.
         texts: names and texts that keep their line ends.
         trace: relative link to the whole conversation.
+        page: relative link to its page where the evaluation was exported; else None.
     """
 
     place: str
@@ -38,10 +42,16 @@ class FailedTurn:
     facts: tuple[tuple[str, str], ...]
     texts: tuple[tuple[str, str], ...]
     trace: str
+    page: str | None
 
 
-def failed_turns(evaluation: Evaluation) -> Iterator[FailedTurn]:
-    """Every failed turn, in the suite's order; the more there are, the shorter their texts."""
+def failed_turns(evaluation: Evaluation, folder: Path) -> Iterator[FailedTurn]:
+    """Every failed turn, in the suite's order; the more there are, the shorter their texts.
+
+    Args:
+        evaluation: whose turns.
+        folder: that the page is written into.
+    """
     errors = evaluation.read(tables.ERRORS)
     room = _ROOM // max(errors.num_rows, 1) - _MARKUP
     room = max(_LEAST, min(_MOST, room))
@@ -49,7 +59,8 @@ def failed_turns(evaluation: Evaluation) -> Iterator[FailedTurn]:
     spent = {(row["turn_id"], row["sample"]): row for row in results}
     for batch in errors.to_batches(max_chunksize=_BATCH):
         for row in batch.to_pylist():
-            yield _failed(row, spent[row["turn_id"], row["sample"]], room)
+            page = _exported_page(evaluation, row, folder)
+            yield _failed(row, spent[row["turn_id"], row["sample"]], room, page)
 
 
 def kind_of(row: Row) -> str:
@@ -70,7 +81,14 @@ def _bytes(text: str) -> int:
     return len(text.encode()) + 4 * (text.count('"') + text.count("'")) + 3 * (text.count("<") + text.count(">"))
 
 
-def _failed(row: Row, spent: Row, room: int) -> FailedTurn:
+def _exported_page(evaluation: Evaluation, row: Row, folder: Path) -> str | None:
+    if evaluation.exported is None:
+        return None
+    page = evaluation.exported / turn_page(row["turn_id"], row["sample"])
+    return quote(os.path.relpath(page, folder), safe="/@+~") if page.is_file() else None
+
+
+def _failed(row: Row, spent: Row, room: int, page: str | None) -> FailedTurn:
     sample = f"~{row['sample']}" if row["sample"] else ""
     question = row["question"] or ""
     got = "no answer" if row["answer"] is None else row["answer"]
@@ -86,6 +104,7 @@ def _failed(row: Row, spent: Row, room: int) -> FailedTurn:
         tuple(facts),
         tuple(_attempts(row["error_context"], room // 2)),
         quote(trace_file(row["case_id"]), safe="/@+~"),
+        page,
     )
 
 

@@ -1,13 +1,16 @@
 """`report.html`: one evaluation on one page."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.words import pairs_query
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.exported import INDEX, exported_state
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
@@ -60,7 +63,8 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         gold_reading=GOLD_READING,
         further=list(_further(evaluation)),
         extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
-        failed=failed_turns(evaluation),
+        failed=failed_turns(evaluation, folder),
+        exported=_exported(evaluation, folder),
         failed_text=_failed_text(len(failures), evaluation.turns),
         failed_sql=[table_query(part, "errors")] if failures else [],
         kinds=sorted({kind_of(row) for row in failures}),
@@ -69,6 +73,13 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         explain=explain_query(part, evaluation.results["turn_id"][0].as_py() if evaluation.turns else "<turn id>"),
     )
     (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def _exported(evaluation: Evaluation, folder: Path) -> str | None:
+    """Relative link to the evaluation's folder of pages, where it was exported."""
+    if evaluation.exported is None or not exported_state(evaluation.exported):
+        return None
+    return quote(os.path.relpath(evaluation.exported / INDEX, folder), safe="/@+~")
 
 
 def _subheading(evaluation: Evaluation) -> str:
