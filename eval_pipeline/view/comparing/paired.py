@@ -11,6 +11,7 @@ from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.words import pair_verdict
+from eval_pipeline.view.comparing.sides import LETTERS
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.page import Visit
 from eval_pipeline.view.published import Look, Row
@@ -24,11 +25,13 @@ class Test:
     """A pair, tested.
 
     Attributes:
+        letter: of the second one.
         row: as in `model_comparisons`, the first evaluation as model_a; None where there is no such row.
         published: it stands in the store, corrected for all pairs of the suite; else it was made for this page.
         missing: why there is no row.
     """
 
+    letter: str
     first: Partition
     second: Partition
     row: Row | None
@@ -38,7 +41,13 @@ class Test:
     @property
     def verdict(self) -> str:
         """Which is better, if that can be said."""
-        return pair_verdict(self.row) if self.row is not None else f"not tested: {self.missing}"
+        if self.row is None:
+            return f"not tested: {self.missing}"
+        return pair_verdict(self.row | {"model_a": f"A ({self.first.model_version})", "model_b": self._second})
+
+    @property
+    def _second(self) -> str:
+        return f"{self.letter} ({self.second.model_version})"
 
     @property
     def figures(self) -> Sequence[tuple[str, str]]:
@@ -57,18 +66,21 @@ class Test:
 def tests_of(visit: Visit, sides: Sequence[Evaluation]) -> list[Test]:
     """The first evaluation against each of the others."""
     first, *others = (side.partition for side in sides)
-    return visit.look.remembered(("paired", first, *others), lambda: [_tested(visit, first, other) for other in others])
+    return visit.look.remembered(
+        ("paired", first, *others),
+        lambda: [_tested(visit, letter, first, other) for letter, other in zip(LETTERS[1:], others, strict=False)],
+    )
 
 
-def _tested(visit: Visit, first: Partition, second: Partition) -> Test:
+def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> Test:
     row = _published(visit.look, first, second)
     if row is not None:
-        return Test(first, second, row, published=True)
+        return Test(letter, first, second, row, published=True)
     try:
         row = _made(Workspace(visit.bench.home), first, second)
     except EvalError as error:
-        return Test(first, second, None, published=False, missing=str(error))
-    return Test(first, second, row, published=False, missing="" if row else _NOT_ON_RECORD)
+        return Test(letter, first, second, None, published=False, missing=str(error))
+    return Test(letter, first, second, row, published=False, missing="" if row else _NOT_ON_RECORD)
 
 
 def _published(look: Look, first: Partition, second: Partition) -> Row | None:

@@ -8,6 +8,7 @@ const status = document.querySelector("[role=status]");
 const pager = document.querySelector(".pager");
 const VERDICTS = { right: "✓ right", wrong: "✗ wrong", unscored: "– unscored" };
 
+const short = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 const counted = (values) => {
   const counts = new Map();
   for (const value of values) if (value) counts.set(value, (counts.get(value) || 0) + 1);
@@ -15,8 +16,7 @@ const counted = (values) => {
 };
 const offer = (select, values, prefix = "") => {
   for (const [value, count] of counted(values)) {
-    const short = value.length > 60 ? `${value.slice(0, 60)}…` : value;
-    select.add(new Option(`${short} (${count.toLocaleString("en")})`, prefix + value));
+    select.add(new Option(`${short(value, 60)} (${count.toLocaleString("en")})`, prefix + value));
   }
 };
 const element = (name, text, kind) => {
@@ -43,7 +43,7 @@ const row = (turn) => {
   verdict.append(element("span", VERDICTS[turn.verdict], `verdict ${turn.verdict}`));
   made.append(verdict, element("td", turn.kind, "text"));
   const tags = element("td", undefined, "text");
-  for (const tag of turn.tags) tags.append(element("span", tag, "tag"), " ");
+  for (const tag of turn.tags) tags.append(element("span", short(tag, 24), "tag"), " ");
   made.append(tags);
   return made;
 };
