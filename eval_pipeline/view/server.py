@@ -1,7 +1,6 @@
 """`view`: the workbench on an address of this machine, until interrupted."""
 
 import gc
-import os
 import socket
 import sys
 from contextlib import suppress
@@ -9,7 +8,7 @@ from contextlib import suppress
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
-from eval_pipeline.web.guard import LOOPBACK, Door
+from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import token_of
 
 _GARBAGE = (10_000, 10, 10)
@@ -36,7 +35,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     with _listening(host, port) as listening, Bench.of(home) as bench:
         port = listening.getsockname()[1]
         token = token_of(home.ui_token) if with_token else None
-        door = Door(port, token, LOOPBACK | {host.lower()}, _further_names(), forms=True, command="view")
+        door = Door(port, token, LOOPBACK | {host.lower()}, further_names(), forms=True, command="view")
         sys.stdout.write(f"open http://{host}:{port}{f'/?token={token}' if token else ' (it asks for no token)'}\n")
         sys.stdout.flush()
         settings = uvicorn.Config(
@@ -48,11 +47,6 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         )
         with suppress(KeyboardInterrupt):  # what uvicorn raises again when it has ended
             uvicorn.Server(settings).run(sockets=[listening])
-
-
-def _further_names() -> frozenset[str]:
-    """Names under which a proxy makes it known, as for `dev`."""
-    return frozenset(name.strip().lower() for name in os.environ.get("EVAL_UI_HOSTS", "").split(",") if name.strip())
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -3,12 +3,15 @@
 Sources: OWASP, "Cross-Site Request Forgery Prevention" and "DNS rebinding"; the token is handled as Jupyter's.
 """
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+HOSTS = "EVAL_UI_HOSTS"
+"""Environment variable: further names of the servers, with commas."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _READING = frozenset({"GET", "HEAD"})
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
@@ -51,6 +54,11 @@ class Door:
         if name in self.further:
             return port in {"", *_USUAL, str(self.port)}
         return name in self.hosts and (port or "80") == str(self.port)
+
+
+def further_names() -> frozenset[str]:
+    """Names under which a proxy makes the servers of this machine known."""
+    return frozenset(name.strip().lower() for name in os.environ.get(HOSTS, "").split(",") if name.strip())
 
 
 def _has_port(authority: str) -> bool:

@@ -39,6 +39,31 @@ def test_without_a_token_names_and_pages_are_looked_at_all_the_same() -> None:
     assert decide(door, Asked("GET", "/", "", {"host": "127.0.0.1:3000"})).status is None
 
 
+FORM = "application/x-www-form-urlencoded; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("origin", "site", "status"),
+    [
+        ("http://127.0.0.1:3000", "same-origin", None),
+        ("http://localhost:3000", None, None),
+        (None, None, 403),
+        (None, "same-origin", 403),
+        ("null", None, 403),
+        ("http://127.0.0.1:3001", "same-site", 403),
+        ("http://evil.example", None, 403),
+    ],
+)
+def test_forms_are_let_in_from_pages_of_ours_alone(origin: str | None, site: str | None, status: int | None) -> None:
+    headers = {"host": "127.0.0.1:3000", "cookie": "eval_pipeline_3000=secret", "content-type": FORM}
+    headers |= {"origin": origin} if origin else {}
+    headers |= {"sec-fetch-site": site} if site else {}
+    assert decide(Door(3000, "secret", forms=True), Asked("POST", "/x", "", headers)).status == status
+    assert decide(Door(3000, "secret"), Asked("POST", "/x", "", headers)).status in {403, 415}
+    other = headers | {"content-type": "multipart/form-data"}
+    assert decide(Door(3000, "secret", forms=True), Asked("POST", "/x", "", other)).status in {403, 415}
+
+
 @pytest.mark.parametrize(
     ("further", "authority", "known"),
     [

@@ -15,19 +15,18 @@ from dagster_webserver.app import create_app_from_workspace_process_context
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.supervision import end_with_supervisor
 from eval_pipeline.web.asgi import Guarded
-from eval_pipeline.web.guard import LOOPBACK, Door
+from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import token_of
 
-NO_TOKEN, HOSTS = "EVAL_UI_NO_TOKEN", "EVAL_UI_HOSTS"
-"""Environment variables: `1` where a proxy sees to who may ask; further names of the server, with commas."""
+NO_TOKEN = "EVAL_UI_NO_TOKEN"  # noqa: S105, a name
+"""Environment variable: `1` where a proxy sees to who may ask."""
 _POLL_MS = 2000
 
 
 def door(host: str, port: int) -> Door:
     """The door of the UI on an address."""
-    named = {name.strip().lower() for name in os.environ.get(HOSTS, "").split(",") if name.strip()}
     token = None if os.environ.get(NO_TOKEN) == "1" else token_of(find_home().ui_token)
-    return Door(port, token, LOOPBACK | {host.lower()}, frozenset(named))
+    return Door(port, token, LOOPBACK | {host.lower()}, further_names())
 
 
 def main(host: str, port: int, file: str) -> None:
