@@ -96,7 +96,7 @@ def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: 
     return Verdict(True, f"none of {tested} model versions is significantly worse than on {against}", counts)
 
 
-def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> Mapping[str, Json]:
+def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> dict[str, Json]:
     """Where the workbench shows each evaluation beside the one that it is worse than."""
     found: list[Json] = []
     for row, earlier in zip(rows, dates, strict=True):

@@ -35,4 +35,5 @@ def side_by_side_of(event: dg.DagsterEvent) -> list[str]:
     if event.event_type != dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         return []
     told = event.asset_check_evaluation_data.metadata.get(SIDE_BY_SIDE)
-    return [str(path) for path in told.value] if isinstance(told, dg.JsonMetadataValue) else []
+    paths = told.value if isinstance(told, dg.JsonMetadataValue) else None
+    return [str(path) for path in paths or ()]
