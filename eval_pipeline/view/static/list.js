@@ -85,6 +85,7 @@ const ask = (replace) => {
 offer(form.elements.outcome, turns.map((turn) => turn.verdict));
 offer(form.elements.outcome, turns.map((turn) => turn.kind), "kind:");
 offer(form.elements.tag, turns.flatMap((turn) => [...new Set(turn.tags)]));
+document.querySelector("[data-no-script]").remove();
 form.hidden = false;
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", () => ask(false));
