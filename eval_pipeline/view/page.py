@@ -69,7 +69,8 @@ class Visit:
 
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """A page made from a template."""
-        return HTMLResponse(render(template, title=title, visit=self, **values), status.value)
+        html = render(template, title=title, visit=self, **values)
+        return HTMLResponse(html.encode(errors="replace"), status.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,10 +71,9 @@ class TurnSeen:
 
     def rows(self, table: str, order: str) -> list[Row]:
         """Its rows of a table that has a row a turn and sample, or finer."""
-        sql = f"SELECT * FROM {table} WHERE {_OF_TURN} ORDER BY {order}"
-        if sql not in self._read:
-            self._read[sql] = self.look.rows(sql, self.key)
-        return self._read[sql]
+        if table not in self._read:
+            self._read[table] = _rows(self.look, table, self.key, self.result["case_id"], f"ORDER BY {order}")
+        return self._read[table]
 
 
 def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -> TurnSeen:
@@ -84,9 +83,10 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
     result = look.row(f"SELECT * FROM turn_results WHERE {_OF_TURN}", key)
     if result is None:
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
-    track_row = look.row(f"SELECT * FROM {quoted(evaluation.track_table)} WHERE {_OF_TURN}", key)
+    case_id = result["case_id"]
+    track_rows = _rows(look, evaluation.track_table, key, case_id)
     gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
-    attempts = look.rows(f"SELECT * FROM attempts WHERE {_OF_TURN} ORDER BY number", key)
+    attempts = _rows(look, "attempts", key, case_id, "ORDER BY number")
     # Not by a join, which would read all prompts there are.
     hashes = list({row["prompt_hash"] for row in attempts})
     marks = ", ".join("?" * len(hashes)) or "NULL"
@@ -95,7 +95,19 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
     attempts = [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
     model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [partition.model_version])
     recorded = bool(model and model["recorded"])
-    return TurnSeen(visit, evaluation, result, track_row or {}, gold or {}, attempts, recorded)
+    return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
+
+
+def _rows(look: Look, table: str, key: Sequence[Any], case_id: str, order: str = "") -> list[Row]:
+    """Rows of a turn.
+
+    Ids of turns all begin alike, so that DuckDB cannot tell by their beginnings which blocks it need not read; those of
+    cases differ.
+    """
+    named = "case_id" in look.columns(table)
+    values = [*key, case_id] if named else key
+    also = "AND case_id = ?" if named else ""
+    return look.rows(f"SELECT * FROM {quoted(table)} WHERE {_OF_TURN} {also} {order}", values)
 
 
 def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:

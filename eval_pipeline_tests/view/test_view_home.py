@@ -1,8 +1,12 @@
 """Home: every suite with its model versions, newest first, with the figures of the store."""
 
+from pathlib import Path
+
 from starlette.testclient import TestClient
 
+from eval_pipeline.core.home import Home
 from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.changing import changed
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY
 from eval_pipeline_tests.view.pages import Parts, is_harmless
 
@@ -36,3 +40,48 @@ def test_a_loss_is_open_and_the_series_is_told_in_words(client: TestClient) -> N
 def test_each_row_leads_to_its_turns(client: TestClient) -> None:
     for address in Parts(client.get("/").text).rows():
         assert client.get(address).status_code == 200
+
+
+def told(home: Home, folder: Path, *statements: str) -> str:
+    """The first page, and with `?retired=1`, of a store that these statements have changed."""
+    with changed(home, folder, *statements) as reader:
+        return "|".join(Parts(reader.get(address).text).text for address in ("/", "/?retired=1"))
+
+
+def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, tmp_path: Path) -> None:
+    losses = (
+        ("2026-03-02", "A", "too early", "2026-03-03"),
+        ("2026-03-02", "B", "it is known", "2026-03-04"),
+        ("2026-01-01", "C", "another", "2026-03-05"),
+    )
+    inserted = [
+        f"""INSERT INTO acknowledgements BY NAME SELECT 'harbour' AS suite, 'falling' AS model_version,
+        DATE '{day}' AS open_loss_date, '{who}' AS who, '{why}' AS why, TIMESTAMP '{at}' AS acknowledged_at"""
+        for day, who, why, at in losses
+    ]
+    text = told(home, tmp_path, *inserted)
+    assert "since 2026-03-02 acknowledged by B: it is known" in text
+    assert "another" not in text
+    assert "too early" not in text
+
+
+def test_retired_model_versions_are_a_link_away(home: Home, tmp_path: Path) -> None:
+    text = told(home, tmp_path, "UPDATE model_versions SET retired = true WHERE model_version = 'steady'")
+    first, with_retired = text.split("|")
+    assert ("steady" in first, "1 retired, show them" in first) == (False, True)
+    assert "steady retired" in with_retired
+
+
+def test_the_suite_that_was_evaluated_last_comes_first(home: Home, tmp_path: Path) -> None:
+    statements = []
+    for name, day in (("aaa", "2026-02-01"), ("zebra", "2026-03-05")):
+        other = f"SELECT * REPLACE ('{name}' AS suite"
+        statements += [
+            f"INSERT INTO suites {other}) FROM suites WHERE suite = 'harbour'",
+            f"INSERT INTO turn_results {other}, DATE '{day}' AS eval_date) FROM turn_results "
+            "WHERE model_version = 'steady'",
+        ]
+    with changed(home, tmp_path, *statements) as reader:
+        found = Parts(reader.get("/").text).elements
+    names = [attributes["id"] for tag, attributes in found if tag == "h2"]
+    assert names == ["suite-zebra", "suite-harbour", "suite-aaa"]

@@ -1,12 +1,14 @@
 """The page about a turn: everything the store holds of it, whatever the model wrote."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
@@ -14,6 +16,7 @@ from eval_pipeline.tracks.cards import FactsCard
 from eval_pipeline.view.parts import cards
 from eval_pipeline.view.parts.conversation import messages_of
 from eval_pipeline.view.published import Look
+from eval_pipeline_tests.view.changing import changed
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY
 from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
 
@@ -143,3 +146,37 @@ def test_explaining_is_asked_of_tracks_that_do() -> None:
 def test_details_of_metrics_are_json_that_is_escaped(client: TestClient) -> None:
     html = client.get(turn_of(f"harbour/{HOSTILE_CASE}#1", HOSTILE)).text
     assert json.dumps(HOSTILE_TEXTS[1])[1:8] in Parts(html).text
+
+
+def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> None:
+    recorded = "UPDATE model_versions SET recorded = true"
+    provenance = """UPDATE attempts SET metadata = '{"provenance": {}}' WHERE model_version = 'falling'"""
+    with changed(home, tmp_path, recorded, provenance) as reader:
+        text = Parts(reader.get(RECOVERED).text).text
+        assert "What the model was asked is not known: the answer was made elsewhere." in text
+        assert "the report of ship_03." not in text
+        known = Parts(reader.get(turn_of("harbour/ship_03#1", FALLING)).text).text
+        assert "the report of ship_03." in known
+
+
+def test_a_turn_that_the_suite_asks_otherwise_by_now_is_told(home: Home, client: TestClient, tmp_path: Path) -> None:
+    words = "another question or gold for this turn by now"
+    assert words not in client.get(RECOVERED).text
+    with changed(home, tmp_path, "UPDATE turns SET expected = '21' WHERE turn_id = 'harbour/ship_03#1'") as reader:
+        assert words in reader.get(RECOVERED).text
+    with changed(home, tmp_path, "DELETE FROM cases WHERE case_id = 'ship_03'") as reader:
+        assert "The suite has this turn no more" in reader.get(RECOVERED).text
+
+
+def test_a_track_is_shown_the_gold_that_is_scored_by(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gold_card(track: Track, seen: Seen) -> list[FactsCard]:
+        return [FactsCard("Gold", [("is", track.expected_text(seen.turn))])]
+
+    explaining(monkeypatch, gold_card)
+    override = """INSERT INTO gold_overrides BY NAME SELECT 'harbour' AS suite, 'harbour/ship_03#1' AS turn_id,
+        'ship_03' AS case_id, 1 AS turn_index, 'corrected' AS action, 'A' AS who, 'B' AS why, 1 AS source_line,
+        '{"program": "add(13, 8)", "answer": 21}' AS gold"""
+    with changed(home, tmp_path, override) as reader:
+        assert "Gold is 21" in Parts(reader.get(RECOVERED).text).text

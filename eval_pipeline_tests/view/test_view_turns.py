@@ -145,7 +145,9 @@ def test_all_turns_are_those_of_the_filter_in_its_order(
         assert set(tables[0].column_names) == set(evaluation.columns)
 
 
-SAID = st.text(max_size=12) | st.sampled_from(["'", "''; DROP TABLE runs --", "%", "\\", "1e999", "-0", "nan", "☃"])
+SAID = st.text(max_size=12) | st.sampled_from(
+    ["'", "''; DROP TABLE runs --", "%", "\\", "1e999", "-0", "nan", "☃", "9" * 40, "1.5", "yes"]
+)
 
 
 @settings(max_examples=40)
@@ -207,3 +209,13 @@ def test_hostile_turns_are_listed_and_nothing_runs(client: TestClient) -> None:
     for address in rows:
         assert client.get(address).status_code == 200
     assert client.get(turn_of(f"harbour/{HOSTILE_CASE}#0", HOSTILE)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [("330", True), ("+330", True), ("330.0", True), ("330.5", False), ("1e999", False), ("9" * 40, False)],
+)
+def test_numbers_are_read_however_they_are_written(look: Look, said: str, found: bool) -> None:
+    """Turns that were asked three times took 330 tokens."""
+    filtered = Filter(conditions=(Condition("tokens", "is", said),))
+    assert (count(look, evaluation_at(look, HARM), filtered) > 0) == found

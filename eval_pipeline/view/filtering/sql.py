@@ -1,6 +1,7 @@
 """A filter as SQL: one text, which the page runs and shows, so that what is shown is what was run."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from eval_pipeline.view.filtering.filter import (
 PLACE = ("case_id", "turn_index", "sample")
 """Columns that say where a turn stands in its evaluation; no two turns share them."""
 _VERDICT = {"right": "r.correct", "wrong": "NOT r.correct", "unscored": "r.correct IS NULL"}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Position(NamedTuple):
@@ -169,10 +171,9 @@ def _literal(column: TurnColumn, value: Any) -> str:
         match column.type:
             case "BOOLEAN":
                 return {"true": "true", "yes": "true", "false": "false", "no": "false"}[said.lower()]
-            case "BIGINT":
-                number = float(said)
-                return str(int(said) if number.is_integer() and said.lstrip("+-").isdigit() else number)
-            case "DOUBLE":
+            case "BIGINT" if _WHOLE.fullmatch(said):
+                return str(int(said))
+            case "BIGINT" | "DOUBLE":
                 return f"CAST('{float(said)!r}' AS DOUBLE)"
             case "DATE":
                 return f"DATE '{date.fromisoformat(said)}'"

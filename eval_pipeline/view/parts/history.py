@@ -13,9 +13,9 @@ _MOST = 200
 def _values(seen: TurnSeen) -> Mapping[str, Any]:
     rows = seen.look.rows(
         f"""SELECT model_version, eval_date, sample, correct, answer, error_class, tokens, usd, question, expected
-        FROM turn_results WHERE suite = ? AND turn_id = ?
+        FROM turn_results WHERE suite = ? AND case_id = ? AND turn_id = ?
         ORDER BY eval_date DESC, model_version, sample LIMIT {_MOST}""",
-        [seen.evaluation.partition.suite, seen.turn_id],
+        [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
     suite, ours = seen.evaluation.partition.suite, seen.key
     lines = [
