@@ -95,9 +95,9 @@ def suites(place: Path, count: int, turns: int, versions: int = 1) -> None:
     (place / "data" / "model_versions.yaml").write_text("\n".join(["model_versions:", *entries]))
 
 
-def of_turns(place: Path, size: int) -> tuple[str, date]:
-    """One suite with that many turns, evaluated once."""
-    suites(place, 1, size)
+def of_turns(place: Path, size: int, versions: int = 1) -> tuple[str, date]:
+    """One suite with that many turns, evaluated once by each model version."""
+    suites(place, 1, size, versions)
     shown("run", size, cli("run", "--no-report", "--eval-date", str(FIRST)))
     return "s0", FIRST
 

@@ -54,6 +54,13 @@ def pages(turns: int) -> dict[str, list[str]]:
     def turn(number: int, **more: str) -> str:
         return f"/suites/s0/turn?turn_id={quote(TURN.format(number), safe='')}&{urlencode({**of, **more})}"
 
+    def beside(**more: object) -> str:
+        both = f"versions=m0,m1&eval_dates={FIRST},{FIRST}"
+        return f"/suites/s0/compare?{both}&{urlencode(more, doseq=True)}"
+
+    def beyond(number: int) -> str:
+        return json.dumps([70, "all-right", f"page_{number}", 1, 0])
+
     condition = {"column": "logic_f1", "is": "at_most"}
     return {
         "home": ["/"] * REPEATS,
@@ -66,6 +73,8 @@ def pages(turns: int) -> dict[str, list[str]]:
         "a turn": [turn(number) for number in cases],
         "a turn among wrong ones by tokens": [turn(n, verdict="wrong", sort="tokens") for n in cases],
         "a turn in full text": [turn(number, q="multiply") for number in cases],
+        "side by side": [beside(after=beyond(number)) for number in cases],
+        "side by side, full text": [beside(q=f"multiply {number}"[:8], after=beyond(number)) for number in cases],
     }
 
 
@@ -100,7 +109,7 @@ def main() -> None:
     print(f"view, {arguments.turns:,} turns:", flush=True)
     if arguments.keep is None:
         with home() as place:
-            of_turns(place, arguments.turns)
+            of_turns(place, arguments.turns, versions=2)
             measure(arguments.turns)
         return
     place = arguments.keep.absolute()
@@ -108,7 +117,7 @@ def main() -> None:
     os.environ["EVAL_BENCH_RESPONSES"] = f"{place}/responses.json"
     if not place.exists():
         (place / "data" / "suites").mkdir(parents=True)
-        of_turns(place, arguments.turns)
+        of_turns(place, arguments.turns, versions=2)
     measure(arguments.turns)
 
 

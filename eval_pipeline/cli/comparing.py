@@ -78,6 +78,7 @@ def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     yield from _conservative_lines(row)
     if row["note"]:
         yield f"  note          {row['note']}"
+    yield f"  turn by turn  {_side_by_side(suite, row)}"
     yield from _cost_lines(row)
     for side, name in (("a", a), ("b", b)):
         if row[f"on_front_{side}"] is not None:
@@ -87,6 +88,15 @@ def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     for column, what in (("broken", f"both answered, only {a} right"), ("fixed", f"both answered, only {b} right")):
         yield f"  {column:<13} {row[column]:,} turns, {what}"
         yield from (f"    {turn}" for turn in json.loads(row[f"{column}_turns"]))
+
+
+def _side_by_side(suite: str, row: Row) -> str:
+    """Where the workbench shows the turns on which they differ."""
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.reports.links import compare_path, linked, view_url
+
+    sides = [Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]) for side in ("a", "b")]
+    return linked(compare_path(sides)) + ("" if view_url() else "  of `eval-pipeline view`")
 
 
 def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:

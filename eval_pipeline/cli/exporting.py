@@ -1,4 +1,4 @@
-"""`export`: an evaluation in the form of another tool."""
+"""`export`: an evaluation as a folder of pages, or in the form of another tool."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,27 @@ from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
-export_app = typer.Typer(help="Writes evaluations in the forms of other tools.", no_args_is_help=True)
+export_app = typer.Typer(help="Writes evaluations as pages, or in the forms of other tools.", no_args_is_help=True)
 
 
 @export_app.callback()
 def _forms() -> None:
-    """Writes evaluations in the forms of other tools."""
+    """Writes evaluations as pages, or in the forms of other tools."""
+
+
+@export_app.command("folder")
+def export_folder(
+    suite: Annotated[str, typer.Option(help="The suite.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    eval_date: EvalDate = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; else in the home's exports.")
+    ] = None,
+) -> None:
+    """Writes an evaluation as a folder of pages that opens from disk or any web host; its newest one without a date."""
+    from eval_pipeline.cli.viewing import write_folder
+
+    write_folder(suite, model_version, eval_date, output)
 
 
 @export_app.command("inspect")

@@ -1,8 +1,11 @@
-"""`view`."""
+"""`view`: the workbench, or an evaluation of it as a folder."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from eval_pipeline.core.errors import UsageError
 
 
 def view(
@@ -11,6 +14,15 @@ def view(
     token: Annotated[
         bool, typer.Option("--token/--no-token", help="Ask for the token; without where a proxy of yours asks people.")
     ] = True,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Write one evaluation as a folder of pages instead, which opens from disk or any web host."),
+    ] = None,
+    suite: Annotated[str | None, typer.Option(help="The suite that is exported.")] = None,
+    model_version: Annotated[str | None, typer.Option(help="The model version that is exported.")] = None,
+    eval_date: Annotated[
+        str | None, typer.Option(help="Date of the evaluation that is exported, YYYY-MM-DD; else its newest one.")
+    ] = None,
 ) -> None:
     """Shows the published store in a browser: evaluations, turns, every answer; works while a run writes.
 
@@ -19,4 +31,33 @@ def view(
     from eval_pipeline.core.home import find_home
     from eval_pipeline.view.server import serve
 
+    if export is not None:
+        if not (suite and model_version):
+            raise UsageError("say what to export: --suite and --model-version")
+        write_folder(suite, model_version, eval_date, export)
+        return
+    if suite or model_version or eval_date:
+        raise UsageError("--suite, --model-version and --eval-date go with --export DIR; the workbench shows all")
     serve(find_home(), host, port, with_token=token)
+
+
+def write_folder(suite: str, model_version: str, eval_date: str | None, folder: Path | None) -> None:
+    """Writes an evaluation as a folder of pages, and has its report link there; tells where it is."""
+    from eval_pipeline.cli.options import open_workspace, parse_day
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.view.exporting.folder import export_evaluation
+    from eval_pipeline.view.exporting.linking import link_report
+
+    workspace = open_workspace()
+    day = parse_day(eval_date) if eval_date else None
+    with ProgressBars() as progress:
+        found = export_evaluation(workspace.home, suite, model_version, day, folder, progress)
+        linked = link_report(workspace, found, progress)
+    typer.echo(f"{found.partition.suite}, {found.partition.model_version}, {found.partition.eval_date}: {found.turns}")
+    if found.shortened:
+        typer.echo(f"{found.shortened:,} pages would be too long, and leave out sections; they say which")
+    typer.echo(f"{found.size / 1048576:,.1f} MiB in {found.folder}; open {found.folder / 'index.html'}")
+    if linked is not None:
+        typer.echo(f"failed turns of {linked} link into it")
+    if not found.folder.is_relative_to(workspace.home.exports):
+        typer.echo("outside of the home's exports `remove --purge` does not find it: it is yours to delete")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.suite import pairs_of
+from eval_pipeline.reports.exported import exported_state
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
 from eval_pipeline.store.coverage import recorded_coverage
@@ -50,8 +52,10 @@ class Planned:
 class Evaluation:
     """What one model version did with one suite on one date; reads lazily and once."""
 
-    def __init__(self, record: Record, partition: Partition, profile: Profile) -> None:
+    def __init__(self, record: Record, partition: Partition, profile: Profile, exported: Path | None = None) -> None:
+        """`exported` is where its pages would lie; reports link to those that are there."""
         self._record = record
+        self.exported = exported
         self.partition = partition
         self.profile = profile
 
@@ -70,6 +74,8 @@ class Evaluation:
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
         hashes["suspects"] = json_hash([[str(value) for value in row.values()] for row in self.suspects])
         hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
+        if self.exported is not None and (state := exported_state(self.exported)):
+            hashes["exported"] = json_hash(state)
         return hashes
 
     def read(self, table: Table) -> pa.Table:

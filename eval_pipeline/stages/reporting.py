@@ -13,7 +13,9 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.plugins import load_place
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.exported import exported_folder
 from eval_pipeline.reports.folder import make_folder
+from eval_pipeline.reports.links import view_url
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
@@ -50,8 +52,10 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str)
     """
     from eval_pipeline.reports.registry import write_reports
 
-    evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, figures))
-    folder = report_folder(inputs.workspace.home.reports, inputs.place)
+    home = inputs.workspace.home
+    exported = exported_folder(home.exports, inputs.place)
+    evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, figures), exported)
+    folder = report_folder(home.reports, inputs.place)
     made_from = evaluation.made_from(tables) | {"report": code}
     with busy(inputs.progress, inputs.label("report")):
         written = write_reports(evaluation, folder, made_from)
@@ -76,6 +80,8 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
     record, suite, reports = inputs.record, inputs.suite, inputs.workspace.home.reports
     compared = read_comparison(record, suite)
     made_from = {**comparison_hashes(record, suite), "report": code}
+    if url := view_url():
+        made_from["view"] = url
     if compared is None:
         return StageResult(0, json_hash(made_from), True, {"model_versions": 0})
     folder = comparison_folder(reports, suite, compared.eval_date)

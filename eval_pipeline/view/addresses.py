@@ -2,25 +2,19 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.links import address, evaluation_path
 
+__all__ = ["address", "of_evaluation", "turn_address", "turns_address"]
 
-def address(path: str, arguments: Mapping[str, Any] | None = None) -> str:
-    """A path with arguments; those that say nothing are left out, lists are given a value each."""
-    said = {name: value for name, value in (arguments or {}).items() if value is not None and value not in ("", [])}
-    return f"{path}?{urlencode(said, doseq=True)}" if said else path
+turns_address = evaluation_path
 
 
 def of_evaluation(partition: Partition) -> dict[str, str]:
     """What names an evaluation beside its suite."""
     return {"model_version": partition.model_version, "eval_date": partition.eval_date.isoformat()}
-
-
-def turns_address(partition: Partition, filtered: Mapping[str, Any] | None = None) -> str:
-    """The turns of an evaluation, those of a filter (`Filter.arguments`)."""
-    return address(f"/suites/{quote(partition.suite)}/turns", {**of_evaluation(partition), **(filtered or {})})
 
 
 def turn_address(partition: Partition, turn_id: str, sample: int = 0, filtered: Mapping[str, Any] | None = None) -> str:

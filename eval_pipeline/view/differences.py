@@ -20,9 +20,15 @@ class Piece(NamedTuple):
     text: str
 
 
-def differences(before: str, after: str) -> list[Piece]:
-    """Pieces that make up the first text without those that are added, and the second without those removed."""
-    for split, most in ((_words, _MOST_WORDS), (_lines, _MOST_LINES)):
+def differences(before: str, after: str, most_words: int = _MOST_WORDS) -> list[Piece]:
+    """Pieces that make up the first text without those that are added, and the second without those removed.
+
+    Args:
+        before: the first text.
+        after: the second text.
+        most_words: of both together that are compared one by one; a page with many texts takes fewer.
+    """
+    for split, most in ((_words, most_words), (_lines, min(_MOST_LINES, most_words))):
         old, new = split(before), split(after)
         if len(old) + len(new) <= most:
             return list(_pieces(old, new))

@@ -16,9 +16,11 @@ class Part:
         title: its heading.
         template: that shows it; it has `seen`, `visit` and what `values` gives.
         values: what the template takes; None where there is nothing to show, and then no section either.
+        exported: folders that are handed on have it too: it tells of this evaluation alone, and asks for nothing.
     """
 
     name: str
     title: str
     template: str
     values: Callable[[TurnSeen], Mapping[str, Any] | None]
+    exported: bool = False

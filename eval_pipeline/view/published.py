@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.ddl import quoted
 from eval_pipeline.store.query import connect_read_only
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class Look:
         with _told():
             found = self._cursor.sql(sql, params=values or None).to_arrow_table()
         return found.cast(_plain(found.schema))
+
+    def shadow(self, table: str, condition: str) -> None:
+        """Has this request see only the rows of a table, named `r` in the condition, that meet it."""
+        name = quoted(table)
+        self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM store.main.{name} AS r WHERE {condition}", ())
 
     def columns(self, table: str) -> dict[str, tuple[str, str]]:
         """Type and comment of each column of a table or view; none where there is no such table."""

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
+from eval_pipeline.reports.links import suite_path
 from eval_pipeline.reports.shown import (
     UNKNOWN,
     shown_count,
@@ -72,12 +73,14 @@ def _environment() -> "Environment":
         "pretty": pretty,
     }
     found.globals |= {
+        "layout": "base.html.j2",
         "UNKNOWN": UNKNOWN,
         "MEANINGS": MEANINGS,
         "MOST_TEXT": MOST_TEXT,
         "address": address,
         "turn_address": turn_address,
         "turns_address": turns_address,
+        "suite_path": suite_path,
         "differences": differences,
         "marks_of": marks_of,
         "sparkline": sparkline,

@@ -92,6 +92,7 @@ def test_compare_tells_coverage_and_both_figures(silent: Lab) -> None:
         "p 0.00012 (exact McNemar test by conversation)",
         "conservative  40 turns, those without an answer wrong: 40 broken, 0 fixed",
         "note          other did not answer 12 of 40 turns",
+        "turn by turn  /suites/small/compare?versions=puppet,other&eval_dates=2026-03-01,2026-03-01  of `eval-pipeline",
         "broken        28 turns, both answered, only puppet right",
     ):
         assert words in said.out, said.out

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.analysis.comparisons.making import newest_trends
-from eval_pipeline.analysis.comparisons.verdicts import check_no_drift, check_no_loss
+from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE, check_no_drift, check_no_loss
 from eval_pipeline.store.tables import TRENDS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.analysis.histories import CASES, evaluated, night, rows
@@ -36,6 +36,10 @@ def test_the_open_loss_is_tested_against_the_night_before_it(forty: Lab) -> None
     assert last["open_loss_difference"] == pytest.approx(0.35 - 0.95)
     assert last["open_loss_p_value"] < 0.001
     assert f"the loss of {night(1)} is still open: -60.0 points against {night(0)}" in loss_of(forty)
+    verdict = check_no_loss(Inputs(forty.workspace(), "small"))
+    assert verdict.facts[SIDE_BY_SIDE] == [
+        f"/suites/small/compare?versions=puppet,puppet&eval_dates={night(0)},{night(2)}"
+    ], "the night that it is worse than, and now"
 
 
 def test_a_later_date_of_another_model_version_hides_no_loss(forty: Lab) -> None:

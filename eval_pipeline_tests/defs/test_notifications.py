@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.defs.assets.describe import check_result
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation import notifications
-from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, escaped, message, notify, post
+from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, errors_of, escaped, message, notify, post
 from eval_pipeline.stages.checks import readable
+from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline_tests.defs.runs import TAGS, materialise
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.gold_home import override
@@ -202,6 +206,32 @@ def test_a_long_list_is_cut(instance: dg.DagsterInstance) -> None:
     assert len(lines) == 13
     assert all(len(line) <= 302 for line in lines)
     assert lines[-2:] == ["… and 4 more", "run r"]
+
+
+def test_a_loss_is_linked_to_side_by_side(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the check of losses says is in the message, as a path where nobody has said where the workbench is."""
+    path = "/suites/small/compare?versions=puppet,puppet&eval_dates=2026-03-01,2026-03-02"
+
+    @dg.asset(
+        key=["small", "trends"], check_specs=[dg.AssetCheckSpec("no_loss", asset=dg.AssetKey(["small", "trends"]))]
+    )
+    def trends() -> dg.MaterializeResult:
+        verdict = Verdict(False, "puppet: -38.7 points", {SIDE_BY_SIDE: [path]})
+        return dg.MaterializeResult(check_results=[check_result("no_loss", verdict)])
+
+    with handlers_kept():
+        result = dg.materialize([trends], instance=instance)
+    run = ended(instance, result.run_id)
+    for url, said in (("", path), ("https://evals.example.org", f"https://evals.example.org{path}")):
+        monkeypatch.setenv("EVAL_VIEW_URL", url)
+        (notice,) = errors_of(instance, run.run_id)
+        assert f"side by side: {said}" in message(run, [notice.sentence], paths=notice.paths).splitlines()
+    with Webhook() as webhook:
+        monkeypatch.setenv(NOTIFY_URL, webhook.url)
+        notify(instance, run)
+    assert f"side by side: https://evals.example.org{path}".replace("&", "&amp;") in webhook.posted[0]["text"]
 
 
 @given(st.text())

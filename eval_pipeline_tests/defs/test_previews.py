@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.defs.assets import previews
+from eval_pipeline.defs.assets.describe import shown, workbench
 from eval_pipeline.defs.assets.previews import PREVIEWS, bar, cell, charts, count_table, markdown_table, rows_table
 from eval_pipeline.judge import TIMEOUT
 from eval_pipeline.store.tables import all_tables
+from eval_pipeline.workspace.workspace import StageResult
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet
 
@@ -122,3 +125,20 @@ def test_materialisations_show_tables_tokens_and_dollars(
         assert table.value.startswith("| ")
     assert r"| failed | syntax\_error | 1 | ████ |" in str(generations["table"].value)
     assert "| correct | 3 | 1 |" in str(shown["statistics"]["table"].value)
+
+
+def test_what_is_handed_on_is_linked_to_the_workbench(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = small.inputs()
+    stages = {name: stage_of(inputs.track, name) for name in ("published", "report", "trends", "generations")}
+    monkeypatch.delenv("EVAL_VIEW_URL", raising=False)
+    assert {workbench(stage, inputs) for stage in stages.values()} == {None}
+    monkeypatch.setenv("EVAL_VIEW_URL", "https://evals.example.org/")
+    turns = "https://evals.example.org/suites/small/turns?model_version=puppet&eval_date=2026-03-01"
+    assert {name: workbench(stage, inputs) for name, stage in stages.items()} == {
+        "published": turns,
+        "report": turns,
+        "trends": "https://evals.example.org/suites/small/compare",
+        "generations": None,
+    }
+    told = shown(stages["published"], inputs, StageResult(1, "hash", False, {}))
+    assert told["workbench"] == dg.MetadataValue.url(turns)

@@ -360,6 +360,14 @@ def test_exports_in_the_home_go_and_no_one_elses(home: Lab) -> None:
     assert [folder.name for folder in (home.home.exports / "small").iterdir()] == ["leaving-not"]
 
 
+def test_pages_that_were_exported_go(home: Lab) -> None:
+    said = command("export", "folder", "--suite", "small", "--model-version", "leaving")
+    assert said.code == 0, said.text
+    assert any(place.startswith("exports/small/leaving/") for place in places_of(home.home.root, MARKER))
+    removed(home)
+    assert not list((home.home.exports / "small").iterdir())
+
+
 def test_what_a_repair_set_aside_goes_too(home: Lab) -> None:
     aside = home.home.root / "damaged" / "20260301T000000"
     place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"

@@ -92,6 +92,20 @@ def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComp
     assert all(found.get("scope") for found in outline.of("th"))
 
 
+def test_the_page_leads_to_side_by_side(made: Made, compared: SuiteComparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    (pair,) = compared.pairs
+    names, days = (",".join(str(pair[f"{what}_{side}"]) for side in "ab") for what in ("model", "eval_date"))
+    path = f"/suites/sample/compare?versions={names}&amp;eval_dates={days}"
+    folder = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"<code>{path}</code> of <code>eval-pipeline view</code>" in text
+    monkeypatch.setenv("EVAL_VIEW_URL", "https://evals.example.org")
+    assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused, "the address is part of it"
+    assert f'<a href="https://evals.example.org{path}">' in (folder / "report.html").read_text(encoding="utf-8")
+    monkeypatch.delenv("EVAL_VIEW_URL")
+    ran_of_suite(made.workspace, "sample", "comparison_report")
+
+
 def test_page_and_workbook_say_how_errors_go_through_conversations(folder: Path, compared: SuiteComparison) -> None:
     figures = {(row["model_version"], row["metric"]): row for row in compared.conversations}
     names = {row["model_version"] for row in compared.nights}

@@ -1,18 +1,21 @@
 """What asset checks and the command line say of trends, of each model version on its own newest date."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
 from eval_pipeline.analysis.comparisons.making import trends_of
 from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.reports.links import compare_path
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.workspace.inputs import Inputs
 
 SERVED_AS_BEFORE = "served_as_before"
 """A warning that is notified of all the same: nobody would see it in figures that have not moved."""
+SIDE_BY_SIDE = "side_by_side"
+"""Fact of a verdict: paths of the workbench."""
 Asked = Mapping[str, date]
 """The date on which somebody asks about a model version."""
 
@@ -34,14 +37,18 @@ def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
             f"`eval-pipeline acknowledge --suite {inputs.suite} --model-version {name} --why …`" for name in names
         )
         told[-1] += f"; {' and '.join(commands)} end{'s' * (len(names) == 1)} this"
-    return _verdict(rows, told, "previous", "the date before", {"acknowledged": len(lost) - len(waiting)})
+    facts: dict[str, Json] = {"acknowledged": len(lost) - len(waiting)}
+    dates = ["previous_date" if row["verdict"] == LOSS else "open_loss_against" for row in waiting]
+    return _verdict(rows, told, "previous", "the date before", facts | _side_by_side(inputs, waiting, dates))
 
 
 def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     """No model version is significantly worse than on its first date; arguments are those of `check_no_loss`."""
     rows = _rows(inputs, asked)
-    worse = [_changed(row, "first") for row in rows if row["verdict"] == DRIFT_DOWN]
-    return _verdict(rows, worse, "first", "the first date", {})
+    drifted = [row for row in rows if row["verdict"] == DRIFT_DOWN]
+    worse = [_changed(row, "first") for row in drifted]
+    facts = _side_by_side(inputs, drifted, ["first_date"] * len(drifted))
+    return _verdict(rows, worse, "first", "the first date", facts)
 
 
 def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
@@ -90,6 +97,15 @@ def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: 
     if not tested:
         return Verdict(True, f"no model version has an earlier evaluation to test against {against}", counts)
     return Verdict(True, f"none of {tested} model versions is significantly worse than on {against}", counts)
+
+
+def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> dict[str, Json]:
+    """Where the workbench shows each evaluation beside the one that it is worse than."""
+    found: list[Json] = []
+    for row, earlier in zip(rows, dates, strict=True):
+        days = (row[earlier], row["eval_date"])
+        found.append(compare_path([Partition(inputs.suite, row["model_version"], day) for day in days]))
+    return {SIDE_BY_SIDE: found} if found else {}
 
 
 def _changed(row: Row, name: str) -> str:

@@ -7,12 +7,17 @@ from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.chain.evaluation import COMPARING
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
+from eval_pipeline.reports.links import evaluation_path, linked, suite_path, view_url
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
+
+_HANDED_ON = frozenset({"published", "report"})
+"""Stages of an evaluation after which the workbench has it."""
 
 
 def column_schema(table: Table) -> dict[str, dg.TableSchema]:
@@ -36,7 +41,20 @@ def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
         "table": preview(inputs, stage.name, stage.writes[0] if stage.writes else None),
         "charts": charts(folder) if isinstance(folder, Path) else "",
     }
+    if url := workbench(stage, inputs):
+        found["workbench"] = dg.MetadataValue.url(url)
     return found | {name: dg.MetadataValue.md(text) for name, text in texts.items() if text}
+
+
+def workbench(stage: Stage, inputs: Inputs) -> str | None:
+    """Where the workbench shows what a stage has handed on; None where nobody has said where the workbench is."""
+    if not view_url():
+        return None
+    if stage.name in COMPARING:
+        return linked(suite_path(inputs.suite))
+    if stage.name in _HANDED_ON and inputs.partition is not None:
+        return linked(evaluation_path(inputs.partition))
+    return None
 
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:

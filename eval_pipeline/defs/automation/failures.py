@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
+from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE, SIDE_BY_SIDE
 
 
 def suite_of(event: dg.DagsterEvent) -> str:
@@ -28,3 +28,12 @@ def error_of(event: dg.DagsterEvent) -> str | None:
         if not found.passed and told:
             return f"check {found.check_name}: {found.description}"
     return None
+
+
+def side_by_side_of(event: dg.DagsterEvent) -> list[str]:
+    """Paths of the workbench that show what a check has found; none of other events."""
+    if event.event_type != dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        return []
+    told = event.asset_check_evaluation_data.metadata.get(SIDE_BY_SIDE)
+    paths = told.value if isinstance(told, dg.JsonMetadataValue) else None
+    return [str(path) for path in paths or ()]

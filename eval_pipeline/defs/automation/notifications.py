@@ -16,8 +16,9 @@ from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
-from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
+from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
 from eval_pipeline.reports.gold import edition_rows_told, overridden_text
+from eval_pipeline.reports.links import linked
 from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
@@ -49,10 +50,12 @@ class Notice:
 
     Attributes:
         of_suite: it is about the suite, not about one model version.
+        paths: of the workbench, that show it.
     """
 
     sentence: str
     of_suite: bool
+    paths: tuple[str, ...] = ()
 
 
 @dg.run_failure_sensor(
@@ -95,12 +98,13 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
         told = {
             error for other in _told_runs(instance, known) for error in errors_of(instance, other) if error.of_suite
         }
-        sentences = [error.sentence for error in found if error not in told]
+        new = [error for error in found if error not in told]
+        sentences, paths = [error.sentence for error in new], [path for error in new for path in error.paths]
     else:
-        sentences = [otherwise] if otherwise else []
+        sentences, paths = [otherwise] if otherwise else [], []
     if not sentences:
         return
-    text = message(known, sentences, os.environ.get(UI_URL, ""), figures_of(instance, run.run_id))
+    text = message(known, sentences, os.environ.get(UI_URL, ""), figures_of(instance, run.run_id), paths)
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)
@@ -113,7 +117,10 @@ def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
     """What to say of each step and check of a run that failed."""
     events = [entry.dagster_event for entry in instance.all_logs(run_id, of_type=TELLING)]
     wrong = [(event, error) for event in events if event is not None and (error := error_of(event))]
-    return [Notice(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE) for event, error in wrong]
+    return [
+        Notice(f"{suite_of(event)}: {error}", asset_of(event) in OF_SUITE, tuple(side_by_side_of(event)))
+        for event, error in wrong
+    ]
 
 
 def figures_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
@@ -148,14 +155,17 @@ def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
     return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
 
 
-def message(run: dg.DagsterRun, errors: Sequence[str], ui: str = "", figures: Sequence[str] = ()) -> str:
-    """The text of a notification; `figures` say what those of the run stand for."""
+def message(
+    run: dg.DagsterRun, errors: Sequence[str], ui: str = "", figures: Sequence[str] = (), paths: Sequence[str] = ()
+) -> str:
+    """The text of a notification; `figures` say what those of the run stand for, `paths` where losses are looked at."""
     subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
     ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
     lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
     lines += [f"• {_shortened(error)}" for error in errors[:MOST_SENTENCES]]
     lines += [f"… and {len(errors) - MOST_SENTENCES} more"] * (len(errors) > MOST_SENTENCES)
     lines += figures[:MOST_SENTENCES]
+    lines += [f"side by side: {linked(path)}" for path in paths[:MOST_SENTENCES]]
     lines.append(f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}")
     return "\n".join(lines)
 

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.conversation import figures_query
-from eval_pipeline.reports.comparison.suite import Row, SuiteComparison
+from eval_pipeline.reports.comparison.suite import SIDES, Row, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     READING,
     SIMULATED_AMONG,
@@ -26,6 +27,7 @@ from eval_pipeline.reports.html.comparisons import (
 )
 from eval_pipeline.reports.html.gold import suspects_sheet
 from eval_pipeline.reports.html.render import render
+from eval_pipeline.reports.links import compare_path, view_url
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
 _MOST_TURNS = 200
@@ -51,7 +53,8 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         coverage=coverage_sheet(compared.standings, sql["trends"]),
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
-        discordant=list(_discordant(compared.pairs)),
+        view_url=view_url(),
+        discordant=list(_discordant(compared.suite, compared.pairs)),
         conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
         trends=trends_sheet(compared.nights, sql["trends"]),
         suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],
@@ -61,13 +64,17 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def _discordant(pairs: list[Row]) -> Iterator[tuple[str, str, _Changes]]:
-    """For each pair the turns that only one got right; the workbook has those that are too many for a page."""
+def _discordant(suite: str, pairs: list[Row]) -> Iterator[tuple[str, str, _Changes, str]]:
+    """For each pair the turns that only one got right; the workbook has those that are too many for a page.
+
+    Each with its address in the workbench.
+    """
     for row in pairs:
         a, b = row["model_a"], row["model_b"]
         changes: _Changes = []
+        sides = [Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]) for side in SIDES]
         for column, title in (("broken_turns", f"Only {a} is right"), ("fixed_turns", f"Only {b} is right")):
             turns = json.loads(row[column])
             note = f" … and {len(turns) - _MOST_TURNS:,} more in the workbook" if len(turns) > _MOST_TURNS else ""
             changes.append((f"{title}: {len(turns):,}", turns[:_MOST_TURNS], note))
-        yield f"{b} minus {a}", pair_verdict(row), changes
+        yield f"{b} minus {a}", pair_verdict(row), changes, compare_path(sides)

@@ -1,13 +1,16 @@
 """`report.html`: one evaluation on one page."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.words import pairs_query
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.exported import INDEX, exported_state
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
@@ -45,7 +48,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
     part = evaluation.partition
     figures = list(headline_figures(evaluation))
     chosen = drawn_turns(evaluation)
-    turns = turn_cards(evaluation, chosen)
+    turns = turn_cards(evaluation, chosen, folder)
     text = render(
         "evaluation.html.j2",
         f"{part.suite} · {part.model_version} · {part.eval_date.isoformat()}",
@@ -65,11 +68,19 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         turns_text=list(_turns_text(chosen, turns)),
         turns_sheet=_outcomes(chosen, evaluation) if chosen.turns else None,
         kinds=list(chosen.outcomes),
+        exported=_exported(evaluation, folder),
         facts=facts(evaluation),
         reading=READING,
         explain=explain_query(part, evaluation.results["turn_id"][0].as_py() if evaluation.turns else "<turn id>"),
     )
     (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def _exported(evaluation: Evaluation, folder: Path) -> str | None:
+    """Relative link to the evaluation's folder of pages, where it was exported."""
+    if evaluation.exported is None or not exported_state(evaluation.exported):
+        return None
+    return quote(os.path.relpath(evaluation.exported / INDEX, folder), safe="/@+~")
 
 
 def _subheading(evaluation: Evaluation) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.exported import page_link
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
 from eval_pipeline.reports.html.drawing import RIGHT, Drawn
@@ -55,6 +57,7 @@ class Card:
         texts: what is read from top to bottom.
         conversation: all its turns; empty where it is the only one.
         spent: what it took, in a line.
+        page: relative link to its page where the evaluation was exported; else None.
     """
 
     place: str
@@ -63,6 +66,7 @@ class Card:
     texts: tuple[Text, ...]
     conversation: tuple[Said, ...]
     spent: str
+    page: str | None
 
     @property
     def right(self) -> bool:
@@ -83,9 +87,11 @@ class Cards:
     prompt_bound: int | None
 
 
-def turn_cards(evaluation: Evaluation, drawn: Drawn, room: int = ROOM, prompt_room: int = PROMPT_ROOM) -> Cards:
-    """The turns that were drawn, in the suite's order."""
-    found = tuple(_cards(evaluation, drawn))
+def turn_cards(
+    evaluation: Evaluation, drawn: Drawn, folder: Path, room: int = ROOM, prompt_room: int = PROMPT_ROOM
+) -> Cards:
+    """The turns that were drawn, in the suite's order, for a page in a folder."""
+    found = tuple(_cards(evaluation, drawn, folder))
     texts = [text for card in found for text in card.texts]
     bounds = [
         _bound([size(text.text) for text in texts if (text.name == _PROMPT) == is_prompt], most)
@@ -109,7 +115,7 @@ def _cut(card: Card, bound: int | None, prompt_bound: int | None) -> Card:
     return replace(card, texts=tuple(texts))
 
 
-def _cards(evaluation: Evaluation, drawn: Drawn) -> Iterator[Card]:
+def _cards(evaluation: Evaluation, drawn: Drawn, folder: Path) -> Iterator[Card]:
     prefix = f"{evaluation.partition.suite}/"
     wanted = {turn_id.removeprefix(prefix).rpartition("#")[0] for turn_id, _ in drawn.kinds}
     for case_id, trace in traces(evaluation, wanted):
@@ -123,6 +129,7 @@ def _cards(evaluation: Evaluation, drawn: Drawn) -> Iterator[Card]:
                     tuple(_texts(turn)),
                     tuple(_said(case_id, trace["turns"], turn, drawn)),
                     _spent(turn),
+                    page_link(evaluation.exported, turn["turn_id"], turn["sample"], folder),
                 )
 
 

@@ -1,7 +1,7 @@
 """The pages of the workbench. Add one with a file here that has `PAGES`, and a line in the tuple."""
 
 from eval_pipeline.view.page import Page
-from eval_pipeline.view.pages import download, home, reviews, turn, turns
+from eval_pipeline.view.pages import compare, download, home, reviews, turn, turns
 
 PAGES: tuple[Page, ...] = (
     *home.PAGES,
@@ -9,4 +9,5 @@ PAGES: tuple[Page, ...] = (
     *download.PAGES,
     *turn.PAGES,
     *reviews.PAGES,
+    *compare.PAGES,
 )

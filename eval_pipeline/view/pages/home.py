@@ -1,13 +1,14 @@
 """Home: every suite with its model versions, newest first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from starlette.responses import Response
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.links import compare_path
 from eval_pipeline.store.ddl import text
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Look, Row
@@ -61,10 +62,16 @@ class SuiteLines:
         return max(line.partition.eval_date for line in self.lines)
 
 
+def lost_turns(line: Line) -> str:
+    """Where the evaluation that lost stands side by side with the one from which it lost."""
+    assert line.loss is not None
+    return compare_path([replace(line.partition, eval_date=line.loss["open_loss_against"]), line.partition])
+
+
 def _respond(visit: Visit) -> Response:
     retired = bool(visit.argument("retired"))
     suites = visit.look.remembered(("home", retired), lambda: _suites(visit.look, with_retired=retired))
-    return visit.page("home.html.j2", "Evaluations", suites=suites, with_retired=retired)
+    return visit.page("home.html.j2", "Evaluations", suites=suites, with_retired=retired, lost_turns=lost_turns)
 
 
 def _suites(look: Look, *, with_retired: bool) -> list[SuiteLines]:

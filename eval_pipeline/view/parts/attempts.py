@@ -15,4 +15,4 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
     return {"checked": checked}
 
 
-PART = Part("attempts", "Attempts", "parts/attempts.html.j2", _values)
+PART = Part("attempts", "Attempts", "parts/attempts.html.j2", _values, exported=True)

@@ -29,4 +29,4 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
         return {"cards": (), "missing": f"The track cannot show this turn ({type(error).__name__})."}
 
 
-PART = Part("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _values)
+PART = Part("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _values, exported=True)

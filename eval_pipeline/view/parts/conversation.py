@@ -40,4 +40,4 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
     return {"prompts": found} if found else None
 
 
-PART = Part("conversation", "What the model was asked", "parts/conversation.html.j2", _values)
+PART = Part("conversation", "What the model was asked", "parts/conversation.html.j2", _values, exported=True)

@@ -13,4 +13,4 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
     return {"judgements": judgements, "repeats": repeats} if judgements or repeats else None
 
 
-PART = Part("judgement", "What the judge says", "parts/judgement.html.j2", _values)
+PART = Part("judgement", "What the judge says", "parts/judgement.html.j2", _values, exported=True)

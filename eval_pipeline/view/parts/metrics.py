@@ -17,4 +17,4 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
     return {"told": told, "plain": plain, "evidence": seen.rows("evidence", "kind")}
 
 
-PART = Part("metrics", "What the metrics say", "parts/metrics.html.j2", _values)
+PART = Part("metrics", "What the metrics say", "parts/metrics.html.j2", _values, exported=True)

@@ -1,5 +1,6 @@
-// Keys: j and k through rows, or through turns; Enter opens, u goes up, / searches. All of it is there as links too.
-const rows = [...document.querySelectorAll("tr[data-row]")];
+// Keys: j and k through rows, or through turns; Enter opens, u goes up, / searches; x marks a row, c shows those that
+// are marked side by side. All of it is there as links too.
+const rows = [...document.querySelectorAll("[data-row]")];
 const links = rows.map((row) => row.querySelector("a[data-open]"));
 const follow = (name) => {
   const link = document.querySelector(`a[data-${name}]`);
@@ -22,6 +23,16 @@ const keys = {
   u: () => {
     const up = document.querySelector("a[data-up]") || document.querySelector(".crumbs a");
     if (up) up.click();
+  },
+  x: () => {
+    const row = document.activeElement.closest("[data-row]");
+    const box = row && row.querySelector("input[type=checkbox]");
+    if (box) box.click();
+  },
+  c: () => {
+    const row = document.activeElement.closest("[data-row]");
+    const button = (row ? row.closest("section") : document).querySelector("[data-compare]");
+    if (button) button.click();
   },
   "/": () => {
     const search = document.querySelector("[data-search]");

@@ -1,0 +1,1 @@
+"""Evaluations side by side: which, on which turns they agree, what they said there, and the paired test."""

@@ -1,0 +1,188 @@
+"""Turns of several evaluations side by side, as SQL that a page runs and shows."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from starlette.datastructures import QueryParams
+
+from eval_pipeline.core.coverage import ITS_OWN_DOING
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import CALL_ERROR
+from eval_pipeline.store.ddl import text
+from eval_pipeline.view.comparing import agreement
+from eval_pipeline.view.comparing.agreement import NO_ANSWER, RIGHT, UNSCORED, WRONG
+from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.filtering.sql import of_evaluation
+
+PLACE = ("case_id", "turn_index", "sample")
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the common turns: of a group, with a tag, with a text in question, answers or responses."""
+
+    group: str = ""
+    tag: str = ""
+    text: str = ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What an address says of it."""
+        return {"group": self.group, "tag": self.tag, "q": self.text}
+
+
+class Position(NamedTuple):
+    """Where a turn stands: regressions first, then group by group in the suite's order."""
+
+    rank: int
+    code: str
+    case_id: str
+    turn_index: int
+    sample: int
+
+
+def choice_of(query: QueryParams, sides: int) -> Choice:
+    """The choice in an address. Raises UsageError where there is no such group."""
+    found = Choice(*(query.get(name, "").strip() for name in ("group", "tag", "q")))
+    if any(len(value) > _MOST or "\0" in value for value in (found.group, found.tag, found.text)):
+        raise UsageError("what is filtered by is too long, or no text")
+    if found.group and not agreement.is_code(found.group, sides):
+        raise UsageError(f"there is no group '{found.group}' of {sides} model versions")
+    return found
+
+
+def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int]) -> str:
+    """The query for the common turns that are chosen, regressions first, each with its group.
+
+    Args:
+        sides: whose turns.
+        choice: which of them.
+        silent: places of the sides some of whose calls failed: only there attempts say who answered.
+    """
+    conditions = " AND ".join([*_alike_in_all(sides), *_conditions(sides, choice)])
+    states = ",\n  ".join(f"{_state(side, number, number in silent)} AS s{number}" for number, side in enumerate(sides))
+    joins = "\n  ".join(_join(side, number) for number, side in enumerate(sides) if number)
+    same = " AND ".join(f"t0.answer = t{number}.answer" for number in range(1, len(sides)))
+    place = ", ".join(f"t0.{name}" for name in ("turn_id", *PLACE))
+    chosen = f"WHERE {_of_group(choice.group)}\n" if choice.group else ""
+    return (
+        f"WITH compared AS (\n  SELECT {place},\n  coalesce({same}, false) AS same,\n  {states}\n  {_first(sides)}\n"
+        f"  {joins}\n  WHERE {conditions}\n), grouped AS (\n  SELECT turn_id, case_id, turn_index, sample, "
+        f"{_code(len(sides))}\n  FROM compared\n)\n"
+        f"SELECT {_RANK} AS rank, code, case_id, turn_index, sample, turn_id\nFROM grouped\n{chosen}ORDER BY ALL"
+    )
+
+
+def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
+    """The query for tags of the turns of the first, the most frequent first."""
+    return f"""SELECT value, count(*) AS turns FROM (
+        SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r WHERE {of_evaluation(sides[0], "r")})
+        GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
+
+
+def otherwise_sql(sides: Sequence[Evaluation]) -> str:
+    """The query for turns that all have, but were asked, or are to be answered, otherwise in one of them."""
+    joined = "\n".join(_join(side, number) for number, side in enumerate(sides) if number)
+    return f"SELECT count(*) AS turns\n{_first(sides)}\n{joined}\nWHERE NOT ({' AND '.join(_alike_in_all(sides))})"
+
+
+def silent_sql(side: Evaluation) -> str:
+    """The query for turns of an evaluation whose last call failed."""
+    failed = f"r.outcome = {text(CALL_ERROR)}"
+    return f"SELECT count(*) AS turns FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {failed}"
+
+
+_NAMED_RANKS = " ".join(f"WHEN {text(code)} THEN {place}" for code, place in agreement.AFTER_PATTERNS.items())
+_RANK = (
+    f"CASE code {_NAMED_RANKS}\n  ELSE if(code LIKE '{RIGHT}%', {agreement.REGRESSED}, {agreement.OTHERS})"
+    f" + length(replace(code, '{WRONG}', '')) END"
+)
+"""`agreement.rank` as SQL."""
+
+
+def _of_group(group: str) -> str:
+    if group != agreement.REGRESSIONS:
+        return f"code = {text(group)}"
+    return f"code LIKE '{RIGHT}%' AND code NOT IN ({', '.join(map(text, agreement.AFTER_PATTERNS))})"
+
+
+def _code(count: int) -> str:
+    pattern = " || ".join(f"s{number}" for number in range(count))
+    return (
+        f"CASE WHEN contains({pattern}, '{UNSCORED}') THEN '{agreement.NOT_SCORED}'\n"
+        f"    WHEN contains({pattern}, '{NO_ANSWER}') THEN '{agreement.NOT_ANSWERED}'\n"
+        f"    WHEN {pattern} = '{RIGHT * count}' THEN '{agreement.ALL_RIGHT}'\n"
+        f"    WHEN {pattern} <> '{WRONG * count}' THEN {pattern}\n"
+        f"    WHEN same THEN '{agreement.ALIKE}' ELSE '{agreement.DIFFERENTLY}' END AS code"
+    )
+
+
+def _first(sides: Sequence[Evaluation]) -> str:
+    return f"FROM (FROM turn_results AS r WHERE {of_evaluation(sides[0], 'r')}) AS t0"
+
+
+def _join(side: Evaluation, number: int) -> str:
+    return (
+        f"JOIN (FROM turn_results AS r WHERE {of_evaluation(side, 'r')}) AS t{number}\n"
+        f"    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample"
+    )
+
+
+def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
+    """Only what was asked alike, and has the same gold, says something of the models."""
+    others = range(1, len(sides))
+    return [f"t{n}.{name} IS NOT DISTINCT FROM t0.{name}" for n in others for name in ("question", "expected")]
+
+
+def _state(side: Evaluation, number: int, silent: bool) -> str:
+    """A turn that is answered in no attempt is told apart from one that is answered wrongly (docs/statistics.md)."""
+    own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
+    answered = (
+        f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
+        f"      WHERE {of_evaluation(side, 'a')} AND (a.stop_reason IS NOT NULL OR a.call_error IN ({own})))"
+    )
+    failed = f"t{number}.outcome = {text(CALL_ERROR)}"
+    unanswered = f"\n      WHEN {failed} AND NOT {answered} THEN '{NO_ANSWER}'" if silent else ""
+    return (
+        f"CASE WHEN t{number}.correct IS NULL THEN '{UNSCORED}'{unanswered}\n"
+        f"      WHEN t{number}.correct THEN '{RIGHT}' ELSE '{WRONG}' END"
+    )
+
+
+def _conditions(sides: Sequence[Evaluation], choice: Choice) -> Iterator[str]:
+    if choice.tag:
+        yield f"json_contains(t0.tags, {text(json.dumps(choice.tag, ensure_ascii=False))})"
+    if choice.text:
+        yield _has_text(sides, choice.text)
+
+
+def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
+    """Question or id, an answer or a response of any side has the text."""
+    names = ["t0.turn_id", "t0.question", *(f"t{number}.answer" for number in range(len(sides)))]
+    shown = " OR ".join(_contains(name, wanted) for name in names)
+    of_any = " OR ".join(f"({of_evaluation(side, 'a')})" for side in sides)
+    return (
+        f"({shown}\n    OR (t0.turn_id, t0.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
+        f"      WHERE ({of_any})\n      AND ({_contains('a.response', wanted)})))"
+    )
+
+
+def _contains(sql: str, wanted: str) -> str:
+    return f"contains(lower({sql}), {text(wanted.lower())})"
+
+
+def position_text(position: Position) -> str:
+    """A position for an address."""
+    return json.dumps(position, separators=(",", ":"))
+
+
+def position_from(found: str) -> Position:
+    """The position that an address names. Raises UsageError where it is none."""
+    try:
+        rank, code, case_id, turn_index, sample = json.loads(found)
+        return Position(int(rank), str(code), str(case_id), int(turn_index), int(sample))
+    except (TypeError, ValueError) as error:
+        raise UsageError("the address names no place among the turns") from error

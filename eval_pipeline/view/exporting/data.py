@@ -1,0 +1,116 @@
+"""What the list of an exported evaluation shows, as a file that a page loads as a script.
+
+A page from disk may load scripts but fetch nothing. All texts may come from a model: the file is ASCII without `<`,
+so that nothing in it ends a script or a line, and the page puts each into the document as text.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval_pipeline.core.ids import parse_json
+from eval_pipeline.reports.exported import turn_page
+from eval_pipeline.reports.files.csv_cells import visible_text
+from eval_pipeline.store.ddl import quoted
+from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.filtering.sql import of_evaluation
+from eval_pipeline.view.published import Look, Row
+
+MOST_TURNS = 5_000
+MOST_SEARCHED = 4_000
+"""Characters of a text that is looked through."""
+_MOST_SHOWN = 300
+_ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\x7f": "\\u007f"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The turns that are exported.
+
+    Attributes:
+        rows: of each what the list shows, in the suite's order.
+        of: how many the evaluation has.
+    """
+
+    rows: Sequence[Row]
+    of: int
+
+    @property
+    def text(self) -> str:
+        """How many of how many, in a sentence."""
+        if len(self.rows) == self.of:
+            return f"All {self.of:,} turns of the evaluation."
+        return (
+            f"{len(self.rows):,} of {self.of:,} turns: a folder takes {MOST_TURNS:,} at most, so these were drawn at "
+            "random, each turn as likely as any other; shares among them are fair estimates of those of all."
+        )
+
+
+def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> Chosen:
+    """All turns of an evaluation, else a fair sample; the same one each time."""
+    modes = "t.failure_mode" if "failure_mode" in evaluation.columns else "NULL"
+    where = of_evaluation(evaluation, "r")
+    # Which turns have the smallest hashes has nothing to do with what they are or how they were answered.
+    rows = look.rows(
+        f"""WITH drawn AS (
+            SELECT r.* FROM turn_results AS r WHERE {where}
+            ORDER BY md5(r.turn_id || '~' || r.sample), r.turn_id, r.sample LIMIT {most}
+        ), said AS (
+            SELECT a.turn_id, a.sample, string_agg(left(a.response, {MOST_SEARCHED}), chr(10) ORDER BY a.number)
+                AS responses, string_agg(left(a.error_message, {MOST_SEARCHED}), chr(10) ORDER BY a.number) AS errors
+            FROM attempts AS a SEMI JOIN drawn AS d ON d.turn_id = a.turn_id AND d.sample = a.sample
+            WHERE {of_evaluation(evaluation, "a")} GROUP BY a.turn_id, a.sample
+        )
+        SELECT r.turn_id, r.case_id, r.turn_index, r.sample, r.correct, r.error_class, r.tags,
+            left(r.question, {MOST_SEARCHED}) AS question, left(r.expected, {MOST_SEARCHED}) AS expected,
+            left(r.answer, {MOST_SEARCHED}) AS answer, {modes} AS failure_mode,
+            left(said.responses, {MOST_SEARCHED}) AS responses, left(said.errors, {MOST_SEARCHED}) AS errors
+        FROM drawn AS r
+        LEFT JOIN {quoted(evaluation.track_table)} AS t
+            ON {of_evaluation(evaluation, "t")} AND t.turn_id = r.turn_id AND t.sample = r.sample
+        LEFT JOIN said ON said.turn_id = r.turn_id AND said.sample = r.sample
+        ORDER BY r.case_id, r.turn_index, r.sample"""
+    )
+    counted = look.rows(f"SELECT count(*) AS turns FROM turn_results AS r WHERE {where}")
+    return Chosen(rows, int(counted[0]["turns"]))
+
+
+def data_script(turns: Sequence[Row]) -> str:
+    """The file: an assignment of one list."""
+    return f"globalThis.exportedTurns = {script_json([_entry(row) for row in turns])};\n"
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand in a script, or in an element of a page: ASCII, and nothing that ends either."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_ESCAPED)
+
+
+def _entry(row: Row) -> Mapping[str, Any]:
+    place = f"{row['case_id']} #{row['turn_index']}" + (f" ~{row['sample']}" if row["sample"] else "")
+    kind = row["failure_mode"] or row["error_class"] or ""
+    verdict = "unscored" if row["correct"] is None else "right" if row["correct"] else "wrong"
+    return {
+        "page": turn_page(row["turn_id"], row["sample"]),
+        "place": _shown(place),
+        "question": _shown(row["question"]),
+        "expected": _shown(row["expected"]),
+        "answer": _shown(row["answer"]),
+        "verdict": verdict,
+        "kind": visible_text(kind),
+        "tags": [_shown(str(tag)) for tag in parse_json(row["tags"] or "[]")],
+        "text": "\n".join(_searched(row, place)).lower(),
+    }
+
+
+def _searched(row: Row, place: str) -> Iterator[str]:
+    yield place
+    for name in ("question", "expected", "answer", "responses", "errors"):
+        if row[name]:
+            yield visible_text(row[name])
+
+
+def _shown(text: str | None) -> str:
+    """A text for a cell: on one line, cut where it is long."""
+    line = " ".join(visible_text(text or "")[: 4 * _MOST_SHOWN].split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"

@@ -1,0 +1,209 @@
+"""Writes the folder: the list with its data and script, a page a turn by the templates of the workbench."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.exported import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
+from eval_pipeline.store.durable import make_folders, write_error
+from eval_pipeline.view.evaluation import Evaluation, evaluation_of
+from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
+from eval_pipeline.view.exporting.narrowing import BATCH, narrow
+from eval_pipeline.view.page import Bench, Visit
+from eval_pipeline.view.parts import PARTS
+from eval_pipeline.view.rendering import render, static_file
+from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
+from eval_pipeline.workspace.progress import SILENT, counted
+from eval_pipeline.workspace.workspace import Progress
+
+MOST_PAGE = 400_000
+"""Bytes of a turn's page; longer ones leave out sections, so that a folder takes two gigabytes at the very most."""
+_LEFT_OUT_FIRST = ("conversation", "judgement", "metrics", "cards", "attempts")
+_SCRIPT = "list.js"
+_STYLE = "style.css"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        turns: how many of how many, in a sentence.
+        size: bytes of all files.
+        shortened: pages that leave out sections.
+    """
+
+    folder: Path
+    partition: Partition
+    turns: str
+    size: int
+    shortened: int
+
+
+def export_evaluation(
+    home: Home, suite: str, model_version: str, day: date | None, folder: Path | None, progress: Progress = SILENT
+) -> Exported:
+    """Writes an evaluation of the published store as a folder; its newest one without a date.
+
+    Args:
+        home: whose store.
+        suite: of the evaluation.
+        model_version: of the evaluation.
+        day: of the evaluation.
+        folder: what is to appear; None for the home's exports, where a purge of the model version finds it.
+        progress: told of the turns.
+
+    Raises:
+        UsageError: there is no such evaluation, or the folder holds something else.
+        StoreError: there is no store, or a file cannot be written.
+    """
+    with Bench.of(home) as bench, bench.published.look() as look:
+        visit = _visit(bench, look, suite, model_version, day)
+        evaluation = evaluation_of(visit)
+        chosen = chosen_turns(look, evaluation)
+        target = (folder or exported_folder(home.exports, evaluation.partition)).absolute()
+        _check_ours(target)
+        try:
+            make_folders(target.parent)
+            return _replaced(target, lambda aside: _fill(aside, target, visit, evaluation, chosen, progress))
+        except OSError as error:
+            raise write_error(target, error) from error
+
+
+def _visit(bench: Bench, look: Any, suite: str, model_version: str, day: date | None) -> Visit:
+    """What pages are handed, as if somebody had asked for the evaluation; no server, no address, no token."""
+    from starlette.datastructures import QueryParams
+
+    query = QueryParams({"model_version": model_version, "eval_date": day.isoformat() if day else ""})
+    scope = {"type": "http", "query_string": str(query).encode(), "path_params": {"suite": suite}, "headers": []}
+    return Visit(bench, look, Request(scope), {})
+
+
+def _check_ours(target: Path) -> None:
+    """Only an earlier export is replaced: whoever names their documents by mistake keeps them."""
+    if target.exists() and not (target / MARKER).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is there already and is no export; name a folder that is new or empty")
+
+
+def _replaced(target: Path, fill: Callable[[Path], Exported]) -> Exported:
+    """Has the folder appear whole: written aside, then renamed."""
+    aside = target.with_name(f".new-{target.name}-{os.getpid()}")
+    before = target.with_name(f".old-{target.name}-{os.getpid()}")
+    try:
+        aside.mkdir()
+        found = fill(aside)
+        if target.exists():
+            target.rename(before)
+        aside.rename(target)
+        return found
+    finally:
+        with suppress(OSError):
+            if before.exists() and not target.exists():
+                before.rename(target)
+        for path in (aside, before):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _fill(
+    aside: Path, target: Path, visit: Visit, evaluation: Evaluation, chosen: Chosen, progress: Progress
+) -> Exported:
+    (aside / TURNS).mkdir()
+    pages = [turn_page(row["turn_id"], row["sample"]) for row in chosen.rows]
+    label, shortened = f"pages of {evaluation.partition.suite}", 0
+    for place, row in enumerate(counted(progress, label, chosen.rows, len(chosen.rows))):
+        if place % BATCH == 0:
+            narrow(visit.look, evaluation, chosen.rows[place : place + BATCH])
+        seen = turn_seen(visit, evaluation, row["turn_id"], row["sample"])
+        text, whole = _turn_page(seen, chosen, place, pages)
+        (aside / pages[place]).write_text(text, encoding="utf-8")
+        shortened += not whole
+    (aside / DATA).write_text(data_script(chosen.rows), encoding="ascii")
+    for name in (_STYLE, _SCRIPT):
+        (aside / name).write_bytes(static_file(name))
+    figures = visit.look.row(
+        "SELECT mean, low, high FROM statistics WHERE suite = ? AND model_version = ? AND eval_date = ? "
+        "AND metric = 'correct' AND split = 'all'",
+        [*_key(evaluation.partition)],
+    )
+    found = evaluation.partition
+    text = render(
+        "exported/index.html.j2",
+        layout="exported/base.html.j2",
+        root="",
+        title=f"{found.model_version} on {found.suite}",
+        partition=found,
+        figures=figures,
+        chosen=chosen.text,
+        searched=MOST_SEARCHED,
+        simulated=bool(chosen.rows) and _is_simulated(visit, found),
+        size=_size(aside),
+    )
+    (aside / INDEX).write_text(text, encoding="utf-8")
+    (aside / MARKER).write_text(f"{found}, {datetime.now(UTC).isoformat()}\n")
+    return Exported(target, found, chosen.text, _size(aside), shortened)
+
+
+def _turn_page(seen: TurnSeen, chosen: Chosen, place: int, pages: list[str]) -> tuple[str, bool]:
+    """The page of a turn, and whether it has all of its sections."""
+    shown = [(part, part.values(seen)) for part in PARTS if part.exported]
+    parts = [(part, values) for part, values in shown if values is not None]
+    text = _rendered(seen, chosen, place, pages, parts, [])
+    whole = len(text.encode()) <= MOST_PAGE
+    left_out: list[str] = []
+    for name in _LEFT_OUT_FIRST:
+        if len(text.encode()) <= MOST_PAGE:
+            break
+        left_out += [part.title for part, _ in parts if part.name == name]
+        parts = [(part, values) for part, values in parts if part.name != name]
+        text = _rendered(seen, chosen, place, pages, parts, left_out)
+    return text, whole
+
+
+def _rendered(
+    seen: TurnSeen, chosen: Chosen, place: int, pages: list[str], parts: list[tuple[Any, Mapping[str, Any]]],
+    left_out: list[str],
+) -> str:  # fmt: skip
+    """By the template of the workbench; addresses lead to other files of the folder, or to nothing."""
+    partition = seen.evaluation.partition
+
+    def other(step: int) -> str | None:
+        return f"../{pages[place + step]}" if 0 <= place + step < len(pages) else None
+
+    return render(
+        "turn.html.j2",
+        layout="exported/base.html.j2",
+        root="../",
+        title=f"{seen.turn_id} · {partition.model_version}",
+        seen=seen,
+        evaluation=seen.evaluation,
+        partition=partition,
+        arguments={},
+        parts=parts,
+        around={"place": place, "matching": len(chosen.rows), "earlier": other(-1), "later": other(1)},
+        left_out=left_out,
+        address=lambda *_: "",
+        turns_address=lambda *_: f"../{INDEX}",
+    )
+
+
+def _is_simulated(visit: Visit, partition: Partition) -> bool:
+    row = visit.look.row("SELECT simulated FROM model_versions WHERE model_version = ?", [partition.model_version])
+    return bool(row and row["simulated"])
+
+
+def _key(partition: Partition) -> tuple[str, str, date]:
+    return partition.suite, partition.model_version, partition.eval_date
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

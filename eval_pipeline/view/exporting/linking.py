@@ -1,0 +1,28 @@
+"""Has the report of an evaluation link into its exported folder, where both are."""
+
+from pathlib import Path
+
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.reports.exported import exported_folder
+from eval_pipeline.reports.paths import PAGE, report_folder
+from eval_pipeline.view.exporting.folder import Exported
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+
+def link_report(workspace: Workspace, found: Exported, progress: Progress) -> Path | None:
+    """Writes the report anew, and gives its page; None where there is none, or the folder lies elsewhere.
+
+    What lies elsewhere is handed on, so that a link to it would lead nowhere tomorrow.
+    """
+    home, partition = workspace.home, found.partition
+    folder = report_folder(home.reports, partition)
+    suite = workspace.suites.get(partition.suite)
+    if found.folder != exported_folder(home.exports, partition) or not folder.is_dir() or not (suite and suite.header):
+        return None
+    inputs = Inputs.of(workspace, partition, progress=progress)
+    for stage in chain_of(inputs.track):
+        if stage.name == "report":
+            run_stage(stage, inputs)
+    return folder / PAGE

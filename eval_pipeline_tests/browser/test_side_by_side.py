@@ -1,0 +1,207 @@
+"""Side by side and exported folders as people use them: keys and clicks counted, file://, the back button, three looks.
+
+Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from eval_pipeline.view.exporting.folder import export_evaluation
+from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered
+from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.support import ROOT, built_once
+from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
+
+pytestmark = needs_chromium
+NIGHTS = f"/suites/harbour/compare?versions={FALLING},{FALLING}&eval_dates={FIRST},{LAST}"
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address that the command prints, and that of a folder on disk."""
+    home = home_in(built_once(tmp_path_factory, "view", build))
+    folder = tmp_path_factory.mktemp("handed on") / "a folder #1"
+    export_evaluation(home, "harbour", HOSTILE, None, folder)
+    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "view", "--port", "0"]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            opened = process.stdout.readline().removeprefix("open ").strip()
+            yield opened, (folder / "index.html").as_uri()
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser(places: tuple[str, str]) -> Iterator[Browser]:  # no home can be made while playwright runs
+    with chromium() as found:
+        yield found
+
+
+class Counted:
+    """Keys and clicks of somebody, counted."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.count = page, 0
+
+    def press(self, key: str) -> None:
+        self.count += 1
+        self.page.wait_for_load_state()  # nobody presses a key on a page that is not there yet
+        self.page.keyboard.press(key)
+
+    def click(self, text: str) -> None:
+        self.count += 1
+        self.page.get_by_role("link", name=text, exact=True).first.click()
+
+    def check(self, label: str) -> None:
+        self.count += 1
+        self.page.get_by_label(label).click()
+
+
+def arrived(page: Page, turn: str, version: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text(turn)
+    expect(page.get_by_role("navigation", name="Pages")).to_contain_text(version)
+
+
+def test_from_home_to_the_third_regression_in_four_keys_or_clicks(browser: Browser, places: tuple[str, str]) -> None:
+    """Of any model version against any other: two are chosen, then side by side, then the third row."""
+    context, page, url, complaints = entered(browser, places[0], viewport=DESK)
+    by_clicks = Counted(page)
+    by_clicks.check(f"Choose {STEADY}")
+    by_clicks.check(f"Choose {FALLING}")
+    by_clicks.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Side by side on harbour")
+    expect(page.locator(".sides")).to_contain_text(f"{STEADY}, {FIRST}")
+    by_clicks.press("3")
+    arrived(page, "ship_02 #1 ✗ wrong", FALLING)
+    assert by_clicks.count <= 4
+
+    page.goto(url)
+    newest = Counted(page)
+    newest.press("c")
+    expect(page.locator("article").nth(2)).to_contain_text("Only B wrong")
+    newest.press("3")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("✗ wrong")
+    assert newest.count <= 4
+
+    page.goto(url)
+    lost = Counted(page)
+    lost.click("−38.7 points since 2026-03-02")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Side by side on harbour")
+    lost.press("3")
+    arrived(page, "ship_02 #1 ✗ wrong", f"{FALLING}, {LAST}")
+    assert lost.count <= 4
+    page.go_back()
+    expect(page).to_have_url(f"{url}{NIGHTS}")
+    context.close()
+    assert complaints == []
+
+
+def test_keys_choose_on_the_first_page(browser: Browser, places: tuple[str, str]) -> None:
+    context, page, *_ = entered(browser, places[0], viewport=DESK)
+    for key in "jxjjxc":
+        page.keyboard.press(key)
+    expect(page.locator(".sides")).to_contain_text(f"{STEADY}, {FIRST}")
+    expect(page.locator(".sides")).to_contain_text(f"{FALLING}, {LAST}")
+    context.close()
+
+
+def test_the_filter_of_side_by_side_is_its_address(browser: Browser, places: tuple[str, str]) -> None:
+    context, page, url, complaints = entered(browser, places[0], viewport=DESK)
+    page.goto(url + NIGHTS)
+    page.get_by_role("link", name="Only B wrong").click()
+    page.get_by_label("Tag").select_option("odd")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("status")).to_contain_text("6 of 31 turns")
+    address = page.url
+    page.get_by_role("link", name="All right").click()
+    page.go_back()
+    expect(page.get_by_role("status")).to_contain_text("6 of 31 turns")
+    other = context.new_page()
+    other.goto(address)
+    expect(other.get_by_role("status")).to_contain_text("6 of 31 turns")
+    expect(other.get_by_label("Tag")).to_have_value("odd")
+    other.get_by_text("Other evaluations").click()
+    other.locator("select[name=side]").nth(2).select_option(f"{HOSTILE},{LAST}")
+    other.get_by_role("button", name="Side by side").click()
+    expect(other.locator(".sides")).to_contain_text(HOSTILE)
+    context.close()
+    assert complaints == []
+
+
+def test_a_folder_opens_from_disk_and_is_filtered(browser: Browser, places: tuple[str, str]) -> None:
+    context = browser.new_context(viewport=DESK)
+    page, complaints = context.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda one: None if one.url.startswith(("file:", "data:")) else complaints.append(one.url))
+    page.goto(places[1])
+    found, rows = page.get_by_role("status"), page.locator("tbody tr")
+    expect(found).to_have_text("31 of 31 turns")
+    page.get_by_label("Outcome").select_option("right")
+    expect(found).to_have_text("12 of 31 turns")
+    page.get_by_label("Tag").select_option("odd")
+    expect(found).to_have_text("6 of 31 turns")
+    page.get_by_label("Text in").fill("SHIP_03")
+    expect(found).to_have_text("1 of 31 turns")
+    expect(rows).to_contain_text("ship_03 #0")
+    address = page.url
+    rows.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_03 #0 ✓ right")
+    page.get_by_role("link", name="next →").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ship_03 #1 ✗ wrong")
+    page.go_back()
+    page.go_back()
+    expect(found).to_have_text("1 of 31 turns")
+    page.go_back()
+    expect(found).to_have_text("12 of 31 turns")
+    other = context.new_page()
+    other.goto(address)
+    expect(other.get_by_role("status")).to_have_text("1 of 31 turns")
+    expect(other.get_by_label("Tag")).to_have_value("odd")
+    other.goto(f"{places[1]}#q=onerror")
+    other.get_by_label("Tag").select_option(HOSTILE_TEXTS[1])
+    expect(other.locator("tbody tr").first).to_contain_text("<script>window.pwned = 1")
+    for turn in range(other.locator("tbody tr").count()):
+        other.locator("tbody tr").nth(turn).get_by_role("link").click()
+        expect(other.get_by_role("heading", level=1)).to_contain_text("#")
+        assert other.evaluate("[window.pwned, getComputedStyle(document.querySelector('main')).display]") == [
+            None,
+            "block",
+        ]
+        other.go_back()
+    context.close()
+    assert complaints == []
+
+
+def test_a_folder_without_a_script_says_so(browser: Browser, places: tuple[str, str]) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(places[1])
+    expect(page.get_by_text("The list needs its script")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, str], look: str, tmp_path: Path) -> None:
+    context, page, url, complaints = entered(browser, places[0], **LOOKS[look])
+    shots = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path)
+    three = f"{url}/suites/harbour/compare?versions={STEADY},{FALLING},{HOSTILE}"
+    found = {"side-by-side": url + NIGHTS, "three": three}
+    pages = {**found, "exported": places[1]}
+    for name, address in pages.items():
+        own = page if name in found else context.new_page()
+        own.goto(address)
+        own.evaluate("document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
+        own.screenshot(path=shots / f"{name}-{look}.png")
+        assert own.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        assert own.evaluate("window.pwned") is None
+    context.close()
+    assert complaints == []

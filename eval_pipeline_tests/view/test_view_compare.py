@@ -1,0 +1,255 @@
+"""Side by side: which evaluations, groups against a recount by hand, the paired test, pages, filters, hostile texts."""
+
+import re
+from collections import Counter
+from datetime import date
+
+import pytest
+from starlette.testclient import TestClient
+
+from eval_pipeline.analysis.comparisons.shown import comparisons_of
+from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.providers.base import Call, CallError
+from eval_pipeline.store.query import run_query
+from eval_pipeline.view.app import application
+from eval_pipeline.view.comparing import found
+from eval_pipeline.view.comparing.agreement import rank
+from eval_pipeline.view.comparing.found import order, with_what_was_said
+from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
+from eval_pipeline.view.evaluation import evaluation_at
+from eval_pipeline.view.page import Bench
+from eval_pipeline.view.published import Look
+from eval_pipeline.web.guard import Door
+from eval_pipeline_tests.support import Answer, Lab, Puppet, case, number
+from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, SUITE, TURNS
+from eval_pipeline_tests.view.pages import Parts, is_harmless
+
+SIDES = {"A": (FALLING, FIRST), "B": (FALLING, LAST), "C": (HOSTILE, LAST)}
+
+
+def compared(*sides: tuple[str, date], **more: str) -> str:
+    """Address of evaluations side by side."""
+    names, days = (",".join(str(side[n]) for side in sides) for n in (0, 1))
+    return f"/suites/{SUITE}/compare?versions={names}&eval_dates={days}" + "".join(f"&{k}={v}" for k, v in more.items())
+
+
+NIGHTS = (SIDES["A"], SIDES["B"])
+ALL = tuple(SIDES.values())
+
+
+def rows(client: TestClient, *sides: tuple[str, date], **more: str) -> list[str]:
+    """`<case>#<index>` of the turns that a page shows."""
+    addresses = Parts(client.get(compared(*sides, **more)).text).rows()
+    return [re.findall(r"turn_id=harbour%2F(.*?)&", one)[0].replace("%23", "#") for one in addresses]
+
+
+def evaluations(look: Look, *sides: tuple[str, date]) -> list:
+    return [evaluation_at(look, Partition(SUITE, *side)) for side in sides]
+
+
+@pytest.mark.parametrize("sides", [NIGHTS, NIGHTS[::-1], ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))])
+def test_groups_are_those_that_a_recount_finds(look: Look, sides: tuple) -> None:
+    said = {
+        (row["model_version"], row["eval_date"], row["turn_id"]): row for row in look.rows("SELECT * FROM turn_results")
+    }
+    turns = sorted({(row["case_id"], row["turn_index"], row["turn_id"]) for row in said.values()})
+    wanted = []
+    for case_id, index, turn_id in turns:
+        results = [said[(*side, turn_id)] for side in sides]
+        code = "".join("r" if row["correct"] else "w" for row in results)
+        answers = {row["answer"] for row in results}
+        if set(code) == {"r"}:
+            code = "all-right"
+        elif set(code) == {"w"}:
+            code = "all-wrong-alike" if len(answers) == 1 and None not in answers else "all-wrong-differently"
+        wanted.append((rank(code), code, case_id, index, 0, turn_id))
+    mine = order(look, evaluations(look, *sides), Choice())
+    read = [tuple(row.values()) for row in look.rows(mine.sql)]
+    assert read == sorted(wanted)
+    assert dict(mine.groups) == Counter(row[1] for row in wanted)
+
+
+def test_pages_walk_through_all_turns_and_back(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found, "PAGE_SIZE", 7)
+    turns = order(look, evaluations(look, *ALL), Choice())
+    every = [row["turn_id"] for row in look.rows(turns.sql)]
+    walked, page = [], turns.page(None, backwards=False)
+    while True:
+        walked += [row["turn_id"] for row in page.rows]
+        if not page.after:
+            break
+        last = with_what_was_said(look, evaluations(look, *ALL), page.rows)[-1].place
+        page = turns.page(position_from(position_text(last)), backwards=False)
+    assert walked == every
+    back = [row["turn_id"] for row in page.rows]
+    while page.before:
+        first = with_what_was_said(look, evaluations(look, *ALL), page.rows)[0].place
+        page = turns.page(first, backwards=True)
+        back = [row["turn_id"] for row in page.rows] + back
+    assert back == every
+
+
+def test_regressions_come_first_and_lead_to_the_turn_of_each_version(client: TestClient) -> None:
+    html = client.get(compared(*NIGHTS)).text
+    is_harmless(html)
+    page = Parts(html)
+    assert rows(client, *NIGHTS)[:12] == [f"ship_{n:02}#1" for n in range(12)]
+    assert "Only B wrong 12" in page.text
+    assert "All right 19" in page.text
+    assert f"{TURNS} turns that all have" in page.text
+    first = page.rows()[0]
+    assert "model_version=falling&eval_date=2026-03-02" in first
+    other = [one for one in page.links("ship_00%231") if "2026-03-01" in one]
+    assert other
+    for address in (first, *other):
+        assert client.get(address).status_code == 200
+
+
+def test_words_that_differ_are_marked(client: TestClient) -> None:
+    html = client.get(compared(*NIGHTS)).text
+    assert "<del>17</del><ins>-1</ins>" in html
+    assert "<del>document</del>" in html
+
+
+def test_the_filter_is_by_group_tag_and_text(client: TestClient) -> None:
+    assert rows(client, *NIGHTS, group="rw", tag="odd") == [f"ship_{n:02}#1" for n in range(1, 12, 2)]
+    assert rows(client, *NIGHTS, group="regressions", q="SHIP_07") == ["ship_07#1"]
+    assert rows(client, *NIGHTS, q="ship_07") == ["ship_07#1", "ship_07#0"]
+    assert len(rows(client, SIDES["A"], SIDES["C"], q="ONERROR=")) == 13, "most of them in a response only"
+    assert rows(client, *NIGHTS, group="wr") == []
+    html = client.get(compared(*NIGHTS, tag="odd")).text
+    assert "12 of 31 turns" in Parts(html).text
+    assert "Only B wrong 6" in Parts(html).text
+
+
+def test_the_paired_test_is_the_published_one(client: TestClient, look: Look) -> None:
+    """Seen from either side: what one gains the other has lost."""
+    row = look.rows(f"SELECT * FROM model_comparisons WHERE model_a = '{FALLING}' AND model_b = '{STEADY}'")[0]
+    assert row["broken"] != row["fixed"]
+    there = Parts(client.get(compared((FALLING, LAST), (STEADY, FIRST))).text).text
+    back = Parts(client.get(compared((STEADY, FIRST), (FALLING, LAST))).text).text
+    assert "B against A: B (steady) is better" in there
+    assert "B against A: A (steady) is better" in back
+    assert "Corrected for 3 pairs" in there
+    points = f"{100 * row['difference']:.1f}"
+    assert f"+{points}" in there
+    assert f"−{points}" in back
+    assert "made of the record" not in there
+
+
+def test_what_is_not_published_is_tested_for_the_page(client: TestClient) -> None:
+    text = Parts(client.get(compared(*NIGHTS)).text).text
+    assert "B against A: A (falling) is better" in text
+    assert "made of the record for this page" in text
+    assert "−38.7" in text
+
+
+def test_an_address_that_leaves_something_open_is_completed(client: TestClient) -> None:
+    def leads(query: str) -> str:
+        answer = client.get(f"/suites/{SUITE}/compare{query}", follow_redirects=False)
+        assert answer.status_code == 303, query
+        return answer.headers["location"].partition("?")[2]
+
+    newest = f"versions={FALLING},{HOSTILE}&eval_dates={LAST},{LAST}"
+    assert leads("") == newest
+    assert leads(f"?versions={HOSTILE},{FALLING}") == f"versions={HOSTILE},{FALLING}&eval_dates={LAST},{LAST}"
+    older_first = f"versions={STEADY},{HOSTILE}&eval_dates={FIRST},{LAST}"
+    assert leads(f"?versions={HOSTILE}&versions={STEADY}") == older_first, "a form"
+    assert leads(f"?side={FALLING},{LAST}&side=&side={FALLING},{FIRST}&group=rw") == (
+        f"versions={FALLING},{FALLING}&eval_dates={LAST},{FIRST}&group=rw"
+    )
+    assert leads(f"?versions={STEADY},{HOSTILE}&eval_dates={FIRST}&q=x") == f"{older_first}&q=x"
+    final = client.get(f"/suites/{SUITE}/compare?{newest}", follow_redirects=False)
+    assert final.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        (f"versions={STEADY}", 400, "two to six"),
+        (f"versions={STEADY},{STEADY}", 400, "different"),
+        (f"versions={STEADY},{FALLING}&eval_dates=2026-03-01,2020-01-01", 404, "no evaluation of &#39;falling&#39;"),
+        (f"versions={STEADY},{FALLING}&eval_dates=x", 400, "&#39;x&#39; is no date"),
+        (f"versions={STEADY},{FALLING}&eval_dates={FIRST},{LAST},{LAST}", 400, "more dates"),
+        (f"versions={STEADY},nobody", 404, "&#39;nobody&#39;"),
+        (f"versions={STEADY},{FALLING}&group=rwr", 400, "no group"),
+        (f"versions={STEADY},{FALLING}&eval_dates={FIRST},{LAST}&after=[1]", 400, "no place"),
+        (f"versions={STEADY},{FALLING}&q=%00", 400, "no text"),
+    ],
+)
+def test_wrong_addresses_are_told_in_a_sentence(client: TestClient, query: str, status: int, words: str) -> None:
+    answer = client.get(f"/suites/{SUITE}/compare?{query}")
+    assert answer.status_code == status
+    assert words.replace("two to six", "2 to 6") in answer.text
+
+
+def test_hostile_texts_are_shown_and_nothing_else(client: TestClient) -> None:
+    html = client.get(compared(*ALL)).text
+    is_harmless(html)
+    assert "&lt;script&gt;" in html
+    for text in HOSTILE_TEXTS[:5]:
+        answer = client.get(f"/suites/{SUITE}/compare", params={"versions": f"{STEADY},{HOSTILE}", "tag": text})
+        assert answer.status_code == 200
+        is_harmless(answer.text)
+        assert f"{len(HOSTILE_TEXTS)} of {TURNS} turns" in Parts(answer.text).text
+    assert len(html) < 600_000
+
+
+def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -> None:
+    html = client.get(compared(*NIGHTS, group="regressions", tag="even", q="ship")).text
+    sql = Parts(html.partition('id="sql">')[2].partition("</pre>")[0]).texts[0]
+    shown = [row.replace("#", "") for row in rows(client, *NIGHTS, group="regressions", tag="even", q="ship")]
+    found = run_query(bench.home.store, sql)["turn_id"].to_pylist()
+    assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == shown
+
+
+def test_home_leads_to_what_was_lost(client: TestClient) -> None:
+    (address,) = Parts(client.get("/").text).links("/compare?")
+    assert address == compared(*NIGHTS)
+
+
+SILENT = CallError(CallErrorKind.TIMEOUT, "nobody answered")
+
+
+@pytest.fixture
+def two(small: Lab) -> Lab:
+    """Of ten conversations and three further turns `one` has one other wrong, `two` one other, and four unanswered."""
+    small.suite(cases=[case(f"c{n:02}", ("50", 50.0), ("add(50, 7)", 57.0)) for n in range(10)])
+    small.versions({"name": "one", "provider": "puppet"}, {"name": "two", "provider": "puppet"})
+    evaluated(small, "one", {0: number(1), 1: number(-1)})
+    evaluated(small, "two", {1: number(-1), 2: number(-1), 3: SILENT, 4: SILENT})
+    return small
+
+
+def evaluated(lab: Lab, version: str, said: dict[int, Answer | CallError]) -> None:
+    def answer(call: Call) -> Answer | CallError:
+        return said.get(int(call.case_id[1:]), call.gold.oracle()) if call.case_id[0] == "c" else number(-3)
+
+    Puppet.answer = staticmethod(answer)
+    lab.evaluate(version=version, epoch=version, run_id=version, publish=True)
+
+
+def shown(lab: Lab) -> str:
+    with Bench.of(lab.home) as bench:
+        client = TestClient(application(bench, Door(3100, None, forms=True)), base_url="http://127.0.0.1:3100")
+        return Parts(client.get("/suites/small/compare?versions=one,two").text).text
+
+
+def test_groups_say_the_same_as_the_paired_test(two: Lab) -> None:
+    """Which counts what both answered; what one of them did not answer is a group of its own."""
+    row = comparisons_of(two.workspace(), ["small"], ["one", "two"])["small"][0]
+    groups = "Only B wrong 2 Not answered by all 4 Only A wrong 2 All wrong alike: the same answer 5 All right 10"
+    text = shown(two)
+    assert f"All groups 23 {groups}" in text
+    assert (row["broken"], row["fixed"], row["conservative_n"] - row["n"]) == (2, 2, 4)
+    assert "unanswered as wrong 23" in text
+    assert "made of the record for this page" in text
+
+
+def test_what_has_another_gold_is_left_out(two: Lab) -> None:
+    two.suite(cases=[case("c09", ("51", 51.0), ("add(50, 7)", 57.0))])
+    evaluated(two, "two", {})
+    text = shown(two)
+    assert "22 turns that all have" in text
+    assert "one further turn was asked or is to be answered otherwise" in text
+    assert "not tested: not compared: they were not scored by the same edition of the gold" in text
