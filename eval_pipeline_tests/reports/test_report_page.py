@@ -97,7 +97,7 @@ def test_every_turn_is_there_with_its_outcome(outline: Outline, folder: Path) ->
 
 
 def test_a_turn_shows_gold_response_prompt_metrics_and_conversation_whole(weak: Made, outline: Outline) -> None:
-    cards = turn_cards(weak.evaluation, drawn_turns(weak.evaluation))
+    cards = turn_cards(weak.evaluation, drawn_turns(weak.evaluation), weak.workspace.home.reports)
     assert (cards.bound, cards.prompt_bound) == (None, None)
     text, seen = "".join(outline.text), 0
     responses = {row["turn_id"]: row["response"] for row in weak.evaluation.rows(GENERATIONS)}
@@ -158,7 +158,9 @@ def test_texts_are_cut_at_one_length_that_fits_the_room(sizes: list[int], room: 
 
 
 def test_long_texts_are_cut_with_a_note_and_the_page_says_where(weak: Made) -> None:
-    cards = turn_cards(weak.evaluation, drawn_turns(weak.evaluation), room=20_000, prompt_room=30_000)
+    cards = turn_cards(
+        weak.evaluation, drawn_turns(weak.evaluation), weak.workspace.home.reports, room=20_000, prompt_room=30_000
+    )
     assert cards.bound is not None
     assert cards.prompt_bound is not None
     texts = [part for card in cards.cards for part in card.texts]

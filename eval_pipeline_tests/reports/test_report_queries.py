@@ -64,7 +64,7 @@ def test_the_numbers_of_every_row_are_those_of_a_row_of_a_query(
 
 
 def test_a_conversation_is_of_one_sample(made: Made) -> None:
-    cards = turn_cards(made.evaluation, drawn_turns(made.evaluation)).cards
+    cards = turn_cards(made.evaluation, drawn_turns(made.evaluation), made.workspace.home.reports).cards
     assert {"~1" in card.place for card in cards} == {True, False}
     for card in cards:
         assert len({"~1" in said.place for said in card.conversation} | {"~1" in card.place}) == 1

@@ -81,7 +81,7 @@ def _suites(look: Look, *, with_retired: bool) -> list[SuiteLines]:
 
 
 def _lines(look: Look, suite: Row, *, with_retired: bool) -> SuiteLines:
-    board = look.rows(f"SELECT * FROM leaderboard({text(suite['suite'])}, with_retired := true)")
+    board = look.rows(f"SELECT * FROM leaderboard_details({text(suite['suite'])}, with_retired := true)")
     series: dict[str, list[Row]] = {}
     for row in look.rows(_TRENDS, [suite["suite"]]):
         series.setdefault(row["model_version"], []).append(row)
