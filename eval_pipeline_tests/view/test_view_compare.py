@@ -47,7 +47,9 @@ def evaluations(look: Look, *sides: tuple[str, date]) -> list:
     return [evaluation_at(look, Partition(SUITE, *side)) for side in sides]
 
 
-@pytest.mark.parametrize("sides", [NIGHTS, NIGHTS[::-1], ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))])
+@pytest.mark.parametrize(
+    "sides", [NIGHTS, NIGHTS[::-1], (SIDES["B"], SIDES["C"]), ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))]
+)
 def test_groups_are_those_that_a_recount_finds(look: Look, sides: tuple) -> None:
     said = {
         (row["model_version"], row["eval_date"], row["turn_id"]): row for row in look.rows("SELECT * FROM turn_results")
