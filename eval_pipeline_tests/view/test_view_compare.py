@@ -113,6 +113,21 @@ def test_words_that_differ_are_marked(client: TestClient) -> None:
     assert "<del>document</del>" in html
 
 
+def test_rows_that_differ_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(row: dict) -> dict:
+        return {"columns": ["<b>n"], "rows": [[1], [None]] if row["correct"] else [["<i>x"], [1]]}
+
+    monkeypatch.setattr(found, "_result", result)
+    html = client.get(compared(*NIGHTS)).text
+    is_harmless(html)
+    text = Parts(html).text
+    assert "1 rows as A, 1 only of A, 1 only of B. Rows only of A <b>n NULL Rows only of B <b>n <i>x" in text
+    monkeypatch.setattr(
+        found, "_result", lambda row: {"columns": ["n"], "rows": [[1], [2]][:: 1 if row["correct"] else -1]}
+    )
+    assert "The same 2 rows as A, in another order." in Parts(client.get(compared(*NIGHTS)).text).text
+
+
 def test_the_filter_is_by_group_tag_and_text(client: TestClient) -> None:
     assert rows(client, *NIGHTS, group="rw", tag="odd") == [f"ship_{n:02}#1" for n in range(1, 12, 2)]
     assert rows(client, *NIGHTS, group="regressions", q="SHIP_07") == ["ship_07#1"]
