@@ -13,12 +13,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from eval_pipeline.view.exporting.folder import export_evaluation
+from eval_pipeline_tests.browser import test_view
 from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered
 from eval_pipeline_tests.reports.browser import chromium, needs_chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
 
 pytestmark = needs_chromium
+axe = test_view.axe
 NIGHTS = f"/suites/harbour/compare?versions={FALLING},{FALLING}&eval_dates={FIRST},{LAST}"
 
 
@@ -186,6 +188,20 @@ def test_a_folder_without_a_script_says_so(browser: Browser, places: tuple[str, 
     page = context.new_page()
     page.goto(places[1])
     expect(page.get_by_text("The list needs its script")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, places: tuple[str, str], axe: str, look: str) -> None:
+    context, page, url, _ = entered(browser, places[0], **LOOKS[look])
+    for address in (url + NIGHTS, places[1]):
+        page.goto(address)
+        page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 10
+        serious = [one for one in found["violations"] if one["impact"] in {"serious", "critical"}]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
     context.close()
 
 

@@ -47,7 +47,9 @@ def evaluations(look: Look, *sides: tuple[str, date]) -> list:
     return [evaluation_at(look, Partition(SUITE, *side)) for side in sides]
 
 
-@pytest.mark.parametrize("sides", [NIGHTS, NIGHTS[::-1], ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))])
+@pytest.mark.parametrize(
+    "sides", [NIGHTS, NIGHTS[::-1], (SIDES["B"], SIDES["C"]), ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))]
+)
 def test_groups_are_those_that_a_recount_finds(look: Look, sides: tuple) -> None:
     said = {
         (row["model_version"], row["eval_date"], row["turn_id"]): row for row in look.rows("SELECT * FROM turn_results")
@@ -109,6 +111,21 @@ def test_words_that_differ_are_marked(client: TestClient) -> None:
     html = client.get(compared(*NIGHTS)).text
     assert "<del>17</del><ins>-1</ins>" in html
     assert "<del>document</del>" in html
+
+
+def test_rows_that_differ_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(row: dict) -> dict:
+        return {"columns": ["<b>n"], "rows": [[1], [None]] if row["correct"] else [["<i>x"], [1]]}
+
+    monkeypatch.setattr(found, "_result", result)
+    html = client.get(compared(*NIGHTS)).text
+    is_harmless(html)
+    text = Parts(html).text
+    assert "1 rows as A, 1 only of A, 1 only of B. Rows only of A <b>n NULL Rows only of B <b>n <i>x" in text
+    monkeypatch.setattr(
+        found, "_result", lambda row: {"columns": ["n"], "rows": [[1], [2]][:: 1 if row["correct"] else -1]}
+    )
+    assert "The same 2 rows as A, in another order." in Parts(client.get(compared(*NIGHTS)).text).text
 
 
 def test_the_filter_is_by_group_tag_and_text(client: TestClient) -> None:
