@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from typing import Annotated, Literal, NamedTuple, Self
 from uuid import uuid4
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from eval_pipeline.core.ids import text_hash, without_surrogates
 from eval_pipeline.core.model import Json
@@ -16,18 +16,16 @@ _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 def _said(text: str) -> str:
-    text = without_surrogates(text).strip()
+    text = text.strip()
     if not text:
         raise ValueError("expected a text that says it, found none")
     return text
 
 
-def _clean(text: str) -> str:
-    return str(without_surrogates(text))
-
-
-_Name = Annotated[str, Field(max_length=100), AfterValidator(_said)]
-_Id = Annotated[str, Field(max_length=1000), AfterValidator(_said)]
+# Before anything else: pydantic cannot measure a text with half a character.
+_Text = Annotated[str, BeforeValidator(without_surrogates)]
+_Name = Annotated[_Text, Field(max_length=100), AfterValidator(_said)]
+_Id = Annotated[_Text, Field(max_length=1000), AfterValidator(_said)]
 
 
 class AnswerKey(NamedTuple):
@@ -63,7 +61,7 @@ class Review(BaseModel):
     id: _Hash
     at: AwareDatetime
     who: _Name
-    turn_id: str = Field(pattern=r"^[^/]+/.+#\d{1,9}$", max_length=1000)
+    turn_id: _Text = Field(pattern=r"^[^/]+/.+#\d{1,9}$", max_length=1000)
     model_version: _Id
     eval_date: date
     sample: int = Field(ge=0)
@@ -72,8 +70,8 @@ class Review(BaseModel):
     verdict: Verdict
     gold_wrong: bool = False
     correction: dict[str, Json] | None = None
-    tag: Annotated[str, Field(max_length=60), AfterValidator(_said)] | None = None
-    note: Annotated[str, Field(max_length=10_000), AfterValidator(_clean)] = ""
+    tag: Annotated[_Text, Field(max_length=60), AfterValidator(_said)] | None = None
+    note: Annotated[_Text, Field(max_length=10_000)] = ""
     queue: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")] | None = None
     probability: float | None = Field(default=None, gt=0, le=1)
     supersedes: _Hash | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -157,6 +157,7 @@ HOSTILE = st.text(st.characters(codec=None), min_size=1, max_size=50)
 
 
 @given(who=HOSTILE, note=HOSTILE, tag=HOSTILE)
+@example(who="\ud800", note="\udfff", tag="\ud800")
 def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, who: str, note: str, tag: str) -> None:
     folder = tmp_path_factory.mktemp("text")
     try:
