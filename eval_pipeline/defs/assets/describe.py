@@ -1,13 +1,15 @@
 """How results look in the Dagster UI: column schemas, headline metadata, check results."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster_shared.utils.warnings import PreviewWarning
 
-from eval_pipeline.chain.stage import Stage
+from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.defs.assets.previews import charts, preview, spent
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
@@ -36,6 +38,19 @@ def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
         "charts": charts(folder) if isinstance(folder, Path) else "",
     }
     return found | {name: dg.MetadataValue.md(text) for name, text in texts.items() if text}
+
+
+def check_spec(key: dg.AssetKey, check: Check, partitions: dg.PartitionsDefinition[str] | None) -> dg.AssetCheckSpec:
+    """A check as Dagster declares it: of an asset with partitions, each has a result of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PreviewWarning)  # Dagster may change how it is declared, not what it records
+        return dg.AssetCheckSpec(
+            check.name,
+            asset=key,
+            description=check.description,
+            blocking=check.blocking,
+            partitions_def=partitions,
+        )
 
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:
