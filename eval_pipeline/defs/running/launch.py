@@ -103,7 +103,7 @@ def _run(
                 broken.add(found.suite)
             yield found
         read.update(chosen)
-        uncompared |= _left_uncompared(result)
+        uncompared |= {suite for suite in chosen if last[suite] == name} - _compared(result)
     if left := sorted(uncompared - broken):
         _execute(
             instance, _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped), None, tags
@@ -126,13 +126,13 @@ def _execute(
     return result
 
 
-def _left_uncompared(result: JobExecutionResult) -> set[str]:
-    """Suites whose model versions would have been compared, had the evaluation of this one not failed.
+def _compared(result: JobExecutionResult) -> set[str]:
+    """Suites whose model versions the run began to compare: it does not where the evaluation before has failed.
 
     What the others have is compared all the same; and the UI would show as failed what was never tried.
     """
-    skipped = (event for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_SKIPPED)
-    return {suite_of(event) for event in skipped if asset_of(event) in COMPARING}
+    begun = (event for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_START)
+    return {suite_of(event) for event in begun if asset_of(event) in COMPARING}
 
 
 def _job(
