@@ -277,7 +277,7 @@ def accuracy_is_a_line_a_model_version(ui: UI, page: Page, shots: Path) -> None:
     page.goto(f"{ui.url}/assets/harbour/trends?view=overview")
     page.get_by_role("button", name="Plots").click()
     for name in (*BACKFILLED, NIGHTLY):
-        expect(page.get_by_role("heading", name=f"accuracy_{name}", exact=True)).to_be_visible()
+        expect(page.get_by_text(f"accuracy_{name}", exact=True).first).to_be_visible()
     page.screenshot(path=shots / "trends-plots.png")
 
 

@@ -16,6 +16,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, shown
+from eval_pipeline.defs.assets.nights import freshness
 from eval_pipeline.defs.assets.partitions import RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
@@ -30,6 +31,8 @@ from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
+PUBLISHED = "published"
+"""The stage with which an evaluation has come to its end."""
 
 Told = dg.MaterializeResult | dg.AssetCheckResult
 
@@ -85,6 +88,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
         owners=OWNERS,
         tags={"track": source.header.track} if source.header else {},
         output_required=stage.whole_suite,
+        freshness_policy=freshness() if stage.name == PUBLISHED else None,
     )
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]) -> Iterator[Told]:
         with readable_errors():
@@ -143,7 +147,7 @@ def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: I
 
 def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
     """Whether the run goes on to the stage that closes its row in `runs`; each one of those that do not, does so."""
-    return dg.AssetKey([suite, "published"]) in context.job_def.asset_layer.selected_asset_keys
+    return dg.AssetKey([suite, PUBLISHED]) in context.job_def.asset_layer.selected_asset_keys
 
 
 @contextmanager

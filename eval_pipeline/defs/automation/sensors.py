@@ -41,8 +41,13 @@ def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     return [name for name in instance.get_dynamic_partitions(DIMENSION) if workspace.is_retired(name)]
 
 
-@dg.sensor(minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
-def register_model_versions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+def registering(name: str) -> dg.SensorDefinition:
+    """The sensor that keeps partitions as the files have model versions."""
+    decorate = dg.sensor(name=name, minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
+    return decorate(_register)
+
+
+def _register(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Registers active entries of `model_versions.yaml` as partitions, and inactive ones that were run.
 
     Those that were deleted there are none any more.
@@ -55,3 +60,6 @@ def register_model_versions(context: dg.SensorEvaluationContext) -> dg.SensorRes
     requests += [model_version.build_add_request(new)] if new else []
     requests += [model_version.build_delete_request(gone)] if gone else []
     return dg.SensorResult(dynamic_partitions_requests=requests)
+
+
+register_model_versions = registering("register_model_versions")
