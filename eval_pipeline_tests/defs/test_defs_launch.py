@@ -17,7 +17,7 @@ from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
-from eval_pipeline.defs.automation import notifications, schedules, sensors
+from eval_pipeline.defs.automation import comparing, notifications, schedules, sensors
 from eval_pipeline.defs.automation.comparing import COMPARE, left_uncompared
 from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
@@ -218,6 +218,30 @@ def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
     assert materialise(small, instance, only=[key.to_user_string() for key in left]).success
     assert red(instance) == set()
     assert left_uncompared(instance, run, ["small"]) == [], "a later run has made them"
+
+
+def test_the_sensor_asks_for_comparisons_once_with_the_date_of_the_failed_run(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in small.environment.items():
+        monkeypatch.setenv(name, value)
+    losing_a_turn(monkeypatch, "puppet")
+    failed = materialise(small, instance)
+    run = instance.get_run_by_id(failed.run_id)
+    assert run is not None
+    (sensor,) = comparing.comparing().sensors or ()
+    event = failed.all_events[-1]
+    context = dg.build_run_status_sensor_context("compare_after_failure", event, instance, run)
+
+    def asked() -> list[Any]:
+        return list(sensor(context))  # type: ignore[operator]
+
+    (request,) = asked()
+    assert (request.run_key, request.tags) == (run.run_id, TAGS)
+    assert {key.path[-1] for key in request.asset_selection} == set(COMPARING) - REPORTS
+    assert materialise(small, instance, only=[f"small/{name}" for name in COMPARING]).success
+    assert [type(found) for found in asked()] == [dg.SkipReason]
+    assert small.sql("SELECT * FROM trends") == [], "nothing is whole that could be compared"
 
 
 def test_what_is_wrong_with_a_suite_is_left_to_its_next_run(small: Lab, instance: dg.DagsterInstance) -> None:
