@@ -278,6 +278,7 @@ def accuracy_is_a_line_a_model_version(ui: UI, page: Page, shots: Path) -> None:
     page.get_by_role("button", name="Plots").click()
     for name in (*BACKFILLED, NIGHTLY):
         expect(page.get_by_text(f"accuracy_{name}", exact=True).first).to_be_visible()
+    page.get_by_text(f"accuracy_{NIGHTLY}", exact=True).first.scroll_into_view_if_needed()
     page.screenshot(path=shots / "trends-plots.png")
 
 

@@ -51,6 +51,8 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("no_drift", True),
         ("served_as_before", True),
     }
+    places = {(check.asset_key.path[-1], check.partition) for check in first.get_asset_check_evaluations()}
+    assert places == {("turn_metrics", "puppet"), ("cases", None), ("trends", None)}
     # Equal contents, equal data versions: nothing below becomes stale.
     assert versions(materialise(small, instance)) == found
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Collection, Mapping
 
 import dagster as dg
-from dagster._core.definitions.definitions_class import SINGLETON_REPOSITORY_NAME
 from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import create_execution_plan, execute_run
 from dagster._core.execution.job_execution_result import JobExecutionResult
 from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
