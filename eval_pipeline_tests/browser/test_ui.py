@@ -22,7 +22,7 @@ from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader
 from eval_pipeline_tests.reports.browser import chromium, needs_chromium
-from eval_pipeline_tests.support import TWO_CASES, Lab
+from eval_pipeline_tests.support import TWO_CASES, Lab, python
 
 SUITES = ("harbour", "lighthouse")
 CHAIN = (
@@ -47,6 +47,15 @@ STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) { ... on Schedul
   { scheduleState { status } } } }"""
 PARTITIONS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode { partitionKeys
   partitionStats { numMaterialized numFailed numMaterializing } } } }"""
+ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "model_version", partitionKey: $name,
+  repositorySelector: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__" })
+  { __typename } }"""
+OF_JOB = """{ pipelineOrError(params: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__",
+  pipelineName: "suite_harbour" }) { ... on Pipeline { runs(limit: 10) { runId status tags { key }
+  repositoryOrigin { repositoryLocationName } } } } }"""
+CHECKS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
+  assetChecksOrError { ... on AssetChecks { checks { name partitionStatuses { ... on
+  AssetCheckDefaultPartitionStatuses { succeededPartitions failedPartitions } } } } } } } }"""
 
 pytestmark = needs_chromium
 
@@ -98,7 +107,9 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
         ),
     )
     the_first_page_greets_with_no_dialog(ui, page, shots)
-    eventually(lambda: partitions(ui)[0] == {*BACKFILLED, NIGHTLY}, PATIENCE_S)
+    eventually(lambda: partitions(ui)[0] == {NIGHTLY}, PATIENCE_S)
+    for name in BACKFILLED:  # which are not active: whoever wants one run says so
+        assert ui.query(ADD, name=name)["addDynamicPartition"]["__typename"] == "AddDynamicPartitionSuccess"
     nobody_uninvited_runs_anything(ui, page)
     with Reader(lab.home.store) as reader:
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
@@ -112,6 +123,9 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     assert {name.split("/")[1] for name in reader.seen} == {*BACKFILLED, NIGHTLY}
     eventually(lambda: failures(webhook), PATIENCE_S, ui.log.read_text)
     partitions_and_checks_are_green(ui, page, shots)
+    every_check_has_a_result_a_model_version(ui)
+    a_run_of_the_command_line_is_seen_with_those_of_its_job(lab, ui, page, shots)
+    accuracy_is_a_line_a_model_version(ui, page, shots)
     (failure,) = failures(webhook)
     assert "'nonsense' is no scope" in failure
     assert f"{ui.url}/runs/" in failure
@@ -239,6 +253,38 @@ def partitions_and_checks_are_green(ui: UI, page: Page, shots: Path) -> None:
     shot(page, f"{ui.url}/locations/eval_pipeline/schedules/nightly", "nightly", shots / "schedule.png")
     shot(page, f"{ui.url}/runs", "Succe", shots / "runs.png")
     shot(page, f"{ui.url}/automation", "notify_failed_run", shots / "automation.png")
+
+
+def every_check_has_a_result_a_model_version(ui: UI) -> None:
+    node = ui.query(CHECKS, path=["harbour", "turn_metrics"])["assetNodeOrError"]
+    found = {check["name"]: check["partitionStatuses"] for check in node["assetChecksOrError"]["checks"]}
+    assert "every_turn_scored_once" in found
+    for told in found.values():
+        assert set(told["succeededPartitions"]) == {*BACKFILLED, NIGHTLY}
+        assert told["failedPartitions"] == []
+
+
+def a_run_of_the_command_line_is_seen_with_those_of_its_job(lab: Lab, ui: UI, page: Page, shots: Path) -> None:
+    assert ui.query(OF_JOB)["pipelineOrError"]["runs"] == []
+    asked = "run --suite harbour --model-version model-a --eval-date 2026-01-15 --no-report".split()
+    child = python(lab, "-c", "from eval_pipeline.cli import main; main()", *asked)
+    assert child.returncode == 0, child.stderr
+    (run,) = ui.query(OF_JOB)["pipelineOrError"]["runs"]
+    assert run["status"] == "SUCCESS"
+    assert run["repositoryOrigin"] == {"repositoryLocationName": "eval_pipeline"}, "else the timeline leaves it out"
+    keys = {tag["key"] for tag in run["tags"]}
+    assert keys == {"dagster/code_location", "dagster/partition", "eval_pipeline/eval_date"}
+    shot(page, f"{ui.url}/overview", "suite_harbour", shots / "overview.png")
+    shot(page, f"{ui.url}/locations/eval_pipeline/jobs/suite_harbour/runs", run["runId"][:8], shots / "runs-of-job.png")
+
+
+def accuracy_is_a_line_a_model_version(ui: UI, page: Page, shots: Path) -> None:
+    page.goto(f"{ui.url}/assets/harbour/trends?view=overview")
+    page.get_by_role("button", name="Plots").click()
+    for name in (*BACKFILLED, NIGHTLY):
+        expect(page.get_by_text(f"accuracy_{name}", exact=True).first).to_be_visible()
+    page.get_by_text(f"accuracy_{NIGHTLY}", exact=True).first.scroll_into_view_if_needed()
+    page.screenshot(path=shots / "trends-plots.png")
 
 
 def shot(page: Page, url: str, text: str, path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.defs.automation.comparing import COMPARE
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.support import ROOT, Lab
 
@@ -57,11 +58,11 @@ class UI:
         return answer["data"]
 
     def runs(self, **tags: str) -> list[dict[str, Any]]:
-        """Runs that have these tags (`_` stands for `/`), the newest first, with their tags as a mapping."""
+        """Runs that have these tags, the newest first, with their tags as a mapping; none that only compares."""
         found = self.query(RUNS)["runsOrError"]["results"]
         for run in found:
             run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
-        return [run for run in found if tags.items() <= run["tags"].items()]
+        return [run for run in found if tags.items() <= run["tags"].items() and run["jobName"] != COMPARE]
 
     def backfills(self) -> list[dict[str, Any]]:
         """Backfills, the newest first."""

@@ -36,9 +36,10 @@ def materialise(
     resources = {"evaluation": EvaluationResource(workspace, Silent())}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
+    key = partition_key if resolved.partitions_def else None
     with handlers_kept():  # Dagster gives SIGTERM the handler of SIGINT, and leaves it so
         return resolved.execute_in_process(
-            QUIET, instance, partition_key=partition_key, tags=dict(launched), raise_on_error=False
+            QUIET, instance, partition_key=key, tags=dict(launched), raise_on_error=False
         )
 
 

@@ -4,22 +4,29 @@ import json
 import signal
 from datetime import UTC, date, datetime
 from typing import Any
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 import pytest
+import yaml
 
+from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
-from eval_pipeline.defs.automation import schedules, sensors
+from eval_pipeline.defs.automation import comparing, notifications, schedules, sensors
+from eval_pipeline.defs.automation.comparing import COMPARE, left_uncompared
+from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
+from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION, is_of_command_line
+from eval_pipeline.stages import score
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
-from eval_pipeline_tests.defs.runs import TAGS, dates, materialise
-from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, python
+from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, materialise
+from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet, python
 
 
 def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
@@ -111,6 +118,147 @@ def test_the_sensor_registers_new_model_versions(small: Lab, instance: dg.Dagste
     with dg.build_sensor_context(instance=instance) as context:
         skipped = sensors.register_model_versions(context)
     assert isinstance(skipped, dg.SkipReason)
+
+
+def test_what_nobody_runs_is_no_partition_until_somebody_does(small: Lab, instance: dg.DagsterInstance) -> None:
+    entries = [{"name": name, "provider": "oracle", "active": False} for name in ("idle", "ran", "recorded")]
+    small.versions({"name": "puppet", "provider": "puppet"}, *entries)
+    instance.delete_dynamic_partition(DIMENSION, "puppet")
+    assert sensors.unregistered(instance, small.workspace()) == ["puppet"]
+    list(launch.run(small.home, launch.Request([Partition("small", "ran", DAY)], with_report=False), Silent()))
+    small.evaluate(version="recorded")
+    assert set(instance.get_dynamic_partitions(DIMENSION)) == {"puppet", "ran"}
+    assert sensors.unregistered(instance, small.workspace()) == ["recorded"], "as where Dagster's files were lost"
+    # As 0.1.0 has left it:
+    instance.add_dynamic_partitions(DIMENSION, ["idle", "recorded"])
+    assert sensors.never_run(instance, small.workspace()) == ["idle"]
+    instance.add_run(dg.DagsterRun("all_suites", str(uuid4()), tags={"dagster/partition": "idle"}))
+    assert sensors.never_run(instance, small.workspace()) == []
+
+
+def test_a_run_of_the_command_line_is_one_of_the_jobs_that_the_ui_shows(
+    small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    small.suite("other", [TWO_CASES[0]])
+    small.suite("third", [TWO_CASES[0]])
+    for suites in (["small"], ["small", "other"]):
+        pairs = [Partition(suite, "puppet", DAY) for suite in suites]
+        list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+    both, single = instance.get_runs(dg.RunsFilter(tags={".dagster/repository": "__repository__@eval_pipeline"}))
+    assert (single.job_name, both.job_name) == ("suite_small", "all_suites")
+    assert both.remote_job_origin is not None
+    assert both.remote_job_origin.location_name == LOCATION
+    # What a re-execution in the UI does again: not the third suite, which nobody asked for.
+    assert {key.path[0] for key in both.asset_selection or ()} == {"small", "other"}
+    seen = {name for name in both.tags if not name.startswith(".dagster/")}
+    assert seen == {"dagster/code_location", "dagster/partition", EVAL_DATE}
+    notify(instance, both, "the terminal has told of it")
+    assert not [found for found in caplog.records if found.name == notifications.__name__]
+    assert is_of_command_line(both)
+    reexecuted = dg.DagsterRun("all_suites", str(uuid4()), tags=dict(both.tags))
+    assert not is_of_command_line(reexecuted)
+
+
+def test_the_name_of_the_code_location_is_that_of_the_workspace_file() -> None:
+    (found,) = yaml.safe_load((ROOT / "workspace.yaml").read_text())["load_from"]
+    assert found["python_module"] == {"module_name": DEFINITIONS, "location_name": LOCATION}
+
+
+def red(instance: dg.DagsterInstance, suite: str = "small") -> set[str]:
+    """Assets without partitions that the UI shows as failed: their last run failed, and did not make them."""
+    keys = [dg.AssetKey([suite, name]) for name in (*INGESTING, *COMPARING)]
+    found = set()
+    for record in instance.get_asset_records(keys):
+        entry = record.asset_entry
+        run, made = instance.get_run_by_id(entry.last_run_id or ""), entry.last_materialization_record
+        failed = run is not None and run.status == dg.DagsterRunStatus.FAILURE
+        if failed and (made is None or made.run_id != entry.last_run_id):
+            found.add(entry.asset_key.path[-1])
+    return found
+
+
+def losing_a_turn(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Scoring loses a turn of one model version, so that a check blocks what comes after."""
+    real = score.attempted_turns
+
+    def losing(inputs: Inputs) -> Any:
+        found = list(real(inputs))
+        return iter(found[1:] if inputs.place.model_version == version else found)
+
+    monkeypatch.setattr(score, "attempted_turns", losing)
+
+
+def test_one_that_fails_leaves_nothing_red_that_all_share_and_the_others_are_compared(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    losing_a_turn(monkeypatch, "second")
+    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
+    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+    assert [(f.model_version, f.incomplete) for f in found] == [("puppet", False), ("second", True)]
+    assert small.sql("SELECT model_version FROM trends") == [("puppet",)]
+    assert red(instance) == set()
+
+
+def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    instance.add_dynamic_partitions(DIMENSION, ["second"])
+    assert materialise(small, instance).success
+    losing_a_turn(monkeypatch, "second")
+    failed = materialise(small, instance, partition_key="second")
+    assert not failed.success
+    run = instance.get_run_by_id(failed.run_id)
+    assert run is not None
+    planned = set(COMPARING) - REPORTS
+    assert red(instance) == planned
+    left = left_uncompared(instance, run, ["small", "gone"])
+    assert {key.path[-1] for key in left} == planned
+    assert materialise(small, instance, only=[key.to_user_string() for key in left]).success
+    assert red(instance) == set()
+    assert left_uncompared(instance, run, ["small"]) == [], "a later run has made them"
+
+
+def test_the_sensor_asks_for_comparisons_once_with_the_date_of_the_failed_run(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in small.environment.items():
+        monkeypatch.setenv(name, value)
+    losing_a_turn(monkeypatch, "puppet")
+    failed = materialise(small, instance)
+    run = instance.get_run_by_id(failed.run_id)
+    assert run is not None
+    (sensor,) = comparing.comparing().sensors or ()
+    event = failed.all_events[-1]
+    context = dg.build_run_status_sensor_context("compare_after_failure", event, instance, run)
+
+    def asked() -> list[Any]:
+        return list(sensor(context))  # type: ignore[operator]
+
+    (request,) = asked()
+    assert (request.run_key, request.tags) == (run.run_id, TAGS)
+    assert {key.path[-1] for key in request.asset_selection} == set(COMPARING) - REPORTS
+    assert materialise(small, instance, only=[f"small/{name}" for name in COMPARING]).success
+    assert [type(found) for found in asked()] == [dg.SkipReason]
+    assert small.sql("SELECT * FROM trends") == [], "nothing is whole that could be compared"
+
+
+def test_what_is_wrong_with_a_suite_is_left_to_its_next_run(small: Lab, instance: dg.DagsterInstance) -> None:
+    """Comparing again and again would not mend it."""
+    path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
+    good = path.read_text()
+    path.write_text("id: beta\n")
+    run = instance.get_run_by_id(materialise(small, instance).run_id)
+    assert run is not None
+    assert run.status == dg.DagsterRunStatus.FAILURE
+    assert "cases" in red(instance)
+    assert left_uncompared(instance, run, ["small"]) == []
+    comparing = dg.DagsterRun(COMPARE, run.run_id)
+    assert left_uncompared(instance, comparing, ["small"]) == []
+    path.write_text(good)
+    assert materialise(small, instance).success
+    assert red(instance) == set()
 
 
 def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, instance: dg.DagsterInstance) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from eval_pipeline.chain.evaluation import chain_of, evaluating
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
@@ -13,7 +14,7 @@ from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import materialise, stale, versions
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
 
 
 def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, instance: dg.DagsterInstance) -> None:
@@ -50,6 +51,8 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("no_drift", True),
         ("served_as_before", True),
     }
+    places = {(check.asset_key.path[-1], check.partition) for check in first.get_asset_check_evaluations()}
+    assert places == {("turn_metrics", "puppet"), ("cases", None), ("trends", None)}
     # Equal contents, equal data versions: nothing below becomes stale.
     assert versions(materialise(small, instance)) == found
 
@@ -71,9 +74,9 @@ def test_after_a_changed_scorer_only_what_is_below_has_other_versions(
     assert not Puppet.asked
     assert {name for name in before if before[name][1] != after[name][1]} == {"turn_metrics", "gold_editions"}
     other_data = {name for name in before if before[name][0] != after[name][0]}
-    # `statistics` follows from the changed column, the rest of the aggregates from columns that are as they were.
-    below = {"turn_metrics", "statistics", "published", "error_analysis", "model_comparisons", "trends"}
-    assert {"statistics"} <= other_data <= below | {"gold_editions", "gold_suspects", "comparison_published"}
+    above = {"raw_dataset", "cases", "generations", "recovery_attempts", "evidence"}
+    assert {"turn_metrics", "statistics"} <= other_data
+    assert other_data.isdisjoint(above)
 
 
 def test_a_check_that_blocks_stops_its_own_suite_only(
@@ -151,15 +154,35 @@ def test_later_steps_alone_are_skipped_too_where_there_are_no_predictions(
         assert not result.get_asset_materialization_events(), name
 
 
-def test_changed_options_of_a_suite_make_its_aggregates_stale(small: Lab, instance: dg.DagsterInstance) -> None:
+def test_who_follows_the_marks_until_none_is_left_has_everything_made_anew(
+    small: Lab, instance: dg.DagsterInstance
+) -> None:
+    """Though no arrow leads from the files to the aggregates, whose options they hold, nor from gold to scores."""
     materialise(small, instance)
     small.suite(options={"ceiling_threshold": 0.9})
-    # With an asset that has partitions and nothing to do with options.
-    materialise(small, instance, only=["small/raw_dataset", "small/generations"])
-    assert stale(small, instance)["complexity_ceiling"] == {"data"}
-    assert "turn_metrics" not in stale(small, instance)
-    materialise(small, instance)
+    materialise(small, instance, only=["small/raw_dataset"])
+    marked = follow_the_marks(small, instance)
+    assert marked[0] == {"cases"}
+    assert "complexity_ceiling" in set().union(*marked)
     assert small.sql("SELECT DISTINCT threshold FROM complexity_ceiling") == [(0.9,)]
+    small.suite(cases=[{**found, "tags": ["new"]} for found in TWO_CASES], options={"ceiling_threshold": 0.9})
+    materialise(small, instance, only=["small/raw_dataset"])
+    follow_the_marks(small, instance)
+    workspace, partition = small.workspace(), Partition("small", "puppet", DAY)
+    for stage in evaluating(chain_of(TRACK)):
+        assert not stage.writes or stage_is_current(workspace, partition, stage.name), stage.name
+    assert not Puppet.asked, "no prompt has changed"
+
+
+def follow_the_marks(lab: Lab, instance: dg.DagsterInstance) -> list[set[str]]:
+    """Materialises what is marked as out of date, until nothing is: what was marked, time after time."""
+    found: list[set[str]] = []
+    Puppet.reset()
+    while marked := set(stale(lab, instance)):
+        found.append(marked)
+        assert len(found) < 20
+        assert materialise(lab, instance, only=[f"small/{name}" for name in marked]).success
+    return found
 
 
 def test_a_changed_first_attempt_changes_the_error_analysis(small: Lab) -> None:

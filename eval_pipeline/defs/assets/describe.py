@@ -1,14 +1,16 @@
 """How results look in the Dagster UI: column schemas, headline metadata, check results."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster_shared.utils.warnings import PreviewWarning
 
 from eval_pipeline.chain.evaluation import COMPARING
-from eval_pipeline.chain.stage import Stage
+from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
 from eval_pipeline.reports.links import evaluation_path, linked, suite_path, view_url
 from eval_pipeline.stages.checks.verdicts import Verdict
@@ -55,6 +57,19 @@ def workbench(stage: Stage, inputs: Inputs) -> str | None:
     if stage.name in _HANDED_ON and inputs.partition is not None:
         return linked(evaluation_path(inputs.partition))
     return None
+
+
+def check_spec(key: dg.AssetKey, check: Check, partitions: dg.PartitionsDefinition[str] | None) -> dg.AssetCheckSpec:
+    """A check as Dagster declares it: of an asset with partitions, each has a result of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PreviewWarning)  # Dagster may change how it is declared, not what it records
+        return dg.AssetCheckSpec(
+            check.name,
+            asset=key,
+            description=check.description,
+            blocking=check.blocking,
+            partitions_def=partitions,
+        )
 
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:

@@ -17,6 +17,7 @@ from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
+from eval_pipeline.defs.running.origin import is_of_command_line
 from eval_pipeline.reports.gold import edition_rows_told, overridden_text
 from eval_pipeline.reports.links import linked
 from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
@@ -27,7 +28,7 @@ NOTIFY_FORM = "EVAL_NOTIFY_FORM"
 """Environment variable: `slack` (by default) or `plain`, the text alone."""
 UI_URL = "EVAL_UI_URL"
 """Environment variable: address of the UI, for links."""
-NOTIFIED = "eval_pipeline/notified"
+NOTIFIED = ".dagster/eval_pipeline/notified"
 """Tag of a run that was told of; a re-execution copies it, so its value is the run's id."""
 
 FORMS = ("slack", "plain")
@@ -78,7 +79,7 @@ def notify_failed_check(context: dg.RunStatusSensorContext) -> None:
 
 
 def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | None = None) -> None:
-    """Sends one notification of what went wrong in a run, unless that was done before.
+    """Sends one notification of what went wrong in a run, unless that was done before; the terminal tells of its own.
 
     What is wrong with a suite as a whole fails each run of a night or a backfill: it is told of once.
 
@@ -91,7 +92,7 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
         EvalError: the webhook did not take it.
     """
     known = instance.get_run_by_id(run.run_id) or run
-    if known.tags.get(NOTIFIED) == run.run_id:
+    if is_of_command_line(known) or known.tags.get(NOTIFIED) == run.run_id:
         return
     found = errors_of(instance, run.run_id)
     if found:

@@ -17,7 +17,9 @@ from eval_pipeline.workspace.workspace import Workspace
 CRON = "EVAL_NIGHTLY_CRON"
 """Environment variable: when the night is, as cron has it, in the time zone of the project."""
 TWO_O_CLOCK = "0 2 * * *"
-_ON = os.environ.get("EVAL_NIGHTLY") == "1"
+NIGHTLY = "EVAL_NIGHTLY"
+"""Environment variable: `1` has the schedules on by default."""
+_ON = os.environ.get(NIGHTLY) == "1"
 
 
 @dg.schedule(

@@ -1,16 +1,39 @@
 """Keeping Dagster's partitions in step with the model versions on file."""
 
 import dagster as dg
+from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.partitions import DIMENSION, model_version
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.workspace import Workspace
 
 
 def unregistered(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
-    """Model versions on file that are no partitions yet."""
+    """Model versions on file that ought to be partitions and are none yet: active ones, and those once evaluated.
+
+    What nobody runs is no partition: it would be missing in every asset for ever.
+    """
     known = set(instance.get_dynamic_partitions(DIMENSION))
-    return [name for name in workspace.model_versions if name not in known]
+    new = [version for version in workspace.model_versions.values() if version.name not in known]
+    evaluated = set() if all(version.active for version in new) else _evaluated(workspace)
+    return [version.name for version in new if version.active or version.name in evaluated]
+
+
+def never_run(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
+    """Partitions of model versions that are not active, of which there is neither an evaluation nor a run."""
+    known = set(instance.get_dynamic_partitions(DIMENSION))
+    idle = [name for name, version in workspace.model_versions.items() if name in known and not version.active]
+    evaluated = _evaluated(workspace) if idle else set()
+    return [
+        name
+        for name in idle
+        if name not in evaluated and not instance.get_runs_count(dg.RunsFilter(tags={PARTITION_NAME_TAG: name}))
+    ]
+
+
+def _evaluated(workspace: Workspace) -> set[str]:
+    return {found.model_version for found in workspace.record.partitions(GENERATIONS) if found.model_version}
 
 
 def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
@@ -18,14 +41,25 @@ def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     return [name for name in instance.get_dynamic_partitions(DIMENSION) if workspace.is_retired(name)]
 
 
-@dg.sensor(minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
-def register_model_versions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-    """Registers new entries of `model_versions.yaml` as partitions; those that were deleted there are none any more."""
+def registering(name: str) -> dg.SensorDefinition:
+    """The sensor that keeps partitions as the files have model versions."""
+    decorate = dg.sensor(name=name, minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
+    return decorate(_register)
+
+
+def _register(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Registers active entries of `model_versions.yaml` as partitions, and inactive ones that were run.
+
+    Those that were deleted there are none any more.
+    """
     workspace = Workspace(find_home())
     new, gone = unregistered(context.instance, workspace), retired(context.instance, workspace)
     if not new and not gone:
-        return dg.SkipReason("every model version is registered")
+        return dg.SkipReason("every model version that is run is registered")
     requests: list[dg.AddDynamicPartitionsRequest | dg.DeleteDynamicPartitionsRequest] = []
     requests += [model_version.build_add_request(new)] if new else []
     requests += [model_version.build_delete_request(gone)] if gone else []
     return dg.SensorResult(dynamic_partitions_requests=requests)
+
+
+register_model_versions = registering("register_model_versions")

@@ -16,9 +16,10 @@ from eval_pipeline.defs.running.unfinished import UNFINISHED
 from eval_pipeline.workspace.runs import fail_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 
-PROCESS = "eval_pipeline/process"
+PROCESS = ".dagster/eval_pipeline/process"
 """Tag that says which process does a run: run, host, process id and start. Names the run, since a re-execution copies
-the tags of its parent."""
+the tags of its parent. The UI hides tags of this prefix."""
+_PROCESS_OF_0_1_0 = "eval_pipeline/process"
 
 STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
 
@@ -104,7 +105,9 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
     """
     swept = []
     for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
-        run_id, host, pid, started = (run.tags.get(PROCESS, "").split(" ") + [""] * 4)[:4]
+        run_id, host, pid, started = (run.tags.get(PROCESS, run.tags.get(_PROCESS_OF_0_1_0, "")).split(" ") + [""] * 4)[
+            :4
+        ]
         if run_id == run.run_id and host == socket.gethostname() and not is_alive(int(pid), started):
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import dagster as dg
+from dagster._core.execution.job_execution_result import JobExecutionResult
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import Home
@@ -17,11 +18,12 @@ from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EPOCH, EVAL_
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
-from eval_pipeline.defs.automation.jobs import ALL
+from eval_pipeline.defs.automation.jobs import ALL, suite_job_name
 from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
+from eval_pipeline.defs.running.origin import execute_here
 from eval_pipeline.operations.keeping import REPORTS
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -72,11 +74,12 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
 def _run(
     instance: dg.DagsterInstance, workspace: Workspace, request: Request, progress: Progress
 ) -> Iterator[Finished]:
-    if new := unregistered(instance, workspace):
-        instance.add_dynamic_partitions(DIMENSION, new)
+    named = dict.fromkeys([*unregistered(instance, workspace), *(place.model_version for place in request.partitions)])
+    instance.add_dynamic_partitions(DIMENSION, list(named))
     for name in retired(instance, workspace):
         instance.delete_dynamic_partition(DIMENSION, name)
-    tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), SCOPE: request.scope.label(), EPOCH: request.epoch}
+    tags = {EVAL_DATE: request.partitions[0].eval_date.isoformat(), EPOCH: request.epoch}
+    tags[SCOPE] = "" if request.scope.label() == FULL else request.scope.label()
     tags[CANARY] = "" if request.canary else "false"
     tags = {name: value for name, value in tags.items() if value}
     evaluation = EvaluationResource(workspace, progress)
@@ -84,6 +87,7 @@ def _run(
     last = {partition.suite: partition.model_version for partition in request.partitions}
     read: set[str] = set()
     broken: set[str] = set()
+    uncompared: set[str] = set()
     for name in dict.fromkeys(partition.model_version for partition in request.partitions):
         chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
         if not chosen:
@@ -93,22 +97,42 @@ def _run(
         done = {(suite, asset) for suite in read for asset in INGESTING}
         done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARING}
         job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
-        run_id = str(uuid4())
-        own = tags | {PROCESS: process_tag(run_id)}
-        try:
-            with handlers_kept():
-                result = job.execute_in_process(
-                    QUIET, instance, partition_key=name, tags=own, run_id=run_id, raise_on_error=False
-                )
-        except dg.DagsterExecutionInterruptedError:
-            raise KeyboardInterrupt from None
-        if _interrupted(result):
-            raise KeyboardInterrupt
+        result = _execute(instance, job, name, tags)
         for found in _finished(result, chosen, name, evaluation.examples):
             if not found.model_version:
                 broken.add(found.suite)
             yield found
         read.update(chosen)
+        uncompared |= {suite for suite in chosen if last[suite] == name} - _compared(result)
+    if left := sorted(uncompared - broken):
+        _execute(
+            instance, _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped), None, tags
+        )
+
+
+def _execute(
+    instance: dg.DagsterInstance, job: dg.JobDefinition, model_version: str | None, tags: Mapping[str, str]
+) -> JobExecutionResult:
+    run_id = str(uuid4())
+    own = {**tags, PROCESS: process_tag(run_id)}
+    keys = job.asset_layer.selected_asset_keys
+    try:
+        with handlers_kept():
+            result = execute_here(job, instance, run_id, keys, partition_key=model_version, tags=own, run_config=QUIET)
+    except dg.DagsterExecutionInterruptedError:
+        raise KeyboardInterrupt from None
+    if _interrupted(result):
+        raise KeyboardInterrupt
+    return result
+
+
+def _compared(result: JobExecutionResult) -> set[str]:
+    """Suites whose model versions the run began to compare: it does not where the evaluation before has failed.
+
+    What the others have is compared all the same; and the UI would show as failed what was never tried.
+    """
+    begun = (event for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_START)
+    return {suite_of(event) for event in begun if asset_of(event) in COMPARING}
 
 
 def _job(
@@ -121,13 +145,14 @@ def _job(
     loaded = [suite_definitions(evaluation.workspace.suite(suite), evaluation.workspace) for suite in suites]
     assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
     keys = [asset.key for asset in assets if chosen((asset.key.path[0], asset.key.path[-1]))]
-    job = dg.define_asset_job(ALL, dg.AssetSelection.assets(*keys))
+    name = suite_job_name(suites[0]) if len(suites) == 1 else ALL
+    job = dg.define_asset_job(name, dg.AssetSelection.assets(*keys))
     bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
-    return dg.Definitions.merge(bound, *loaded).resolve_job_def(ALL)
+    return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
 
 
 def _finished(
-    result: dg.ExecuteInProcessResult,
+    result: JobExecutionResult,
     suites: Sequence[str],
     model_version: str,
     examples: Mapping[tuple[str, str, str], str],
@@ -155,7 +180,7 @@ def _finished(
     ]
 
 
-def _interrupted(result: dg.ExecuteInProcessResult) -> bool:
+def _interrupted(result: JobExecutionResult) -> bool:
     """Whether a signal ended the run: Dagster makes a failure of the step that it hit."""
     errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)

@@ -18,15 +18,19 @@ import yaml
 from dagster._cli.proxy_server_manager import ProxyServerManager
 from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget, WorkspaceLoadTarget
 
-from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.core.supervision import end_left_behind, supervise
+from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
+from eval_pipeline.defs.automation.sensors import never_run
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
+from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
 from eval_pipeline.defs.running.webserver import NO_TOKEN
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import token_of
+from eval_pipeline.workspace.workspace import Workspace
 
 _LOOK_S = 0.5
 _LOOKS_A_SWEEP = 20
@@ -109,12 +113,20 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         os.environ.setdefault(UI_URL, url)
         with open_instance(home) as swept:
             sweep_home(home, swept)
+            _leave_out_what_nobody_runs(home, swept)
         # As the settings have it: what a run prints is kept, unlike that of runs of the command line.
         instance = stack.enter_context(dg.DagsterInstance.get())
         with _code_servers(instance) as workspace:
             asked = f"/?token={token_of(home.ui_token)}" if with_token else " (it asks for no token)"
             _say(f"open {url}{asked}")
             _keep(_children(workspace, host, port), lambda: sweep_home(home, instance))
+
+
+def _leave_out_what_nobody_runs(home: Home, instance: dg.DagsterInstance) -> None:
+    """Older versions made every model version on file a partition."""
+    with suppress(EvalError):  # files that cannot be read are told of elsewhere
+        for name in never_run(instance, Workspace(home)):
+            instance.delete_dynamic_partition(DIMENSION, name)
 
 
 def _check_free(host: str, port: int) -> None:
@@ -183,7 +195,7 @@ def _code_servers(instance: dg.DagsterInstance) -> Iterator[Path]:
     if file.is_file():
         target = WorkspaceFileTarget([str(file)])
     else:
-        target = ModuleTarget(_DEFINITIONS, None, str(Path.cwd()), None)
+        target = ModuleTarget(DEFINITIONS, None, str(Path.cwd()), LOCATION)
     with (
         ProxyServerManager(instance, target, "warning") as servers,
         tempfile.TemporaryDirectory() as folder,
@@ -192,9 +204,6 @@ def _code_servers(instance: dg.DagsterInstance) -> Iterator[Path]:
         path = Path(folder) / "workspace.yaml"
         path.write_text(yaml.safe_dump({"load_from": list(found)}))
         yield path
-
-
-_DEFINITIONS = "eval_pipeline.definitions"
 
 
 def _say(text: str) -> None:
