@@ -55,7 +55,7 @@ def _register(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipR
     workspace = Workspace(find_home())
     new, gone = unregistered(context.instance, workspace), retired(context.instance, workspace)
     if not new and not gone:
-        return dg.SkipReason("every model version that is run is registered")
+        return dg.SkipReason("every model version is registered")
     requests: list[dg.AddDynamicPartitionsRequest | dg.DeleteDynamicPartitionsRequest] = []
     requests += [model_version.build_add_request(new)] if new else []
     requests += [model_version.build_delete_request(gone)] if gone else []

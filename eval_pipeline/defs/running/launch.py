@@ -23,6 +23,7 @@ from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.running.origin import execute_here
 from eval_pipeline.operations.keeping import REPORTS
+from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -104,7 +105,9 @@ def _run(
             yield found
         read.update(chosen)
         uncompared |= {suite for suite in chosen if last[suite] == name} - _compared(result)
-    if left := sorted(uncompared - broken):
+    # Where no evaluation has ever come so far there is nothing to compare yet.
+    evaluated = {found.suite for found in workspace.record.partitions(STATISTICS)} if uncompared else set()
+    if left := sorted((uncompared - broken) & evaluated):
         _execute(
             instance, _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped), None, tags
         )
