@@ -256,7 +256,8 @@ class Seen(Generic[ContextT, GoldT, ArtefactT]):
         attempts: at it, in order; empty where none was made.
         evidence: what comparing the last of them with the gold showed.
         earlier: turns of the case before it, in order, each with its attempts in the same sample.
-        history: `gold` or `own`, the earlier answers that the model was shown.
+        history: `gold` or `own`, the earlier answers that the model was shown; of recorded answers what was told of it,
+            else `unknown`.
         metrics: what they say of the turn, by name, as far as they are known.
     """
 

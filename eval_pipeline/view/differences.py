@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+(?:[eE][+-]?\d+)?)(?!\w)"
+_WORDS = re.compile(rf"{_NUMBER}|\w+|\s+|[^\w\s]")
 _MOST_WORDS = 4_000
 """The matcher takes the square of it at worst; longer texts are compared line by line, the longest not at all."""
 _MOST_LINES = 4_000

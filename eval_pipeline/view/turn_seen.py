@@ -7,6 +7,7 @@ from typing import Any
 
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Attempt, Case, Evidence
+from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.stages.attempts.rows import attempt_from_row
 from eval_pipeline.store.ddl import quoted
 from eval_pipeline.store.tables import arrow_schema
@@ -181,4 +182,8 @@ def _evidence(row: Row) -> Evidence:
 def _history(seen: TurnSeen) -> str:
     version = seen.evaluation.partition.model_version
     row = seen.look.row("SELECT settings FROM model_versions WHERE model_version = ?", [version])
-    return str(parse_json(row["settings"]).get("history", "gold")) if row else "gold"
+    settings = parse_json(row["settings"]) if row else {}
+    if seen.recorded:
+        told = settings.get("provenance", {}).get(seen.evaluation.partition.suite, {})
+        return str(told.get("history") or UNKNOWN)
+    return str(settings.get("history", "gold"))

@@ -105,6 +105,17 @@ def test_from_home_to_the_third_wrong_turn_and_on_by_keys(browser: Browser, open
     assert complaints == []
 
 
+def test_a_field_that_is_folded_away_is_gone_to_by_its_key(browser: Browser, opened: str) -> None:
+    context, page, url, complaints = entered(browser, opened, viewport=DESK)
+    page.goto(f"{url}{turn_of('harbour/ship_03#1', STEADY, '2026-03-01')}")
+    page.keyboard.press("c")
+    page.keyboard.type('{"o": 1}')
+    expect(page.locator("[name=correction]")).to_have_value('{"o": 1}')
+    expect(page.locator("[name=note]")).to_have_value("")
+    context.close()
+    assert complaints == []
+
+
 def test_an_address_is_the_filter_and_the_back_button_knows_it(browser: Browser, opened: str) -> None:
     context, page, url, complaints = entered(browser, opened, viewport=DESK)
     page.goto(f"{url}{turns_of(FALLING)}")

@@ -15,6 +15,7 @@ from eval_pipeline.view.app import application
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing.agreement import rank
 from eval_pipeline.view.comparing.found import order, with_what_was_said
+from eval_pipeline.view.comparing.kinds import kinds
 from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
 from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.page import Bench
@@ -45,6 +46,28 @@ def rows(client: TestClient, *sides: tuple[str, date], **more: str) -> list[str]
 
 def evaluations(look: Look, *sides: tuple[str, date]) -> list:
     return [evaluation_at(look, Partition(SUITE, *side)) for side in sides]
+
+
+def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: Look) -> None:
+    sides = evaluations(look, *NIGHTS)
+    wrong = look.rows(
+        f"SELECT r.*, t.failure_mode FROM turn_results AS r JOIN {sides[0].track_table} AS t "
+        "USING (suite, model_version, eval_date, turn_id, sample) WHERE NOT r.correct"
+    )
+    said = {
+        (row["model_version"], row["eval_date"], row["turn_id"]): row["failure_mode"] or row["error_class"]
+        for row in wrong
+    }
+    for choice in (Choice(), Choice(group="rw"), Choice(tag="nobody has it")):
+        turns = order(look, sides, choice)
+        ids = [row["turn_id"] for row in look.rows(turns.sql)]
+        for side, evaluation in zip(NIGHTS, sides, strict=True):
+            counted = Counter(said[*side, one] for one in ids if (*side, one) in said)
+            assert dict(kinds(look, evaluation, turns)) == counted
+    (kind, number), *_ = kinds(look, sides[1], order(look, sides, Choice(group="rw")))
+    text = Parts(client.get(compared(*NIGHTS, group="rw")).text).text
+    assert f"B wrong here: {kind} {number}" in text
+    assert "A wrong here" not in text
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ def test_the_pieces_make_up_both_texts(before: str, after: str) -> None:
     [
         ("a cat", "a dog", [Piece("same", "a "), Piece("removed", "cat"), Piece("added", "dog")]),
         ("12", "123", [Piece("removed", "12"), Piece("added", "123")]),
+        ("0.24622", "24.622", [Piece("removed", "0.24622"), Piece("added", "24.622")]),
+        ("1,846.2", "-1,846", [Piece("removed", "1,846.2"), Piece("added", "-1,846")]),
+        ("1.5e-05 x", "1.5e-06 x", [Piece("removed", "1.5e-05"), Piece("added", "1.5e-06"), Piece("same", " x")]),
         ("add(1)", "add(1), x", [Piece("same", "add(1)"), Piece("added", ", x")]),
     ],
 )

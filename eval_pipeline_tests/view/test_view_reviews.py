@@ -150,6 +150,8 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     for number_of, item in enumerate(queue.items, start=1):
         assert item.turn_id.replace("#", "%23").replace("/", "%2F") in str(at.url)
         assert f"{number_of} of 6, {number_of - 1} reviewed by you" in at.text
+        later = re.search(r'data-later href="([^"]*)"', at.text)
+        assert later and f"queue={queue.id}" in later[1], "the keys of the turn before and after stay in the queue"
         at = client.post(f"/suites/{SUITE}/review", data=form_of(at.text) | {"verdict": "right", "who": "ann"})
     assert "nothing is left for you" in at.text
     assert {review.queue for review in reviews(fresh)} == {queue.id}

@@ -102,6 +102,7 @@ def test_a_prompt_is_taken_apart_as_it_was_put_together(said: list[tuple[str, st
 
 def test_a_prompt_of_another_form_is_one_message() -> None:
     assert [message.text for message in messages_of("whatever\n\n[user]\nasked")] == ["whatever", "asked"]
+    assert [message.text for message in messages_of("no message starts")] == ["no message starts"]
 
 
 def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
@@ -157,6 +158,10 @@ def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> 
         assert "the report of ship_03." not in text
         known = Parts(reader.get(turn_of("harbour/ship_03#1", FALLING)).text).text
         assert "the report of ship_03." in known
+    untold = "UPDATE prompts SET text = 'unknown'"
+    with changed(home, tmp_path, recorded, provenance, untold) as reader:
+        text = Parts(reader.get(turn_of("harbour/ship_03#1", FALLING)).text).text
+        assert "What the model was asked is not known" in text
 
 
 def test_a_turn_that_the_suite_asks_otherwise_by_now_is_told(home: Home, client: TestClient, tmp_path: Path) -> None:

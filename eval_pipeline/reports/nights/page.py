@@ -24,7 +24,7 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
         f"night of {night.day.isoformat()}",
         [],
         heading=f"Night of {night.day.isoformat()}",
-        subheading=headline(night).partition(": ")[2],
+        subheading=headline(night).split(": ", 2)[2],
         warnings=[_SIMULATED] if any(one.row and one.row["simulated"] for one in night.evaluated) else [],
         losses=[loss_text(loss) for loss in night.losses],
         failed=[
@@ -48,7 +48,7 @@ def _cells(one: Evaluated) -> list[str]:
         change(row) if row else NO_SERIES,
         one.coverage.text(),
         shown_count(one.tokens),
-        dollars(one.usd),
+        UNKNOWN if one.usd is None else dollars(one.usd),
         one.status,
     ]
 

@@ -184,9 +184,8 @@ def _scaled(wrong: Sequence[Answered]) -> str | None:
     ratio, count = Counter(f"{found:.3g}" for found in ratios).most_common(1)[0]
     if count < SCALED_SHARE * len(ratios) or isclose(float(ratio), 1.0, rel_tol=0.01):
         return None
-    return (
-        f"{count} of {len(ratios)} wrong numbers are {float(ratio):g} times the right ones: which units are answered?"
-    )
+    asked = "which sign is" if float(ratio) == -1.0 else "which units are"
+    return f"{count} of {len(ratios)} wrong numbers are {float(ratio):g} times the right ones: {asked} answered?"
 
 
 def _history(answered: Sequence[Answered]) -> str | None:

@@ -37,6 +37,7 @@ from eval_pipeline.tracks.finqa.program import (
 from eval_pipeline.tracks.finqa.used_numbers import Used, answers_before, sentences_used, used_numbers, where
 from eval_pipeline.tracks.finqa.why import answer_text, why
 
+_SHOWN = {"gold": "the right answers", "own": "its own answers", "none": "nothing"}
 _MOST_ROWS, _MOST_COLUMNS, _MOST_STEPS, _MOST_NUMBERS, _MOST_SENTENCES, _MOST_CELL = 60, 20, 30, 30, 12, 200
 
 FinqaSeen = Seen[Document, FinqaGold, FinqaPlan]
@@ -261,7 +262,11 @@ def _before(seen: FinqaSeen) -> TableCard:
         mark = Mark.RIGHT if answers_match(predicted, turn.gold.expected) else Mark.WRONG
         answered: Text = Cell(answer_text(predicted)[:_MOST_CELL], mark) if attempts else "not asked"
         rows.append([str(turn.index), turn.question[:_MOST_CELL], turn.gold.expected_text(), answered])
-    shown = "its own answers" if seen.history == "own" else "the right answers"
-    remark = f"Of these turns the model was shown {shown}."
+    shown = _SHOWN.get(seen.history)
+    remark = (
+        f"Of these turns the model was shown {shown}."
+        if shown
+        else "What the model was shown of these turns is not known."
+    )
     columns = ["turn", "question", "expected", "answered"]
     return TableCard("The conversation before", columns, rows, remark, True, len(seen.earlier) - len(rows))

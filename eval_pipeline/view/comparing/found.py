@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
 from eval_pipeline.view.comparing.sql import (
@@ -98,6 +98,11 @@ class Order:
         rows = self._rows.slice(start, end - start).to_pylist()
         return Places(rows, start > 0, end < size)
 
+    def among(self, others: "pa.Table") -> "pa.Table":
+        """Those of other rows that are of these turns."""
+        keys = ["turn_id", "sample"]
+        return others.join(self._rows.select(keys), keys, join_type="left semi")
+
     def _at(self, place: int) -> Position:
         return Position(*(self._rows[name][place].as_py() for name in Position._fields))
 
@@ -158,6 +163,7 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     # By id alone, which the store can look up: other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
     found = look.rows(f"SELECT * FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
+    modes = _failure_modes(look, side, chosen)
     attempts = look.rows(
         f"""SELECT turn_id, sample, left(response, {MOST_SHOWN + 1}) AS response, error_message,
             CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
@@ -165,7 +171,19 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     )
     last = {(row["turn_id"], row["sample"]): row for row in attempts}
     none = {"response": None, "error_message": None, "result": None}
-    return {key: row | last.get(key, none) for row in found for key in [(row["turn_id"], row["sample"])]}
+    return {
+        key: row | last.get(key, none) | {"failure_mode": modes.get(key)}
+        for row in found
+        for key in [(row["turn_id"], row["sample"])]
+    }
+
+
+def _failure_modes(look: Look, side: Evaluation, chosen: str) -> Mapping[tuple[str, int], str | None]:
+    if "failure_mode" not in side.columns:
+        return {}
+    table = quoted(side.track_table)
+    sql = f"SELECT turn_id, sample, failure_mode FROM {table} AS t WHERE {of_evaluation(side, 't')} AND {chosen}"
+    return {(row["turn_id"], row["sample"]): row["failure_mode"] for row in look.rows(sql)}
 
 
 def _alone(row: Row) -> Said:

@@ -190,6 +190,7 @@ def _rendered(
         arguments={},
         parts=parts,
         around={"place": place, "matching": len(chosen.rows), "earlier": other(-1), "later": other(1)},
+        queue=None,
         left_out=left_out,
         address=lambda *_: "",
         turns_address=lambda *_: f"../{INDEX}",

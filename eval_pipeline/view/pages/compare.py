@@ -6,6 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
+from eval_pipeline.view.comparing.kinds import kinds
 from eval_pipeline.view.comparing.paired import tests_of
 from eval_pipeline.view.comparing.sides import LETTERS, MOST, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
@@ -49,6 +50,7 @@ def _respond(visit: Visit) -> Response:
         tests=tests_of(visit, sides),
         tags=tags(visit.look, sides),
         turns=shown,
+        kinds=[kinds(visit.look, side, turns) for side in sides],
         sql=turns.sql,
         canonical=canonical,
         turned=sides_address(list(reversed(sides)), {name: here[name] for name in ("tag", "q")}),

@@ -29,6 +29,7 @@ def _respond(visit: Visit) -> Response:
         arguments=filtered.arguments,
         parts=[(part, values) for part, values in shown if values is not None],
         around=_around(seen, filtered),
+        queue=next((values.get("place") for part, values in shown if part.name == "review" and values), None),
     )
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Message
-from eval_pipeline.core.provenance import PROVENANCE
+from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.view.part import Part
 from eval_pipeline.view.published import Row
 from eval_pipeline.view.turn_seen import TurnSeen
@@ -22,13 +23,18 @@ def messages_of(prompt: str) -> Iterator[Message]:
     starts = list(_START.finditer(prompt))
     if not starts or starts[0].start():
         yield Message("prompt", prompt[: starts[0].start()] if starts else prompt)
-    for start, after in zip(starts, [*starts[1:], None], strict=True):
+    for start, after in zip_longest(starts, starts[1:]):
         yield Message(start[1], prompt[start.end() : after.start() if after else None])
 
 
 def prompt_is_known(seen: TurnSeen, attempt: Row) -> bool:
-    """Whether the model was asked this: an older import of answers was recorded with the prompt we would have sent."""
-    return not seen.recorded or PROVENANCE in (parse_json(attempt["metadata"] or "null") or {})
+    """Whether the model was asked this.
+
+    Of recorded answers nobody may have told; an older import has the prompt that we would have sent.
+    """
+    if not seen.recorded:
+        return True
+    return attempt["prompt"] != UNKNOWN and PROVENANCE in (parse_json(attempt["metadata"] or "null") or {})
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any] | None:

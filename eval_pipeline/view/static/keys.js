@@ -39,8 +39,10 @@ const keys = {
     if (search) search.focus();
   },
 };
-// What a page marks with a key of its own: fields are gone to, all else is clicked.
+// What a page marks with a key of its own: fields are gone to, all else is clicked. What is folded away takes no focus.
 const use = (element) => {
+  const folded = element.closest("details");
+  if (folded) folded.open = true;
   if (element.matches("textarea, input:not([type=checkbox])")) element.focus();
   else element.click();
 };
