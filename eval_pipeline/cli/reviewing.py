@@ -62,6 +62,7 @@ def queue(
     """Draws answers for people to review, with known probabilities, and keeps the queue beside the suite."""
     from eval_pipeline.analysis.reviews.drawing import WAYS
     from eval_pipeline.operations.reviewing import draw_queue
+    from eval_pipeline.reports.links import linked, reviews_path
 
     if by not in WAYS:
         raise UsageError(f"unknown way to draw '{by}'; one of: {', '.join(WAYS)}")
@@ -70,6 +71,7 @@ def queue(
     typer.echo(f"{inputs.suite}: queue {made.id}, {len(made.items)} answers drawn by {by}, seed {seed}")
     for name, stratum in made.strata.items():
         typer.echo(f"  {name:<28} {stratum.drawn:>5} of {stratum.population:,}")
+    typer.echo(f"Review them with `eval-pipeline view`, at {linked(reviews_path(inputs.suite))}")
 
 
 @reviews_app.command()

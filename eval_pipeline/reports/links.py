@@ -40,6 +40,11 @@ def suite_path(suite: str) -> str:
     return f"/suites/{quote(suite)}/compare"
 
 
+def reviews_path(suite: str) -> str:
+    """What people say of a suite's answers, and the queues to review."""
+    return f"/suites/{quote(suite)}/reviews"
+
+
 def view_url() -> str:
     """Where people reach the workbench, without a slash at the end; empty where nobody has said so."""
     found = os.environ.get(VIEW_URL, "").strip().rstrip("/")

@@ -75,8 +75,10 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
     assert text.splitlines() == [
         "eval-pipeline: night of 2026-01-15: 5 model versions on 2 suites; 1 new loss, 1 still open; 1 run failed; "
         "1 evaluation not complete; $4.25",
-        "• new loss: finqa · lost: −20.0 points against 2026-01-14, p < 0.0001",
-        "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030",
+        "• new loss: finqa · lost: −20.0 points against 2026-01-14, p < 0.0001: "
+        "/suites/finqa/compare?versions=lost,lost&eval_dates=2026-01-14,2026-01-15",
+        "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030: "
+        "/suites/finqa/compare?versions=same,same&eval_dates=2026-01-09,2026-01-15",
         "• the run of broken failed: http://here:3000/runs/run-1",
         "finqa",
         "  lost: 60.0% [50.0% to 70.0%], −20.0 points [−30.0 to −10.0] against 2026-01-14, p < 0.0001: significantly "
@@ -146,3 +148,12 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
     page = write_night(read_night(record, DAY), tmp_path / "reports").read_text()
     assert "<img" not in page
     assert "&lt;img" in page
+
+
+def test_losses_lead_to_the_workbench_where_its_address_is_known(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/suites/finqa/compare?versions=lost,lost&amp;eval_dates=2026-01-14,2026-01-15"
+    assert path not in write_night(night, tmp_path / "without").read_text()
+    monkeypatch.setenv("EVAL_VIEW_URL", "http://bench:8000/")
+    assert f'<a href="http://bench:8000{path}">side by side</a>' in write_night(night, tmp_path / "with").read_text()

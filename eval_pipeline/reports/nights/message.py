@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.links import compare_path, linked
 from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
 from eval_pipeline.reports.shown import UNKNOWN, shown_dollars, shown_p, shown_points, shown_rate
 
@@ -74,6 +76,12 @@ def loss_text(loss: OpenLoss) -> str:
     return f"{said}{known}: {loss.suite} · {row['model_version']}: {points}, p {shown_p(row['open_loss_p_value'])}"
 
 
+def loss_link(loss: OpenLoss) -> str:
+    """Where the workbench shows the two evaluations side by side."""
+    days = (loss.row["open_loss_against"], loss.row["eval_date"])
+    return linked(compare_path([Partition(loss.suite, loss.row["model_version"], day) for day in days]))
+
+
 def accuracy(row: Row) -> str:
     """Accuracy with its interval."""
     interval = UNKNOWN if row["low"] is None else f"{shown_rate(row['low'])} to {shown_rate(row['high'])}"
@@ -86,7 +94,7 @@ def dollars(usd: float | None) -> str:
 
 
 def _losses(night: Night) -> Iterator[str]:
-    yield from (f"• {loss_text(loss)}" for loss in night.waiting)
+    yield from (f"• {loss_text(loss)}: {loss_link(loss)}" for loss in night.waiting)
 
 
 def _failures(night: Night, ui: str) -> Iterator[str]:

@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.html.render import Sheet, render
-from eval_pipeline.reports.nights.message import accuracy, change, dollars, headline, loss_text
+from eval_pipeline.reports.links import view_url
+from eval_pipeline.reports.nights.message import accuracy, change, dollars, headline, loss_link, loss_text
 from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night
 from eval_pipeline.reports.paths import PAGE, comparison_folder, nights_folder, report_folder
 from eval_pipeline.reports.shown import UNKNOWN, shown_count
@@ -26,7 +27,7 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
         heading=f"Night of {night.day.isoformat()}",
         subheading=headline(night).split(": ", 2)[2],
         warnings=[_SIMULATED] if any(one.row and one.row["simulated"] for one in night.evaluated) else [],
-        losses=[loss_text(loss) for loss in night.losses],
+        losses=[(loss_text(loss), loss_link(loss) if view_url() else "") for loss in night.losses],
         failed=[
             (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
         ],

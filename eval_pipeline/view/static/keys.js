@@ -21,6 +21,12 @@ const keys = {
   j: () => step(1),
   k: () => step(-1),
   u: () => {
+    // A turn that was opened from a comparison leads back to it, as it was left.
+    const from = document.referrer && new URL(document.referrer);
+    if (from && from.origin === location.origin && from.pathname.endsWith("/compare") && history.length > 1) {
+      history.back();
+      return;
+    }
     const up = document.querySelector("a[data-up]") || document.querySelector(".crumbs a");
     if (up) up.click();
   },
