@@ -231,11 +231,12 @@ class Lab:
         return value
 
     def store_contents(self) -> dict[str, str]:
-        """Hash of the ordered rows of every published table but `runs`."""
+        """Hash of the ordered rows of every published table but `runs`, whichever runs made them."""
         with closing(connect_read_only(self.home.store)) as store:
             named = store.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
             names = [name for (name,) in named if name != "runs"]
-            rows = {name: repr(store.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall()) for name in names}
+            but = "SELECT COLUMNS(lambda name: name <> 'run_id') FROM"
+            rows = {name: repr(store.execute(f'{but} "{name}" ORDER BY ALL').fetchall()) for name in names}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in rows.items()}
 
     def record_files(self) -> dict[str, tuple[int, int]]:

@@ -143,7 +143,10 @@ def test_a_queue_is_drawn_once_and_its_figures_stand_for_all(evaluated: Lab) -> 
     first, again = evaluated.cli(*arguments), evaluated.cli(*arguments)
     assert first.out == again.out
     queue = first.out.split()[2].rstrip(",")
-    assert first.out == f"small: queue {queue}, 2 answers drawn by uniform, seed 3\n  all{' ' * 30}2 of 3\n"
+    assert first.out == (
+        f"small: queue {queue}, 2 answers drawn by uniform, seed 3\n  all{' ' * 30}2 of 3\n"
+        "Review them with `eval-pipeline view`, at /suites/small/reviews\n"
+    )
     (file,) = (evaluated.home.data / "suites/small/reviews/queues").iterdir()
     items = json.loads(file.read_text())["items"]
     for item in items:

@@ -150,7 +150,10 @@ def test_a_damaged_journal_is_named_and_set_aside(small: Lab, puppet: type[Puppe
     doctor = small.cli("doctor")
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
     assert "`eval-pipeline doctor --repair` makes it again" in line
-    assert small.store_contents() == contents
+    # The suite as it is now, and what its evaluations before come to, are published all the same.
+    of_the_suite = {"cases", "turns", "suite_editions", "trends"}
+    found = small.store_contents()
+    assert {name for name in contents if found[name] != contents[name]} == of_the_suite
     repaired = small.cli("doctor", "--repair")
     assert "0 whole responses are kept" in repaired.out
     assert list(small.home.root.glob("damaged/*/journal.sqlite"))

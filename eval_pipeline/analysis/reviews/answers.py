@@ -29,6 +29,7 @@ class Answer:
         answered: there is a response.
         correct: what the primary metric says; None where it says nothing.
         judged: whether the LLM judge calls it the same as the gold; None where it was not asked.
+        simulated: a stand-in's, not a model's.
         strict: what the track's strict metrics say, of those that say something.
     """
 
@@ -42,6 +43,7 @@ class Answer:
     answered: bool
     correct: bool | None
     judged: bool | None
+    simulated: bool
     strict: tuple[bool, ...] = ()
 
     @property
@@ -71,7 +73,7 @@ def answers_of(inputs: Inputs) -> list[Answer]:
     if inputs.header(TURN_RESULTS) is None:
         return []
     rows = inputs.read(
-        TURN_RESULTS, ["turn_id", "case_id", "turn_index", "cluster", "sample", "outcome", "correct"]
+        TURN_RESULTS, ["turn_id", "case_id", "turn_index", "cluster", "sample", "outcome", "correct", "simulated"]
     ).to_pylist()
     hashes, judged, strict = _responses(inputs), _judged(inputs), _strict(inputs)
     return [
@@ -86,6 +88,7 @@ def answers_of(inputs: Inputs) -> list[Answer]:
             row["outcome"] not in {None, CALL_ERROR},
             row["correct"],
             judged.get((row["turn_id"], row["sample"])),
+            row["simulated"],
             strict.get((row["turn_id"], row["sample"]), ()),
         )
         for row in rows

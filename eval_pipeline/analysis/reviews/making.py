@@ -105,5 +105,6 @@ def review_rows(reviews: Sequence[Review], counting: set[str], answers: Mapping[
         row |= {"turn_index": int(index), "is_current": review.id in counting}
         row |= {"correction": None if review.correction is None else json_text(review.correction)}
         row |= {"seen_response": same, "metric_correct": seen.correct if seen else None}
+        row |= {"simulated": answer.simulated if answer else None}
         rows.append(row | {"judge_correct": seen.judged if seen else None})
     return rows

@@ -36,6 +36,7 @@ REVIEWS = Table(
             "metric_correct", "BOOLEAN", "`correct` of that answer; NULL: not scored, or `seen_response` is not true."
         ),
         Column("judge_correct", "BOOLEAN", "The LLM judge calls it the same as the gold; NULL: it was not asked."),
+        Column("simulated", "BOOLEAN", "true: a stand-in's answer, no real model's; NULL: it is not on record."),
     ),
     key="suite",
 )

@@ -22,10 +22,10 @@ def _said(text: str) -> str:
     return text
 
 
-# Before anything else: pydantic cannot measure a text with half a character.
-_Text = Annotated[str, BeforeValidator(without_surrogates)]
-_Name = Annotated[_Text, Field(max_length=100), AfterValidator(_said)]
-_Id = Annotated[_Text, Field(max_length=1000), AfterValidator(_said)]
+# Looked at first, wherever it stands: pydantic cannot measure a text with half a character.
+_WHOLE = BeforeValidator(without_surrogates)
+_Name = Annotated[str, Field(max_length=100), _WHOLE, AfterValidator(_said)]
+_Id = Annotated[str, Field(max_length=1000), _WHOLE, AfterValidator(_said)]
 
 
 class AnswerKey(NamedTuple):
@@ -61,7 +61,7 @@ class Review(BaseModel):
     id: _Hash
     at: AwareDatetime
     who: _Name
-    turn_id: _Text = Field(pattern=r"^[^/]+/.+#\d{1,9}$", max_length=1000)
+    turn_id: Annotated[str, Field(pattern=r"^[^/]+/.+#\d{1,9}$", max_length=1000), _WHOLE]
     model_version: _Id
     eval_date: date
     sample: int = Field(ge=0)
@@ -70,8 +70,8 @@ class Review(BaseModel):
     verdict: Verdict
     gold_wrong: bool = False
     correction: dict[str, Json] | None = None
-    tag: Annotated[_Text, Field(max_length=60), AfterValidator(_said)] | None = None
-    note: Annotated[_Text, Field(max_length=10_000)] = ""
+    tag: Annotated[str, Field(max_length=60), _WHOLE, AfterValidator(_said)] | None = None
+    note: Annotated[str, Field(max_length=10_000), _WHOLE] = ""
     queue: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")] | None = None
     probability: float | None = Field(default=None, gt=0, le=1)
     supersedes: _Hash | None = None

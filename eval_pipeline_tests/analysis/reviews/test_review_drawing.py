@@ -39,7 +39,7 @@ def answer(
 ) -> Answer:
     name, place = f"s/c{index}#0", Partition("s", version, DAY)
     hashed = text_hash(f"{version} {index}")
-    return Answer(name, f"c{index}", 0, f"c{index}", place, 0, hashed, answered, correct, judged, strict)
+    return Answer(name, f"c{index}", 0, f"c{index}", place, 0, hashed, answered, correct, judged, False, strict)
 
 
 def test_the_kinds_are_by_the_first_disagreement() -> None:
