@@ -151,7 +151,7 @@ def test_a_damaged_journal_is_named_and_set_aside(small: Lab, puppet: type[Puppe
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
     assert "`eval-pipeline doctor --repair` makes it again" in line
     # The suite as it is now, and what its evaluations before come to, are published all the same.
-    of_the_suite = {"cases", "turns", "suite_editions", "trends"}
+    of_the_suite = {"suites", "cases", "turns", "suite_editions", "trends"}
     found = small.store_contents()
     assert {name for name in contents if found[name] != contents[name]} == of_the_suite
     repaired = small.cli("doctor", "--repair")
