@@ -1,6 +1,5 @@
 """`reviews`: what people say of answers, what to look at next, and what follows for the gold."""
 
-from getpass import getuser
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -98,6 +97,7 @@ def add(
         answer_on_record,
         evaluation_to_review,
         gold_hash_of,
+        own_name,
         review_answer,
     )
 
@@ -107,7 +107,7 @@ def add(
     place = Partition(inputs.suite, model_version, day) if day else newest
     item = answer_on_record(inputs.anew(partition=place), turn, sample)
     told = (gold_wrong, _correction(correction), tag, note, queue, gold_hash_of(inputs, item.turn_id))
-    said = Said(who or getuser(), verdict, *told)
+    said = Said(who or own_name(), verdict, *told)
     made = review_answer(inputs, item, said)
     typer.echo(_safe(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}"))
 

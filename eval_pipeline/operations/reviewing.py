@@ -1,5 +1,6 @@
 """Reviewing: adding what a person says of an answer, and drawing answers for people to look at."""
 
+import getpass
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,14 @@ from eval_pipeline.workspace.inputs import Inputs
 
 TAGS = ("misread question", "wrong number", "wrong unit", "calculation", "made up", "form", "declined")
 """Failure tags to begin with; what reviewers write is offered from then on."""
+
+
+def own_name() -> str:
+    """Who runs this; empty where the system has no name for them, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

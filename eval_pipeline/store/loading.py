@@ -137,7 +137,8 @@ def _of_suite(there: _There, suite: str) -> dict[str, str]:
             continue
         read = latest if latest in there.columns else name
         found[name] = f"SELECT t.* FROM {quoted(read)} AS t WHERE t.suite = {text(suite)}"
-    found["answers"] += _IS_LATEST
+    if "answers" in found:  # stores of 0.1.0 have no such view
+        found["answers"] += _IS_LATEST
     return found
 
 

@@ -75,7 +75,7 @@ def _json_form(body: bytes) -> dict[str, list[str]]:
 
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}

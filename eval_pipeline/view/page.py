@@ -1,5 +1,6 @@
 """What a page of the workbench is, and what it is handed."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.published import Look, Published
 from eval_pipeline.view.rendering import render
@@ -87,3 +88,10 @@ class Page:
     path: str
     respond: Callable[[Visit], Response]
     methods: tuple[str, ...] = ("GET",)
+
+
+def whole_number(text: str) -> int:
+    """A number of an address or a form, from 0. Raises UsageError where it is none that a table could hold."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise UsageError(f"'{text:.40}' is no whole number from 0 to 999,999,999")
+    return int(text)

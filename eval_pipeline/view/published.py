@@ -179,6 +179,11 @@ def _told() -> Iterator[None]:
         yield
     except (duckdb.SerializationException, duckdb.IOException) as error:
         raise StoreError(f"the store cannot be read ({error}); `eval-pipeline publish --full` makes it anew") from error
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise StoreError(
+            "the store was made by another version of eval-pipeline, or lacks the tables of a package; "
+            "`eval-pipeline publish --full` makes it anew"
+        ) from error
     except duckdb.OutOfMemoryException as error:
         raise StoreError("that takes more memory than the workbench allows itself; filter for less") from error
 

@@ -1,6 +1,5 @@
 """Reviews as pages see them: from the files beside the suite, so that what somebody just said is there."""
 
-import getpass
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.reviewing import Progress, progress_of
+from eval_pipeline.operations.reviewing import Progress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.suites.reviews.review import response_hash
@@ -59,7 +58,7 @@ def desk_of(visit: Visit) -> Desk:
     folder = reviews_folder(inputs.workspace.suite(inputs.suite).folder)
     state = tuple(_files(folder))
     reviewed = visit.look.remembered(("reviewed", visit.suite, state), lambda: reviewed_of(inputs))
-    return Desk(inputs, reviewed, unquote(visit.request.cookies.get(COOKIE, "")) or getpass.getuser())
+    return Desk(inputs, reviewed, unquote(visit.request.cookies.get(COOKIE, "")) or own_name())
 
 
 def cookie_of(who: str) -> str:

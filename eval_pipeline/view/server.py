@@ -35,8 +35,9 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     with _listening(host, port) as listening, Bench.of(home) as bench:
         port = listening.getsockname()[1]
         token = token_of(home.ui_token) if with_token else None
-        door = Door(port, token, LOOPBACK | {host.lower()}, further_names(), forms=True, command="view")
-        sys.stdout.write(f"open http://{host}:{port}{f'/?token={token}' if token else ' (it asks for no token)'}\n")
+        name = f"[{host}]" if ":" in host else host
+        door = Door(port, token, LOOPBACK | {name.lower()}, further_names(), forms=True, command="view")
+        sys.stdout.write(f"open http://{name}:{port}{f'/?token={token}' if token else ' (it asks for no token)'}\n")
         sys.stdout.flush()
         settings = uvicorn.Config(
             application(bench, door),

@@ -85,7 +85,8 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
     if result is None:
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
     case_id = result["case_id"]
-    track_rows = _rows(look, evaluation.track_table, key, case_id)
+    # A track of a package that is not installed has no table.
+    track_rows = _rows(look, evaluation.track_table, key, case_id) if look.columns(evaluation.track_table) else []
     gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
     attempts = _rows(look, "attempts", key, case_id, "ORDER BY number")
     # Not by a join, which would read all prompts there are.

@@ -123,7 +123,7 @@ def _may_change(door: Door, asked: Asked) -> Answer:
     if asked.method == "WEBSOCKET":
         return PASSED
     if asked.method in _READING:
-        if asked.path.rstrip("/").endswith("/graphql") and "query" in parse_qs(asked.query):
+        if asked.path.rstrip("/").endswith("/graphql") and "query" in parse_qs(asked.query, keep_blank_values=True):
             return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "GraphQL is asked by POST", {"Allow": "POST"})
         return PASSED
     kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -166,10 +166,13 @@ def _token_of(door: Door, asked: Asked) -> tuple[str, str]:
 
 def _with_cookie(door: Door, asked: Asked) -> Answer:
     """Sends whoever came with the token to the same page without it, so that it stays in no history."""
-    left = {name: values for name, values in parse_qs(asked.query).items() if name != "token"}
+    left = {name: values for name, values in parse_qs(asked.query, keep_blank_values=True).items() if name != "token"}
     # One slash: a path of two would be an address of somebody else's.
     target = "/" + quote(asked.path.lstrip("/\\")) + (f"?{urlencode(left, doseq=True)}" if left else "")
-    cookie = f"{door.cookie}={door.token}; Path=/; HttpOnly; SameSite=Strict" if door.token else ""
+    # Links in mails and messages lead to pages of forms; with Lax the cookie comes along where such a link is followed,
+    # and with nothing else of another site. There is nothing that a GET changes.
+    same = "Lax" if door.forms else "Strict"
+    cookie = f"{door.cookie}={door.token}; Path=/; HttpOnly; SameSite={same}" if door.token else ""
     headers = {"Location": target} | ({"Set-Cookie": cookie} if cookie else {})
     return Answer(HTTPStatus.SEE_OTHER, "", headers)
 

@@ -55,7 +55,7 @@ def test_nobody_is_shown_anything_without_the_token(guarded: TestClient, address
 def test_the_printed_address_lets_in(guarded: TestClient) -> None:
     answer = guarded.get("/?token=secret")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert answer.headers["set-cookie"] == f"eval_pipeline_{PORT}=secret; Path=/; HttpOnly; SameSite=Strict"
+    assert answer.headers["set-cookie"] == f"eval_pipeline_{PORT}=secret; Path=/; HttpOnly; SameSite=Lax"
 
 
 def test_only_pages_of_ours_send_forms(guarded: TestClient) -> None:

@@ -27,6 +27,19 @@ def test_requests(row: dict[str, Any]) -> None:
         assert answer.headers["Set-Cookie"] == "eval_pipeline_3000=secret; Path=/; HttpOnly; SameSite=Strict"
 
 
+def test_links_from_mails_lead_to_pages_of_forms_and_keep_what_is_empty() -> None:
+    headers = {
+        "host": "127.0.0.1:3000",
+        "sec-fetch-site": "cross-site",
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "document",
+    }
+    asked = Asked("GET", "/turns", "is=empty&value=&token=secret", headers)
+    answer = decide(Door(3000, "secret", forms=True), asked)
+    assert answer.headers["Location"] == "/turns?is=empty&value="
+    assert answer.headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Lax")
+
+
 def test_without_a_token_names_and_pages_are_looked_at_all_the_same() -> None:
     door = Door(3000, None)
     for row in ROWS:

@@ -15,6 +15,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
+_BATCH = 1000
 Place = tuple[str, str, str, int]
 """Turn, model version, date as ISO text and sample."""
 
@@ -136,9 +137,10 @@ def _responses(inputs: Inputs) -> Mapping[tuple[str, int], str]:
         if inputs.header(table) is None:
             continue
         read = inputs.read(table, ["turn_id", "sample", "number", "response"])
-        for turn, sample, number, response in zip(*(column.to_pylist() for column in read.columns), strict=True):
-            if number >= last.get((turn, sample), (-1, ""))[0]:
-                last[turn, sample] = number, response_hash(response)
+        for batch in read.to_batches(max_chunksize=_BATCH):  # as Python's texts they take several times the room
+            for turn, sample, number, response in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if number >= last.get((turn, sample), (-1, ""))[0]:
+                    last[turn, sample] = number, response_hash(response)
     return {place: hashed for place, (_, hashed) in last.items()}
 
 

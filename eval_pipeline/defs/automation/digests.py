@@ -9,6 +9,7 @@ from datetime import date
 import dagster as dg
 from dagster._core.storage.tags import PARTITION_NAME_TAG, SCHEDULE_NAME_TAG
 
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, post
@@ -20,6 +21,8 @@ from eval_pipeline.workspace.workspace import Workspace
 
 QUIET_SECONDS = 60
 """After the last run has ended, so that runs of the same tick that are still being made belong to the night."""
+MOST_TRIES = 5
+"""Ticks at which a message is tried: a webhook that takes messages and answers late would have it for ever."""
 _MOST_RUNS = 1000
 
 logger = logging.getLogger(__name__)
@@ -33,18 +36,29 @@ logger = logging.getLogger(__name__)
     f"{NOTIFY_URL}, else in the log.",
 )
 def morning_digest(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Sends the digest of the newest night, unless that was done before; the cursor is its date."""
-    records = _newest_night(context.instance)
-    if not records:
+    """Sends the digest of the oldest night that has not been told of; the cursor is the date of the last one told.
+
+    Behind it stands how often the one after was tried in vain, as `2026-01-15/2`.
+    """
+    told, _, tried = (context.cursor or "").partition("/")
+    nights = _nights(context.instance)
+    if not nights:
         return dg.SkipReason("there has been no night yet")
-    day = records[0].dagster_run.tags[EVAL_DATE]
-    if day <= (context.cursor or ""):
-        return dg.SkipReason(f"the night of {day} has been told of")
-    if any(not record.dagster_run.is_finished for record in records):
-        return dg.SkipReason(f"runs of the night of {day} are under way")
-    if time.time() - max(record.end_time or 0.0 for record in records) < QUIET_SECONDS:
-        return dg.SkipReason(f"the last run of the night of {day} has just ended")
-    send_digest(Workspace(find_home()), date.fromisoformat(day), [_launched(record.dagster_run) for record in records])
+    # Of nights before the first digest nobody is told.
+    waiting = [day for day in sorted(nights) if day > told] if told else [max(nights)]
+    over = [day for day in waiting if _is_over(nights[day])]
+    if not waiting:
+        return dg.SkipReason(f"the night of {max(nights)} has been told of")
+    if not over:
+        return dg.SkipReason(f"runs of the night of {waiting[0]} are under way, or the last has just ended")
+    day = waiting[0]  # where a later one is over, this one is told of as far as it got
+    try:
+        send_digest(Workspace(find_home()), date.fromisoformat(day), [_launched(run) for run in _last(nights[day])])
+    except EvalError as error:
+        tries = int(tried or 0) + 1
+        context.update_cursor(f"{told}/{tries}" if tries < MOST_TRIES else day)
+        logger.error("the digest of %s: %s%s", day, error, "" if tries < MOST_TRIES else "; not tried again")
+        return dg.SkipReason(f"the digest of {day} was not taken: {error}")
     context.update_cursor(day)
     return dg.SkipReason(f"told of the night of {day}")
 
@@ -66,15 +80,29 @@ def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -
     return text
 
 
-def _newest_night(instance: dg.DagsterInstance) -> list[dg.RunRecord]:
-    """The runs that the schedule asked for on its newest date, re-executions in their place."""
+def _nights(instance: dg.DagsterInstance) -> dict[str, list[dg.RunRecord]]:
+    """The runs that the schedule asked for, by their date, the newest first."""
     found = instance.get_run_records(dg.RunsFilter(tags={SCHEDULE_NAME_TAG: nightly.name}), limit=_MOST_RUNS)
-    dated = [record for record in found if EVAL_DATE in record.dagster_run.tags]
-    newest = max((record.dagster_run.tags[EVAL_DATE] for record in dated), default="")
-    mine = [record for record in dated if record.dagster_run.tags[EVAL_DATE] == newest]
-    last = {record.dagster_run.tags.get(PARTITION_NAME_TAG, ""): record for record in reversed(mine)}
+    nights: dict[str, list[dg.RunRecord]] = {}
+    for record in found:
+        if day := record.dagster_run.tags.get(EVAL_DATE):
+            nights.setdefault(day, []).append(record)
+    return nights
+
+
+def _is_over(records: Sequence[dg.RunRecord]) -> bool:
+    last = _last(records)
+    if any(not record.dagster_run.is_finished for record in last):
+        return False
+    return time.time() - max(record.end_time or 0.0 for record in last) >= QUIET_SECONDS
+
+
+def _last(records: Sequence[dg.RunRecord]) -> list[dg.RunRecord]:
+    """The runs of a night, re-executions in their place."""
+    last = {record.dagster_run.tags.get(PARTITION_NAME_TAG, ""): record for record in reversed(records)}
     return [last[name] for name in sorted(last)]
 
 
-def _launched(run: dg.DagsterRun) -> Launched:
+def _launched(record: dg.RunRecord) -> Launched:
+    run = record.dagster_run
     return Launched(run.tags.get(PARTITION_NAME_TAG, ""), run.run_id, run.status == dg.DagsterRunStatus.FAILURE)

@@ -108,9 +108,10 @@ def _run(
     # Where no evaluation has ever come so far there is nothing to compare yet.
     evaluated = {found.suite for found in workspace.record.partitions(STATISTICS)} if uncompared else set()
     if left := sorted((uncompared - broken) & evaluated):
-        _execute(
-            instance, _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped), None, tags
-        )
+        job = _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped)
+        for found in _finished(_execute(instance, job, None, tags), left, "", evaluation.examples):
+            if found.errors:  # else that it was compared is not worth a word: what failed before is told
+                yield found
 
 
 def _execute(

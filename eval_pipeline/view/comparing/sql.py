@@ -9,6 +9,7 @@ from starlette.datastructures import QueryParams
 
 from eval_pipeline.core.coverage import ITS_OWN_DOING
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.core.model import CALL_ERROR
 from eval_pipeline.store.ddl import text
 from eval_pipeline.view.comparing import agreement
@@ -182,7 +183,7 @@ def position_text(position: Position) -> str:
 def position_from(found: str) -> Position:
     """The position that an address names. Raises UsageError where it is none."""
     try:
-        rank, code, case_id, turn_index, sample = json.loads(found)
+        rank, code, case_id, turn_index, sample = without_surrogates(json.loads(found))
         return Position(int(rank), str(code), str(case_id), int(turn_index), int(sample))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UsageError("the address names no place among the turns") from error

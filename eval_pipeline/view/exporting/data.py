@@ -49,7 +49,13 @@ class Chosen:
 
 def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> Chosen:
     """All turns of an evaluation, else a fair sample; the same one each time."""
-    modes = "t.failure_mode" if "failure_mode" in evaluation.columns else "NULL"
+    modes, of_track = "NULL", ""
+    if "failure_mode" in evaluation.columns:
+        modes = "t.failure_mode"
+        of_track = (
+            f"LEFT JOIN {quoted(evaluation.track_table)} AS t "
+            f"ON {of_evaluation(evaluation, 't')} AND t.turn_id = r.turn_id AND t.sample = r.sample"
+        )
     where = of_evaluation(evaluation, "r")
     # Which turns have the smallest hashes has nothing to do with what they are or how they were answered.
     rows = look.rows(
@@ -67,8 +73,7 @@ def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> 
             left(r.answer, {MOST_SEARCHED}) AS answer, {modes} AS failure_mode,
             left(said.responses, {MOST_SEARCHED}) AS responses, left(said.errors, {MOST_SEARCHED}) AS errors
         FROM drawn AS r
-        LEFT JOIN {quoted(evaluation.track_table)} AS t
-            ON {of_evaluation(evaluation, "t")} AND t.turn_id = r.turn_id AND t.sample = r.sample
+        {of_track}
         LEFT JOIN said ON said.turn_id = r.turn_id AND said.sample = r.sample
         ORDER BY r.case_id, r.turn_index, r.sample"""
     )

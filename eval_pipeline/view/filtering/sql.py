@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.view.evaluation import Evaluation, TurnColumn
 from eval_pipeline.view.filtering.filter import (
@@ -22,6 +23,8 @@ PLACE = ("case_id", "turn_index", "sample")
 """Columns that say where a turn stands in its evaluation; no two turns share them."""
 _VERDICT = {"right": "r.correct", "wrong": "NOT r.correct", "unscored": "r.correct IS NULL"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_SORTED = 100
+_TEXTS = frozenset({"VARCHAR", "JSON"})
 
 
 class Position(NamedTuple):
@@ -79,20 +82,21 @@ def count_sql(evaluation: Evaluation, filtered: Filter) -> str:
 def position_of(filtered: Filter, row: dict[str, Any]) -> Position:
     """The position of a row of `turns_sql` that has the column sorted by."""
     value = row[filtered.sort] if filtered.sort else None
-    return Position(value, *(row[name] for name in PLACE))
+    beginning = value[:_SORTED] if isinstance(value, str) else value
+    return Position(beginning, *(row[name] for name in PLACE))
 
 
 def position_text(position: Position) -> str:
     """A position for an address."""
-    return json.dumps(position, default=str, separators=(",", ":"))
+    return json.dumps(position, default=str, separators=(",", ":"), ensure_ascii=False)
 
 
 def position_from(found: str) -> Position:
     """The position that an address names. Raises UsageError where it is none."""
     try:
-        value, case_id, turn_index, sample = json.loads(found)
+        value, case_id, turn_index, sample = without_surrogates(json.loads(found))
         return Position(value, str(case_id), int(turn_index), int(sample))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UsageError("the address names no place among the turns") from error
 
 
@@ -160,6 +164,11 @@ def _condition(column: TurnColumn, condition: Condition) -> str:
             return f"{_comparable(column)} {sign} {_literal(column, condition.value)}"
 
 
+def _sortable(column: TurnColumn) -> str:
+    """What is sorted by: of texts the beginning, since the last one shown stands in the address of the next page."""
+    return f"left(CAST({column.sql} AS VARCHAR), {_SORTED})" if column.type in _TEXTS else column.sql
+
+
 def _comparable(column: TurnColumn) -> str:
     return f"CAST({column.sql} AS VARCHAR)" if column.type == "JSON" else column.sql
 
@@ -189,7 +198,7 @@ def _order(evaluation: Evaluation, filtered: Filter, *, backwards: bool) -> str:
     if filtered.sort:
         down = filtered.descending != backwards
         nulls = "FIRST" if backwards else "LAST"
-        sorted_by = _comparable(evaluation.columns[filtered.sort])
+        sorted_by = _sortable(evaluation.columns[filtered.sort])
         places.insert(0, f"{sorted_by} {'DESC' if down else 'ASC'} NULLS {nulls}")
     return ", ".join(places)
 
@@ -202,7 +211,7 @@ def _beyond(evaluation: Evaluation, filtered: Filter, position: Position, *, bac
     if not filtered.sort:
         return further
     column = evaluation.columns[filtered.sort]
-    sql = _comparable(column)
+    sql = _sortable(column)
     if position.value is None:
         within = f"({sql} IS NULL AND {further})"
         return f"({within} OR {sql} IS NOT NULL)" if backwards else within

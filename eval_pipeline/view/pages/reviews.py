@@ -12,7 +12,7 @@ from eval_pipeline.operations.reviewing import Said, disputed, draw_queue, keep_
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.view.addresses import address
 from eval_pipeline.view.evaluation import model_versions_of
-from eval_pipeline.view.page import NotFoundError, Page, Visit
+from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.reviewing import COOKIE, Desk, cookie_of, desk_of, item_address, open_item
 
 _A_YEAR_S = 31_536_000
@@ -80,7 +80,7 @@ def _draw(visit: Visit) -> Response:
     if by not in WAYS:
         raise UsageError(f"unknown way to draw '{by}'; one of: {', '.join(WAYS)}")
     versions = [name for name in visit.form.get("model_version", []) if name]
-    size, seed = (_whole(_field(visit, name)) for name in ("size", "seed"))
+    size, seed = (whole_number(_field(visit, name)) for name in ("size", "seed"))
     if not 1 <= size <= 100_000:
         raise UsageError("the size of a queue is a number from 1 to 100,000")
     try:
@@ -156,13 +156,6 @@ def _item_of(values: Mapping[str, Any]) -> QueueItem:
 
 def _field(visit: Visit, name: str) -> str:
     return visit.form.get(name, [""])[-1]
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"'{text}' is no whole number") from error
 
 
 def _correction(text: str) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ from eval_pipeline.view.addresses import turn_address
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.filtering.filter import Filter, filter_of
 from eval_pipeline.view.filtering.found import order
-from eval_pipeline.view.page import NotFoundError, Page, Visit
+from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.parts import PARTS
 from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
 
@@ -36,7 +36,7 @@ def _respond(visit: Visit) -> Response:
 def _response(visit: Visit) -> Response:
     """One text of an attempt, whole, as plain text."""
     _, seen = _seen(visit)
-    number, field = _whole(visit.argument("number", "0")), visit.argument("field", "response")
+    number, field = whole_number(visit.argument("number", "0")), visit.argument("field", "response")
     if field not in {"response", "reasoning", "prompt", "error_message"}:
         raise UsageError(f"there is no text '{field}'")
     for attempt in seen.attempts:
@@ -47,14 +47,8 @@ def _response(visit: Visit) -> Response:
 
 def _seen(visit: Visit) -> tuple[Evaluation, TurnSeen]:
     evaluation = evaluation_of(visit)
-    return evaluation, turn_seen(visit, evaluation, visit.argument("turn_id"), _whole(visit.argument("sample", "0")))
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"'{text}' is no whole number") from error
+    sample = whole_number(visit.argument("sample", "0"))
+    return evaluation, turn_seen(visit, evaluation, visit.argument("turn_id"), sample)
 
 
 def _around(seen: TurnSeen, filtered: Filter) -> Mapping[str, Any]:

@@ -18,7 +18,8 @@ _MOST_TAGS = 50
 def _values(seen: TurnSeen) -> Mapping[str, Any]:
     try:
         desk = desk_of(seen.visit)
-    except EvalError as error:  # the suite is gone: its turns are still looked at
+        track = desk.inputs.track
+    except EvalError as error:  # the suite is gone or broken: its turns are still looked at
         return {"problem": str(error)}
     seen_hash = response_hash(seen.attempts[-1]["response"] if seen.attempts else None)
     partition = seen.evaluation.partition
@@ -27,7 +28,6 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
     reviews = [review for review in current if review.answer == key]
     mine = next((review for review in reviews if review.who == desk.who), None)
     back = seen.visit.argument("back")
-    track = desk.inputs.track
     return {
         "problem": "",
         "desk": desk,
@@ -54,7 +54,11 @@ def _place(seen: TurnSeen, desk: Desk, key: AnswerKey) -> Mapping[str, Any] | No
     if progress is None:
         return None
     items = list(progress.queue.items)
-    here = next((index for index, item in enumerate(items) if item.answer == key), None)
+    # Samples may have said the same: each is an item of its own.
+    sample, day = seen.sample, seen.evaluation.partition.eval_date
+    alike = [index for index, item in enumerate(items) if item.answer == key]
+    same = [index for index in alike if (items[index].sample, items[index].eval_date) == (sample, day)]
+    here = next(iter(same or alike), None)
     if here is None:
         return None
     done = sum(desk.who in people for people in progress.reviewed.values())
