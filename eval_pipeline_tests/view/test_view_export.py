@@ -5,16 +5,17 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.exported import exported_folder, turn_page
 from eval_pipeline.view.evaluation import evaluation_at
-from eval_pipeline.view.exporting import data, folder
+from eval_pipeline.view.exporting import data, folder, narrowing
 from eval_pipeline.view.exporting.data import chosen_turns, data_script, script_json
 from eval_pipeline.view.exporting.folder import Exported, export_evaluation
 from eval_pipeline.view.published import Look
@@ -203,3 +204,22 @@ def test_the_command_writes_where_it_is_told(home: Home, tmp_path: Path, monkeyp
 
 def test_data_of_no_turns_is_a_list() -> None:
     assert data_script([]) == "globalThis.exportedTurns = [];\n"
+
+
+def test_turns_that_memory_does_not_take_together_are_taken_in_smaller_lots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[int] = []
+
+    def narrow(look: object, evaluation: object, rows: Sequence[object]) -> None:
+        taken.append(len(rows))
+        if len(rows) > most:
+            raise StoreError("that takes more memory than the workbench allows itself")
+
+    monkeypatch.setattr(narrowing, "narrow", narrow)
+    most = 30
+    assert narrowing.narrow_to_next(None, None, [{}] * 500) == 25  # type: ignore[arg-type]
+    assert taken == [200, 100, 50, 25]
+    most = 0
+    with pytest.raises(StoreError, match="memory"):
+        narrowing.narrow_to_next(None, None, [{}] * 3)  # type: ignore[arg-type]

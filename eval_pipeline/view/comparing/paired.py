@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from eval_pipeline.analysis.comparisons.evaluations import TurnReader, evaluations_of
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
@@ -66,10 +67,7 @@ class Test:
 def tests_of(visit: Visit, sides: Sequence[Evaluation]) -> list[Test]:
     """The first evaluation against each of the others."""
     first, *others = (side.partition for side in sides)
-    return visit.look.remembered(
-        ("paired", first, *others),
-        lambda: [_tested(visit, letter, first, other) for letter, other in zip(LETTERS[1:], others, strict=False)],
-    )
+    return [_tested(visit, letter, first, other) for letter, other in zip(LETTERS[1:], others, strict=False)]
 
 
 def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> Test:
@@ -77,7 +75,8 @@ def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> T
     if row is not None:
         return Test(letter, first, second, row, published=True)
     try:
-        row = _made(Workspace(visit.bench.home), first, second)
+        made = partial(_made, Workspace(visit.bench.home), first, second)
+        row = visit.look.remembered(("paired", first, second), made)  # an error is not: it may be gone the next time
     except EvalError as error:
         return Test(letter, first, second, None, published=False, missing=str(error))
     return Test(letter, first, second, row, published=False, missing="" if row else _NOT_ON_RECORD)

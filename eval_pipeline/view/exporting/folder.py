@@ -18,7 +18,7 @@ from eval_pipeline.reports.exported import DATA, INDEX, MARKER, TURNS, exported_
 from eval_pipeline.store.durable import make_folders, write_error
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
-from eval_pipeline.view.exporting.narrowing import BATCH, narrow
+from eval_pipeline.view.exporting.narrowing import narrow_to_next
 from eval_pipeline.view.page import Bench, Visit
 from eval_pipeline.view.parts import PARTS
 from eval_pipeline.view.rendering import render, static_file
@@ -119,10 +119,10 @@ def _fill(
 ) -> Exported:
     (aside / TURNS).mkdir()
     pages = [turn_page(row["turn_id"], row["sample"]) for row in chosen.rows]
-    label, shortened = f"pages of {evaluation.partition.suite}", 0
+    label, shortened, end = f"pages of {evaluation.partition.suite}", 0, 0
     for place, row in enumerate(counted(progress, label, chosen.rows, len(chosen.rows))):
-        if place % BATCH == 0:
-            narrow(visit.look, evaluation, chosen.rows[place : place + BATCH])
+        if place == end:
+            end += narrow_to_next(visit.look, evaluation, chosen.rows[place:])
         seen = turn_seen(visit, evaluation, row["turn_id"], row["sample"])
         text, whole = _turn_page(seen, chosen, place, pages)
         (aside / pages[place]).write_text(text, encoding="utf-8")

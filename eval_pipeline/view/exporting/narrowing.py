@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.ddl import text
 from eval_pipeline.view.evaluation import KEY, Evaluation
 from eval_pipeline.view.filtering.sql import of_evaluation
@@ -11,6 +12,23 @@ BATCH = 200
 """Turns that are looked at together."""
 _OF_TURN = {*KEY, "turn_id"}
 _ATTEMPTS, _PROMPTS = "attempts", "prompts"
+
+
+def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> int:
+    """Narrows to as many of the rows, from the first on, as memory takes; how many.
+
+    Raises:
+        StoreError: it does not take one.
+    """
+    size = min(BATCH, len(rows))
+    while True:
+        try:
+            narrow(look, evaluation, rows[:size])
+            return size
+        except StoreError:
+            if size == 1:
+                raise
+            size //= 2
 
 
 def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
