@@ -129,12 +129,31 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     (failure,) = failures(webhook)
     assert "'nonsense' is no scope" in failure
     assert f"{ui.url}/runs/" in failure
+    the_night_is_told_of_once(lab, ui, webhook)
     assert outside == []
 
 
 def failures(webhook: Webhook) -> list[str]:
-    """What was posted, without the digest of the night, which comes a minute after its end."""
+    """What was posted, without the digest of the night."""
     return [text for post in webhook.posted if "night of" not in (text := post["text"])]
+
+
+def the_night_is_told_of_once(lab: Lab, ui: UI, webhook: Webhook) -> None:
+    """A minute after its last run, by the daemon."""
+    eventually(lambda: len(failures(webhook)) < len(webhook.posted), PATIENCE_S, ui.log.read_text)
+    (digest,) = [text for post in webhook.posted if "night of" in (text := post["text"])]
+    for part in (
+        " on 2 suites; 0 new losses",
+        "harbour",
+        "lighthouse",
+        f"  {NIGHTLY} (simulated): ",
+        f"{ui.url}/runs",
+    ):
+        assert part in digest, digest
+    for (question,) in lab.sql("SELECT question FROM turns"):
+        assert question not in digest
+    (night,) = (lab.home.reports / "nights").glob("*.html")
+    assert str(night) in digest
 
 
 def partitions(ui: UI, asset: str = "harbour/generations") -> tuple[set[str], dict[str, int]]:
