@@ -95,6 +95,7 @@ def add(
     from eval_pipeline.operations.reviewing import (
         Said,
         answer_on_record,
+        correction_from,
         evaluation_to_review,
         gold_hash_of,
         own_name,
@@ -106,7 +107,14 @@ def add(
     newest = evaluation_to_review(inputs, model_version)
     place = Partition(inputs.suite, model_version, day) if day else newest
     item = answer_on_record(inputs.anew(partition=place), turn, sample)
-    told = (gold_wrong, _correction(correction), tag, note, queue, gold_hash_of(inputs, item.turn_id))
+    told = (
+        gold_wrong,
+        correction_from(correction, "--correction"),
+        tag,
+        note,
+        queue,
+        gold_hash_of(inputs, item.turn_id),
+    )
     said = Said(who or own_name(), verdict, *told)
     made = review_answer(inputs, item, said)
     typer.echo(_safe(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}"))
@@ -201,17 +209,3 @@ def _safe(text: str) -> str:
     from eval_pipeline.reports.files.csv_cells import visible_text
 
     return visible_text(text)
-
-
-def _correction(text: str | None) -> dict[str, Any] | None:
-    from eval_pipeline.core.ids import parse_json
-
-    if text is None:
-        return None
-    try:
-        found = parse_json(text)
-    except ValueError as error:
-        raise UsageError(f"--correction is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise UsageError('--correction is no JSON object; expected one such as {"answer": 81.5}')
-    return found

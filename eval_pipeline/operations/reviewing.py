@@ -36,6 +36,19 @@ def own_name() -> str:
         return ""
 
 
+def correction_from(text: str | None, name: str) -> dict[str, Json] | None:
+    """What somebody wrote as the right gold; None for None. Raises UsageError where it is no JSON object."""
+    if text is None:
+        return None
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"{name} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError(f'{name} is no JSON object; expected one such as {{"answer": 81.5}}')
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a person says of an answer; fields as of a review."""

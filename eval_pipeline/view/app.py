@@ -1,6 +1,6 @@
 """The workbench as an ASGI application: pages, files of its own, errors as pages, the guard before it all."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -36,7 +36,7 @@ def application(bench: Bench, door: Door, pages: Sequence[Page] = PAGES) -> ASGI
     return Guarded(made, door, POLICY)
 
 
-def _endpoint(page: Page, bench: Bench):  # type: ignore[no-untyped-def]
+def _endpoint(page: Page, bench: Bench) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         form = await _form(request) if request.method == "POST" else {}
         return await run_in_threadpool(_answer, page, bench, request, form)

@@ -7,8 +7,15 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.analysis.reviews.drawing import WAYS
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.ids import parse_json
-from eval_pipeline.operations.reviewing import Said, disputed, draw_queue, keep_reviews, progress_of, review_answer
+from eval_pipeline.operations.reviewing import (
+    Said,
+    correction_from,
+    disputed,
+    draw_queue,
+    keep_reviews,
+    progress_of,
+    review_answer,
+)
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.view.addresses import address
 from eval_pipeline.view.evaluation import model_versions_of
@@ -108,7 +115,7 @@ def _say(visit: Visit) -> Response:
         _field(visit, "who"),
         _field(visit, "verdict"),
         bool(_field(visit, "gold_wrong")),
-        _correction(_field(visit, "correction")),
+        correction_from(_field(visit, "correction").strip() or None, "the correction"),
         _field(visit, "tag").strip() or None,
         _field(visit, "note"),
         queue or None,
@@ -156,18 +163,6 @@ def _item_of(values: Mapping[str, Any]) -> QueueItem:
 
 def _field(visit: Visit, name: str) -> str:
     return visit.form.get(name, [""])[-1]
-
-
-def _correction(text: str) -> Mapping[str, Any] | None:
-    if not text.strip():
-        return None
-    try:
-        found = parse_json(text)
-    except ValueError as error:
-        raise UsageError(f"the correction is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise UsageError('the correction is no JSON object; expected one such as {"answer": 81.5}')
-    return found
 
 
 PAGES = (

@@ -24,7 +24,7 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
         return {"cards": cards_of(track, turn), "missing": ""}
     except EvalError as error:
         return {"cards": (), "missing": f"The track cannot show this turn: {error}"}
-    except Exception as error:
+    except Exception as error:  # a track may be anybody's: the rest of the page is shown all the same
         _log.exception("the cards of %s", seen.turn_id)
         return {"cards": (), "missing": f"The track cannot show this turn ({type(error).__name__})."}
 
