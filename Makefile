@@ -3,9 +3,12 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
-# What some tests read reports and use the UI with, the system's own jail, and what compiles the faults of a disk;
-# installed by `make test` as root on Debian.
-DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev
+# What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
+# servers that suites of SQL may run on; installed by `make test` as root on Debian.
+DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core
+
+# One worker more than cores: tests that start services mostly wait for them.
+WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format dev bench soak debian clean
@@ -33,14 +36,14 @@ dev: setup  ## Serve the Dagster UI on port 3000 and print its address (webserve
 	@$(BIN)/eval-pipeline dev
 
 test: setup debian  ## Run the tests.
-	$(BIN)/python -m pytest
+	$(WORKERS) $(BIN)/python -m pytest
 
 check: setup  ## Format, lint, types, floors, tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(WORKERS) $(BIN)/python -m pytest
 
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .
@@ -60,7 +63,8 @@ soak: setup  ## Run the long campaigns (simulations, kills).
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
-	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc; } >/dev/null 2>&1; then \
+	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc && command -v mariadbd && \
+	    ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
 	fi

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eval_pipeline.store.ddl import text
-from eval_pipeline.store.snapshot import Snapshot, engine, opened
+from eval_pipeline.store.engine import engine
+from eval_pipeline.store.snapshot import Snapshot, opened
 
 
 class EmptyStores:

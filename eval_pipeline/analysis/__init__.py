@@ -1,1 +1,1 @@
-"""Figures over many turns: aggregates of an evaluation, comparisons of several."""
+"""Figures over many turns: aggregates of single evaluations, and comparisons between evaluations."""

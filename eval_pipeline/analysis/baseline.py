@@ -1,22 +1,25 @@
-"""The baseline gate: is a model version significantly worse than another on the turns both answered?"""
+"""The baseline gate: whether a model version is significantly worse than another one."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from eval_pipeline.analysis.comparisons.shown import compare_with
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
-from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.store.tables import GENERATIONS, SAMPLED_ESTIMATES, TURN_RESULTS
+from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 
 def newest_partition(workspace: Workspace, suite: str, model_version: str) -> Partition | None:
-    """The newest evaluation of a suite and model version in the record: of the full suite, else of a part.
+    """Returns the newest full evaluation of a suite and model version, or else the newest partial one.
 
-    As the `latest_*` views choose.
+    This is the same choice as in the `latest_*` views.
     """
     dates = [
         key.eval_date
-        for key in workspace.record.partitions(TURN_RESULTS)
-        if (key.suite, key.model_version) == (suite, model_version) and key.eval_date is not None
+        for key in workspace.record.partitions(TURN_RESULTS, RecordKey(suite, model_version))
+        if key.eval_date is not None
     ]
     newest_first = [Partition(suite, model_version, day) for day in sorted(dates, reverse=True)]
     return next((found for found in newest_first if _is_full(workspace, found)), next(iter(newest_first), None))
@@ -28,11 +31,16 @@ def _is_full(workspace: Workspace, partition: Partition) -> bool:
 
 
 def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) -> str | None:
-    """A sentence where the partition is significantly worse than the baseline's latest evaluation, else None.
+    """Returns a sentence if the evaluation is significantly worse than the baseline's latest one, else None.
 
-    It goes by the conservative figure: a model that does not answer must not pass for want of answers.
+    The conservative figure is used, so that a model cannot pass by not answering. Drawn turns have been compared with
+    the baseline while they were asked.
     """
     place = f"{partition.suite}, {partition.model_version}"
+    key = RecordKey.of(partition)
+    looks = workspace.record.read(SAMPLED_ESTIMATES, key).to_pylist() if _is_drawn(workspace, partition) else []
+    if looks:
+        return _drawn_verdict(place, max(looks, key=lambda row: (row["look"], row["metric"])), baseline)
     row = compare_with(workspace, partition, baseline)
     if row is None:
         return f"{place}: the baseline {baseline} has no evaluation of this suite"
@@ -45,3 +53,18 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
         f"{place}: {-row['conservative_difference']:.4f} worse than {baseline} on {row['conservative_n']} turns {ends}"
     )
     return f"{sentence}; {row['note']}" if row["note"] else sentence
+
+
+def _is_drawn(workspace: Workspace, partition: Partition) -> bool:
+    header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
+    return header is not None and Scope.from_label(header.made_from.get("scope", FULL)).is_drawn
+
+
+def _drawn_verdict(place: str, row: Mapping[str, Any], baseline: str) -> str | None:
+    """Returns a sentence if the last look found the evaluation worse, or had no baseline to compare with."""
+    if row["metric"] != "difference":
+        return f"{place}: its turns were drawn without regard to {baseline}; run in full to compare"
+    if row["verdict"] != "worse":
+        return None
+    ends = f"[{-row['high']:.4f}, {-row['low']:.4f}]"
+    return f"{place}: {-row['value']:.4f} worse than {baseline}, by {row['turns']} drawn turns {ends}"

@@ -1,1 +1,1 @@
-"""One call to a model: limits, retries, deadlines, budgets; its journal; batches of calls."""
+"""Calls to models: limits, retries, deadlines, budgets, the journal of responses, and batches."""

@@ -1,4 +1,4 @@
-"""What a call to a model comes to, and what calls have come to so far."""
+"""The outcome of a call to a model, and counters over all calls."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -8,7 +8,7 @@ from eval_pipeline.core.model import CallFailure, Response
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A response; `from_journal` where it cost nothing now."""
+    """A response; `from_journal` means that it was read from the journal and cost nothing now."""
 
     response: Response
     from_journal: bool
@@ -19,17 +19,17 @@ Answer = Answered | CallFailure
 
 @dataclass(slots=True)
 class Counters:
-    """What a caller did so far.
+    """Totals over the calls made so far.
 
     Attributes:
-        calls: tries sent to the provider, retries among them.
-        retries: tries after the first one of a question.
+        calls: requests sent to the provider, including retries.
+        retries: requests after the first one for a question.
         answered: questions answered by a call.
-        journal_hits: questions answered without a call.
-        failures: questions without an answer, but for those refused.
+        journal_hits: questions answered from the journal, without a call.
+        failures: questions without an answer, except those refused by the budget.
         refused: questions that the budget did not allow.
-        responses: what calls gave, counted when it came: an exception may keep it from becoming an answer.
-        tokens, usd: what the answers took; no dollars (None) where no call had a price.
+        responses: responses received, counted on arrival; an exception may still prevent one from becoming an answer.
+        tokens, usd: totals of the answers; `usd` is None if no call had a price.
     """
 
     calls: int = 0
@@ -44,10 +44,10 @@ class Counters:
 
     @property
     def done(self) -> int:
-        """Questions that are over."""
+        """Number of questions that are finished, with or without an answer."""
         return self.answered + self.journal_hits + self.failures + self.refused
 
 
 def utc_today() -> date:
-    """The day by which prices are looked up."""
+    """Returns the current day in UTC, for which prices are looked up."""
     return datetime.now(UTC).date()

@@ -1,4 +1,4 @@
-"""What one run of a model version may spend: no call is made that could exceed it."""
+"""The budget of one run of a model version: no call is made that could exceed it."""
 
 import asyncio
 from collections import deque
@@ -16,15 +16,18 @@ from eval_pipeline.providers.registry import traits_of
 REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
 
 MAY_HAVE_COST = frozenset({CallErrorKind.TIMEOUT, CallErrorKind.CONNECTION, CallErrorKind.BAD_RESPONSE})
-"""Failures after which the endpoint may have answered and charged, unseen."""
+"""Failures after which the endpoint may have produced and charged for an answer that we did not see."""
 
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE = 512, 16
-"""What endpoints put around a prompt: instructions for the answer form; marks of where a message begins and ends."""
+"""Upper bounds on tokens that endpoints add to a prompt.
+
+They add instructions for the answer form, and markers around messages.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Tokens, and dollars where they are known."""
+    """A number of tokens and their cost in US dollars, if known."""
 
     tokens: int
     usd: float | None
@@ -34,12 +37,12 @@ NOTHING = Amount(0, None)
 
 
 _LEAST = Amount(1, 1e-9)
-"""What every call takes: none fits where nothing is left."""
+"""The least that any call costs: if nothing is left of the budget, not even this fits."""
 
 
 @dataclass(slots=True)
 class _Waiter:
-    """A call that wants to be made; `most` is what it takes at most, None where nobody knows."""
+    """A call waiting for permission; `most` is its maximum cost, or None if that is unknown."""
 
     most: Amount | None
     place: "asyncio.Future[bool]"
@@ -47,21 +50,21 @@ class _Waiter:
 
 
 class Budget:
-    """Keeps account of what calls cost, and holds back those that could exceed the model version's limits.
+    """Tracks the cost of calls and holds back those that could exceed the model version's limits.
 
-    Each call reserves the most that it could cost; what is reserved and what was spent together stay within the limits.
-    A call that does not fit waits while others are in flight, since they mostly cost less than they reserved. When none
-    is, the budget is reached, and no call is made any more.
+    Each call reserves the most that it could cost. The sum of all reservations and of what was spent stays within the
+    limits. A call that does not fit waits while others are in flight, since most calls cost less than they reserved. If
+    none is in flight, the budget is reached and no more calls are made.
 
     Attributes:
-        limited: there are limits; else every call is let through.
-        before: what earlier steps of the run have spent.
-        tokens, usd: spent since; no dollars are known (None) where no call had a price.
-        reached: a call was refused, here or in an earlier step.
+        limited: whether there are limits; without limits, every call is allowed.
+        before: spent by earlier steps of the run.
+        tokens, usd: spent since then; `usd` is None if no call had a price.
+        reached: whether a call was refused, here or in an earlier step.
 
-    What an application takes that makes its own prompt cannot be told before. The first call is made
-    alone; each later one reserves what the dearest so far took, so that the limits can be exceeded by as much as the
-    calls in flight take more than that one.
+    The cost of an application that makes its own prompts cannot be predicted. Its first call is made alone, and each
+    later call reserves as much as the most expensive one so far. The limits can therefore be exceeded by as much as the
+    calls in flight cost more than that one.
     """
 
     def __init__(
@@ -73,7 +76,15 @@ class Budget:
         closed: bool = False,
         today: Callable[[], date],
     ) -> None:
-        """Nothing is reserved yet; `today` is the day by which prices are looked up; `closed` lets no call be made."""
+        """Starts without reservations.
+
+        Args:
+            version: the model version whose limits apply.
+            before: spent by earlier steps of the run.
+            reached: whether the budget was already reached in an earlier step.
+            closed: allow no call at all.
+            today: returns the day for which prices are looked up.
+        """
         self.before, self.reached = before, reached or closed
         self.tokens = 0
         self.usd: float | None = None
@@ -87,9 +98,9 @@ class Budget:
         self._waiting: deque[_Waiter] = deque()
 
     async def reserve(self, call: Call, *, batch: bool = False) -> Amount | None:
-        """Sets aside the most that a call could cost; None: it must not be made.
+        """Reserves the most that a call could cost; returns None if the call must not be made.
 
-        What is returned has to be handed to `settle`, whatever becomes of the call.
+        The returned amount must be passed to `settle`, whatever happens to the call.
         """
         if not self.limited:
             return NOTHING
@@ -110,9 +121,10 @@ class Budget:
         return waiter.reserved if fits else None
 
     def settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
-        """Replaces what was reserved for a call by what it cost.
+        """Replaces the reservation of a call by its actual cost.
 
-        Failures cost nothing, but for those after which the endpoint may have charged: they count with the most.
+        Failures cost nothing, except those after which the endpoint may have charged: these count with the whole
+        reservation.
         """
         unknown = reserved if not self._learns else self._dearest or NOTHING
         if isinstance(outcome, Response):
@@ -142,10 +154,13 @@ class Budget:
             self._dearest = Amount(max(tokens, before.tokens), max(usd or 0.0, before.usd or 0.0))
 
     def _let_in(self) -> None:
-        """Lets those in who fit, in their order; refuses all where the first does not and nothing can come free."""
+        """Admits waiting calls in order as long as they fit.
+
+        Refuses all if the first does not fit and nothing is in flight.
+        """
         while self._waiting and not self.reached:
             first = self._waiting[0]
-            if first.place.done():  # cancelled while it waited
+            if first.place.done():  # the call was cancelled while it waited
                 self._waiting.popleft()
                 continue
             amount = self._to_reserve(first)
@@ -167,7 +182,7 @@ class Budget:
             self._waiting.clear()
 
     def _to_reserve(self, waiter: _Waiter) -> Amount | None:
-        """What has to be free for a call; None while it must not be made beside others."""
+        """Returns the amount to reserve for a call; None if the call has to wait until no other is in flight."""
         if waiter.most is not None:
             return waiter.most
         if self._dearest is None and self._in_flight:
@@ -182,14 +197,15 @@ class Budget:
         if version.max_cost_usd is None:
             return True
         if amount.usd is None:
-            return False  # without a price it is not known whether the call fits
+            return False  # without a price, nobody knows whether the call fits
         return (before.usd or 0.0) + (self.usd or 0.0) + self._reserved_usd + amount.usd <= version.max_cost_usd
 
 
 def most(version: ModelVersion, call: Call, asked_on: str, *, batch: bool = False) -> Amount:
-    """The most that one call can take: `max_tokens` for the answer, and for the prompt a token a byte.
+    """Returns the most that one call can cost: `max_tokens` for the answer, and one token per byte of the prompt.
 
-    No tokenizer in use gives more than that. Where writing the prompt to a cache costs more than reading it, it does.
+    No tokenizer in use produces more tokens than that. If writing the prompt to a cache costs more than plain input,
+    the higher price is used.
     """
     tokens_in = most_input_tokens(call)
     plain, cached = Usage(tokens_in, version.max_tokens), Usage(tokens_in, version.max_tokens, 0, tokens_in)
@@ -199,7 +215,7 @@ def most(version: ModelVersion, call: Call, asked_on: str, *, batch: bool = Fals
 
 
 def most_input_tokens(call: Call) -> int:
-    """More tokens than the call's prompt can have."""
+    """Returns an upper bound on the number of tokens in the call's prompt."""
     prompt = call.prompt
     texts = sum(len(message.text.encode(errors="surrogatepass")) for message in prompt.messages)
     schema = len(json_text(dict(prompt.answer_schema))) if prompt.answer_schema is not None else 0

@@ -1,4 +1,4 @@
-"""Asking a provider: what the journal has is not asked again, and what is asked is journalled before it is used."""
+"""The caller: answers questions from the journal if possible, and writes new responses to the journal before use."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ from eval_pipeline.providers.base import Call, CallError, Provider
 
 
 class Caller:
-    """Asks one provider for one model version; lives as long as the event loop of a run's step.
+    """Asks one provider on behalf of one model version; lives as long as the event loop of one step of a run.
 
-    The provider is the caller's to use but not to open or close.
+    The caller uses the provider but does not open or close it.
 
     Attributes:
-        together: how many calls are worth being asked together, by `ask_many`.
+        together: number of calls that should be passed to `ask_many` at once.
     """
 
     together: ClassVar[int] = 1
@@ -49,19 +49,19 @@ class Caller:
         batches: BatchQueue | None = None,
         today: Callable[[], date] = utc_today,
     ) -> None:
-        """Nothing is asked yet.
+        """Creates the caller without making any call.
 
         Args:
-            provider: what is asked; already opened.
-            journal: where answers are looked up and kept.
+            provider: an open provider.
+            journal: where responses are looked up and stored.
             version: the model version that asks.
-            epoch: freshness: a response journalled under another epoch is not used.
-            progress: called after every question that is over, in the event loop.
-            retries: the policy of retries.
-            limit: of the calls in flight, entered around each question; the caller's own by default, a shared one
-                where several callers use one endpoint.
-            budget: what the run may spend; the caller's own by default.
-            batches: where calls are gathered that need not be answered at once; None: each is asked by itself.
+            epoch: responses journalled under another epoch are not used.
+            progress: called in the event loop after each finished question.
+            retries: the retry policy.
+            limit: limits the calls in flight. By default the caller has its own; pass a shared one if several callers
+                use the same endpoint.
+            budget: what the run may spend; by default the caller has its own budget.
+            batches: queue for calls that need not be answered at once; if None, each call is made by itself.
             today: the clock, for tests.
         """
         self.counters = Counters()
@@ -78,35 +78,35 @@ class Caller:
         self._single = False
         self._today = today
         self._reachability = Reachability(version)
-        self._rng = Random()  # for the jitter only: it must differ from process to process
+        self._rng = Random()  # only for jitter, which must differ between processes
         self._under_way: dict[str, asyncio.Future[Answer | Exception | None]] = {}
 
     def key(self, call: Call) -> str:
-        """The journal's key of a call: what a dry run looks up."""
+        """Returns the journal key of a call; dry runs look it up."""
         version = self._version
         request = self._provider.request(call)
         return journal_key(version.provider, version.model, request, call.sample, self._epoch)
 
     def known(self, calls: Sequence[Call]) -> list[bool]:
-        """Which calls the journal answers, or a batch that was handed in. Raises StoreError."""
+        """Returns for each call whether the journal or an already submitted batch answers it. Raises StoreError."""
         keys = [self.key(call) for call in calls]
         recorded = self._journal.contains_many(keys)
         return [key in recorded or (self._batches is not None and self._batches.covers(key)) for key in keys]
 
     def without_batches(self) -> Self:
-        """The same caller (journal, limit, budget, counters and what is under way are shared), asking at once.
+        """Returns a caller that asks singly and shares journal, limit, budget, counters and pending calls with it.
 
-        A call that a batch was handed in with is still waited for: it is paid for.
+        It still waits for calls that are in a batch already, because they are paid for.
         """
         other = copy(self)
         other._single = True
         return other
 
     async def ask(self, call: Call) -> Answer:
-        """The answer to a call. Equal calls that are under way at once share one.
+        """Returns the answer to a call. Equal calls made at the same time share one answer.
 
         Returns:
-            The response, durable in the journal; or why there is none.
+            The response, which is durable in the journal, or the reason why there is none.
 
         Raises:
             FatalCallError: no call of this run can succeed.
@@ -117,7 +117,7 @@ class Caller:
         return answer
 
     async def ask_many(self, calls: Sequence[Call]) -> list[Answer]:
-        """The answers to several calls, in their order; returns and raises what `ask` does."""
+        """Returns the answers to several calls, in order; see `ask`."""
         return [await self.ask(call) for call in calls]
 
     def _count(self, answer: Answer) -> None:
@@ -141,7 +141,7 @@ class Caller:
                 raise told
             if told is not None:
                 return told if isinstance(told, CallFailure) else replace(told, from_journal=True)
-            # What was asking has been cancelled, or has recorded several answers: look again.
+            # The task that was asking was cancelled, or has recorded several answers: look into the journal again.
         recorded = self._recorded(key)
         if recorded is not None:
             return Answered(recorded, from_journal=True)
@@ -167,8 +167,8 @@ class Caller:
             return decode_response(body)
         except ValueError as error:
             raise StoreError(
-                f"the journal {self._journal.path} holds something unreadable under the key {key} ({error}); run "
-                "`eval-pipeline doctor`, which says how to mend it"
+                f"the journal {self._journal.path} has an unreadable entry under the key {key} ({error}); run "
+                "`eval-pipeline doctor`, which says how to repair it"
             ) from error
 
     async def _ask_and_record(self, call: Call, key: str) -> Answer:
@@ -181,14 +181,14 @@ class Caller:
             return outcome
         if await self._journal.append(key, encode_response(outcome, self._asker(call))):
             return Answered(outcome, from_journal=False)
-        # Another process recorded an answer meanwhile. Its answer is the one that a restart will find, so use it.
+        # Another process has recorded an answer meanwhile. A restart would find that one, so use it.
         return Answered(self._recorded(key) or outcome, from_journal=True)
 
     async def _ask_in_batch(self, call: Call, key: str, batches: BatchQueue) -> Answer | None:
-        """The answer that a batch gives; None where the call has to be asked singly."""
+        """Returns the answer from a batch; None if the call has to be made singly."""
         told: Told | None = None
-        while told is None:  # a batch can be lost
-            covered = batches.covers(key)  # by a batch that an earlier run handed in, and paid for
+        while told is None:  # repeated when a batch is lost
+            covered = batches.covers(key)  # in a batch of an earlier run, which is paid for
             reserved = NOTHING if covered else await self._budget.reserve(call, batch=True)
             if reserved is None:
                 return REACHED
@@ -211,12 +211,13 @@ class Caller:
         self.counters.responses += isinstance(outcome, Response)
 
     async def _ask_in_turn(self, call: Call, key: str) -> Response | CallFailure:
-        """Asks when the endpoint may have another call in flight."""
+        """Asks as soon as the limit allows another call in flight."""
         async with self._limit:
             return await self._ask_with_retries(call, key)
 
     async def _ask_with_retries(self, call: Call, key: str) -> Response | CallFailure:
-        # The budget is asked with a place held, never before: who holds money is under way, or holds a place too.
+        # The budget is asked only while holding a place of the limit. Whoever has reserved budget is then in flight or
+        # holds a place, so the two cannot block each other.
         reserved = await self._budget.reserve(call)
         if reserved is None:
             return REACHED
@@ -241,7 +242,7 @@ class Caller:
             self.counters.retries += 1
 
     async def _try(self, call: Call, reserved: Amount, deadline: float) -> Response | CallError | None:
-        """What one try gives, paid for; None where the question's deadline ended it."""
+        """Makes one try and settles its cost; returns None if the question's deadline ended it."""
         self.counters.calls += 1
         began = self._limit.began()
         cost: Response | CallFailure | None = None
@@ -261,7 +262,7 @@ class Caller:
             self._settle(reserved, cost)
 
     def _stamped(self, response: Response, retries: int) -> Response:
-        # By hand: dataclasses.replace is four times as slow, and this is done for every response.
+        # Written out, because dataclasses.replace takes four times as long, and this runs for every response.
         return Response(
             text=response.text,
             stop_reason=response.stop_reason,

@@ -1,4 +1,4 @@
-"""A deadline that can be told from a time-out of the answering side's own."""
+"""A deadline that can be distinguished from time-outs raised by the awaited code itself."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,14 +8,15 @@ T = TypeVar("T")
 
 
 class DeadlineError(Exception):
-    """The deadline passed before the answer was there; what was waited for has been cancelled."""
+    """The deadline passed before the result was there; the awaited task has been cancelled."""
 
 
 async def within(deadline: float, answer: Awaitable[T]) -> T:
-    """What is awaited, if it is there by a deadline on the clock of the event loop.
+    """Awaits a result until a deadline on the event loop's clock.
 
     Raises:
-        DeadlineError: it was not done in time. A TimeoutError of its own comes through as it is.
+        DeadlineError: the result was not there in time. A TimeoutError of the awaited code itself is passed on
+            unchanged.
     """
     try:
         async with asyncio.timeout_at(deadline) as clock:

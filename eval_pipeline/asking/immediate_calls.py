@@ -1,4 +1,4 @@
-"""Asking a model that answers at once: many calls together."""
+"""A caller for models that answer immediately: it asks many calls together."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ from eval_pipeline.providers.standins.inprocess import Immediate
 
 
 class ImmediateCaller(Caller):
-    """Asks many calls with one look into the journal and one commit.
+    """Asks many calls with one journal lookup and one commit.
 
-    Only for a provider that is `Immediate` and a model version without limits of spending: which calls these let
-    through is found by asking one after the other.
+    Use it only if the provider is `Immediate` and the model version has no spending limits: which calls fit into a
+    budget can be found only by asking one after the other.
     """
 
     together: ClassVar[int] = 128
 
     async def ask_many(self, calls: Sequence[Call]) -> list[Answer]:
-        """As `Caller.ask_many`."""
+        """Returns the answers to several calls, as `Caller.ask_many` does."""
         keys = [self.key(call) for call in calls]
         bodies = self._journal.get_many(keys)
         answers: list[Answer | None] = []
@@ -34,7 +34,7 @@ class ImmediateCaller(Caller):
                 answer: Answer | None = None
                 if key in bodies:
                     answer = Answered(self._decoded(key, bodies[key]), from_journal=True)
-                elif key not in fresh and key not in self._under_way:  # else an equal call is: see the journal then
+                elif key not in fresh and key not in self._under_way:  # equal calls are answered from the journal
                     answer = self._ask_now(call)
                     if isinstance(answer, Answered):
                         fresh[key] = answer.response
@@ -59,7 +59,10 @@ class ImmediateCaller(Caller):
         return Answered(response, from_journal=False)
 
     async def _record(self, fresh: Mapping[str, Response], askers: Mapping[str, Asker]) -> set[str]:
-        """Journals the responses; the keys under which another process recorded one meanwhile."""
+        """Writes the responses to the journal.
+
+        Returns the keys under which another process has recorded one meanwhile.
+        """
         shared: asyncio.Future[Answer | Exception | None] = asyncio.get_running_loop().create_future()
         self._under_way |= dict.fromkeys(fresh, shared)
         try:

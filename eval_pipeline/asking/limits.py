@@ -1,4 +1,4 @@
-"""How many calls may be in flight at an endpoint: learned from its answers, shared by everything that asks it."""
+"""Adaptive limit on the calls in flight at an endpoint, learned from its answers and shared by all its callers."""
 
 import asyncio
 import logging
@@ -12,45 +12,46 @@ from eval_pipeline.core.model_versions import ModelVersion
 _log = logging.getLogger(__name__)
 
 CONGESTION = frozenset({CallErrorKind.RATE_LIMITED, CallErrorKind.OVERLOADED})
-"""Failures that say the endpoint has more to do than it can."""
+"""Failures that mean that the endpoint is overloaded."""
 _FLOOR = 1.0
 
 
 class AdaptiveLimit:
-    """Bounds the calls in flight: grows by one while as many calls succeed, is halved when the endpoint pushes back.
+    """Limits the calls in flight: the limit grows with successes and is halved when the endpoint pushes back.
 
-    That is additive increase, multiplicative decrease, as TCP does it. Of the calls that were under way together when
-    the endpoint began to refuse, one halves the limit; the others tell nothing new.
+    This is additive increase, multiplicative decrease, as in TCP: it grows by one after as many successes as the limit.
+    Of the calls that were in flight together when the endpoint began to refuse, only the first failure halves the
+    limit.
 
-    An async context manager, entered around what counts as in flight. Event loops may come and go, one at a time; the
-    limit learned stays.
+    Use it as an async context manager around each call in flight. Event loops may come and go, one at a time; the
+    learned limit is kept.
 
     Attributes:
-        lowest: the least that the limit has been since the step began.
+        lowest: the lowest limit since the step began.
     """
 
     def __init__(self, name: str, most: int) -> None:
-        """Starts at the most: an endpoint that can take it should not be kept waiting.
+        """Starts with the maximum, so that a fast endpoint is not slowed down.
 
         Args:
-            name: of the endpoint, for the log.
-            most: calls in flight at most, however well it goes.
+            name: name of the endpoint, for the log.
+            most: upper bound of the limit.
         """
         self._name = name
         self._most = most
         self._limit = self.lowest = float(most)
-        self._told = most  # the limit as the log has it
+        self._told = most  # the limit last written to the log
         self._in_flight = 0
         self._cuts = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """Number of calls that may be in flight now."""
         return int(self._limit)
 
     def start(self, most: int) -> None:
-        """Begins a step with another most, and `lowest` anew; what was learned below it stays."""
+        """Begins a step with a new upper bound and resets `lowest`; a lower limit that was learned is kept."""
         unhurt = self._limit >= self._most
         self._most = most
         self._limit = float(most) if unhurt else min(self._limit, float(most))
@@ -59,11 +60,11 @@ class AdaptiveLimit:
         self._let_in()
 
     def began(self) -> int:
-        """To be asked when a try begins, and handed to `failed`."""
+        """Returns a marker for a try that begins now; it must be passed to `failed`."""
         return self._cuts
 
     def succeeded(self) -> None:
-        """A try was answered."""
+        """Records that a try was answered."""
         if self._limit >= self._most:
             return
         self._limit = min(self._limit + 1.0 / self._limit, float(self._most))
@@ -72,7 +73,7 @@ class AdaptiveLimit:
         self._let_in()
 
     def failed(self, kind: CallErrorKind, began: int) -> None:
-        """A try failed. Where the endpoint pushed back the limit is halved, unless it was since the try began."""
+        """Records that a try failed; on congestion, halves the limit unless it was halved since the try began."""
         if kind not in CONGESTION or began != self._cuts:
             return
         self._cuts += 1
@@ -82,7 +83,7 @@ class AdaptiveLimit:
             self._tell("falls", kind.value)
 
     async def enter(self) -> None:
-        """Waits for a place, in the order of asking."""
+        """Waits for a place; places are given in the order of requests."""
         if not self._waiting and self._in_flight < self.limit:
             self._in_flight += 1
             return
@@ -92,13 +93,13 @@ class AdaptiveLimit:
             await place
         except asyncio.CancelledError:
             if not place.cancelled():
-                self.leave()  # let in and cancelled at once
+                self.leave()  # admitted and cancelled at the same time
             elif place in self._waiting:
                 self._waiting.remove(place)
             raise
 
     def leave(self) -> None:
-        """Gives a place up."""
+        """Gives up a place."""
         self._in_flight -= 1
         if self._waiting:
             self._let_in()
@@ -130,7 +131,7 @@ _limits: dict[tuple[str, str], AdaptiveLimit] = {}
 
 
 def shared_limit(version: ModelVersion) -> AdaptiveLimit:
-    """The limit of the endpoint that a model version asks; the same one for every step of this process."""
+    """Returns the limit for the endpoint of a model version, shared by all steps of this process."""
     endpoint = str(version.options.get("base_url", ""))
     limit = _limits.get((version.provider, endpoint))
     if limit is None:

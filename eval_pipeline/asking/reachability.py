@@ -1,4 +1,4 @@
-"""Tells an endpoint that cannot be reached at all from one whose connections fail now and then."""
+"""Distinguishes an endpoint that cannot be reached at all from one with occasional connection failures."""
 
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
@@ -9,36 +9,36 @@ _FEWEST_QUESTIONS = 3
 
 
 class Reachability:
-    """Ends a run at whose endpoint nobody is: else every question would be tried until its deadline, one after another.
+    """Ends a run whose endpoint cannot be reached; otherwise every question would be retried until its deadline.
 
-    Once anything was answered, if only by an error, failing connections are the business of retries alone.
+    Once any try was answered, even by an error, connection failures are left to the retry policy.
     """
 
     def __init__(self, version: ModelVersion) -> None:
-        """Nothing was tried yet."""
+        """Starts with no tries."""
         self._version = version
         self._reached = False
         self._unreached: set[str] = set()
 
     def answered(self) -> None:
-        """A try was answered."""
+        """Records that a try was answered."""
         self._reached = True
 
     def failed(self, key: str, tries: int, error: CallError, in_flight: int) -> None:
-        """A try failed.
+        """Records that a try failed.
 
         Args:
-            key: of the question.
-            tries: of that question so far.
-            error: how this one failed.
-            in_flight: questions that may be asked at once.
+            key: key of the question.
+            tries: number of tries of that question so far.
+            error: the failure.
+            in_flight: number of questions that may be asked at once.
 
         Raises:
-            FatalCallError: as many different questions as may be asked at once, three at least, have each been tried
-                three times, and no connection of this caller has ever come about.
+            FatalCallError: no connection has ever succeeded, although as many different questions as may be asked at
+                once (at least three) have been tried three times each.
         """
         if error.kind is CallErrorKind.TIMEOUT:
-            return  # says neither
+            return  # a time-out does not tell whether the endpoint was reached
         if error.kind is not CallErrorKind.CONNECTION:
             self._reached = True
         if self._reached or tries < _TRIES:

@@ -1,4 +1,4 @@
-"""When a failed call is asked again, and after how long."""
+"""The retry policy: whether a failed call is repeated, and after how long."""
 
 from dataclasses import dataclass
 from random import Random
@@ -8,14 +8,14 @@ from eval_pipeline.providers.base import CallError
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential backoff with jitter; a server's own `retry-after` goes before it.
+    """Exponential backoff with jitter; a server's own `retry-after` takes precedence.
 
     Attributes:
-        max_retries: tries after the first one; mostly the deadline of the question comes before.
-        first_pause_s: pause before the first retry; it doubles from retry to retry.
-        longest_pause_s: the doubling ends here.
-        retry_after_cap_s: a longer `retry-after` is cut to this.
-        jitter: share of the pause that is drawn: the callers of a server that pushed back must not return as one.
+        max_retries: tries after the first one; usually the question's deadline ends them earlier.
+        first_pause_s: pause before the first retry; it doubles with each retry.
+        longest_pause_s: upper bound of the pause.
+        retry_after_cap_s: upper bound for a server's `retry-after`.
+        jitter: random share of the pause, so that callers do not all return at the same time.
     """
 
     max_retries: int = 10
@@ -25,17 +25,17 @@ class RetryPolicy:
     jitter: float = 0.25
 
     def pause(self, error: CallError, retries: int, rng: Random) -> float | None:
-        """Seconds to wait before asking again, or None to give up.
+        """Returns the seconds to wait before the next try, or None to give up.
 
         Args:
-            error: how the last try failed.
-            retries: retries made so far.
-            rng: what the jitter is drawn from.
+            error: the failure of the last try.
+            retries: number of retries so far.
+            rng: source of the jitter.
         """
         if not error.retryable or retries >= self.max_retries:
             return None
         if error.retry_after is not None:
-            # Never earlier than the server asked for, so the jitter is added on top.
+            # The jitter is added on top, so that the call is never repeated earlier than the server asked for.
             return min(max(error.retry_after, 0.0), self.retry_after_cap_s) * (1.0 + self.jitter * rng.random())
         pause = min(self.first_pause_s * 2.0**retries, self.longest_pause_s)
         return pause * (1.0 - self.jitter * rng.random())

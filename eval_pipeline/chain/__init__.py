@@ -1,1 +1,1 @@
-"""What is made of what, whether it is current, and whether it belongs together."""
+"""The chain of stages: their dependencies, whether their results are current, and whether these fit together."""

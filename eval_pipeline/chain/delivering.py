@@ -1,4 +1,4 @@
-"""The stages that hand on what is made: into the store that people query, and into report files."""
+"""The last stages of the chain: publishing to the store that people query, and writing reports."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,7 +20,11 @@ _COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.files
 
 
 def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:
-    """Of an evaluation whose suite has, and which itself has, the tables `held`."""
+    """Yields the stages that deliver an evaluation: to the store and as a report.
+
+    Args:
+        held: all tables of the suite and of the evaluation.
+    """
     own = tuple(table for table in held if table.key == "partition")
     yield Stage(
         "published",
@@ -41,7 +45,7 @@ def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:
 
 
 def of_suite() -> Iterator[Stage]:
-    """Of the comparisons of a suite's evaluations."""
+    """Yields the stages that deliver the comparisons of a suite's evaluations."""
     yield Stage(
         "comparison_published",
         "Comparisons and trends of the suite in the DuckDB store that people query.",
@@ -63,7 +67,7 @@ def of_suite() -> Iterator[Stage]:
 
 
 def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageResult:
-    """The report of an evaluation; the model version is told of in it too."""
+    """Writes the report of an evaluation; it also depends on the table of model versions."""
     shown = (*held, tables.MODEL_VERSIONS)
     return reporting.report(
         inputs, shown, figures_of(inputs.track), inputs.workspace.fingerprints.of(*_reports(inputs)).code
@@ -71,21 +75,22 @@ def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageRes
 
 
 def figures_of(track: Track) -> reporting.Figures:
-    """The aggregates that not every track has, and those of plug-ins."""
+    """Returns the tables of optional aggregates of the track, and those of plug-ins."""
     found, installed = aggregates_of(track), installed_aggregates()
-    own = [one.table for name, one in found.items() if one.needs and name not in installed]
-    return reporting.Figures(own, [one.table for name, one in found.items() if name in installed])
+    listed = {name for name, one in found.items() if name in installed or one.listed}
+    own = [one.table for name, one in found.items() if one.needs and name not in listed]
+    return reporting.Figures(own, [one.table for name, one in found.items() if name in listed])
 
 
 def _reports(inputs: Inputs) -> tuple[Root, ...]:
-    """What writes reports, those of packages too; by their places, since a run without reports imports none."""
+    """Returns the code that writes reports, including plug-ins, as places: a run without reports must not import it."""
     added = (f"~{plugin.place}" for plugin in installed() if plugin.group == "reports")
     found = (place for place in added if _can_be_read(place, inputs))
     return *_WRITING, "eval_pipeline.reports.registry:REPORTS", *found
 
 
 def _can_be_read(place: Root, inputs: Inputs) -> bool:
-    """Whether there is source at a place; a plug-in without any is told of where reports are written."""
+    """Whether the source at a place can be read; plug-ins without source are reported when reports are written."""
     try:
         inputs.workspace.fingerprints.of(place)
     except FingerprintError:
@@ -94,7 +99,7 @@ def _can_be_read(place: Root, inputs: Inputs) -> bool:
 
 
 def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:
-    """The report of a suite's model versions side by side."""
+    """Writes the report that compares a suite's model versions."""
     code = inputs.workspace.fingerprints.of(*_COMPARISON_REPORTS).code
     return reporting.report_comparison(inputs, code, partial(delivery.again, "report"))
 

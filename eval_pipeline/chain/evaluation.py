@@ -1,4 +1,7 @@
-"""The chain of a suite, as data: Dagster's assets, freshness, wholeness, lineage and reports follow from it."""
+"""The chain of stages of a suite, as data.
+
+Dagster's assets, freshness checks, lineage and reports are derived from it.
+"""
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache, partial
@@ -16,6 +19,7 @@ from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_ke
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
+from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.checks.plausible import check_plausible
@@ -31,7 +35,10 @@ _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
 
 
 def chain_of(track: Track | None) -> Chain:
-    """Every stage of a suite of the track, in order; a suite that cannot be read has those that all have."""
+    """Returns all stages of a suite of the track, in order.
+
+    For an unreadable suite (None), those common to all tracks.
+    """
     return _chain(cast("Hashable", track))
 
 
@@ -44,22 +51,22 @@ def _chain(track: Any) -> Chain:
 
 
 def ingesting(chain: Chain) -> Chain:
-    """The stages that read a suite: those before the first one that looks at an evaluation."""
+    """Returns the stages that read the suite: those before the first stage of an evaluation."""
     return list(takewhile(lambda stage: stage.whole_suite, chain))
 
 
 def evaluating(chain: Chain) -> Chain:
-    """The stages of one evaluation."""
+    """Returns the stages of a single evaluation."""
     return [stage for stage in chain if not stage.whole_suite]
 
 
 def comparing(chain: Chain) -> Chain:
-    """The stages that look at all evaluations of a suite."""
+    """Returns the stages that look at all evaluations of a suite."""
     return [stage for stage in chain if stage.whole_suite][len(ingesting(chain)) :]
 
 
 def stage_of(track: Track | None, name: str) -> Stage:
-    """The stage of that name."""
+    """Returns the stage of that name."""
     return next(stage for stage in chain_of(track) if stage.name == name)
 
 
@@ -192,7 +199,7 @@ def _scoring_checks(track: Track | None) -> tuple[Check, ...]:
             check_plausible,
             warning=True,
         ),
-        Check("budget_kept", "The budget of the run allowed every call.", verdicts.check_budget_kept),
+        Check("budget_kept", "The budgets of the run, of model and judge, allowed every call.", check_budget_kept),
         Check("no_metric_errors", "No metric failed on any turn.", verdicts.check_metric_errors),
     )
     if track is None or not verdicts.has_safety_verdicts(track):
@@ -207,19 +214,21 @@ def _aggregate(found: Aggregate, track: Track | None) -> Stage:
         found.table.name,
         found.table.comment,
         reads=(*scored, *found.reads),
-        writes=(found.table,),
+        writes=found.tables,
         run=partial(make, found),
         code=partial(_aggregate_code, found),
         settings=options_of,
         replacing=keep_superseded if found.table is tables.STATISTICS else nothing_to_keep,
         facts=partial(headline_of, found),
-        # Each may read the options in suite.yaml, which are part of the raw data set.
+        # Each aggregate may read the options in suite.yaml, which are part of the raw data set.
         after=("raw_dataset",),
     )
 
 
 def _aggregate_code(found: Aggregate, inputs: Inputs) -> tuple[Root, ...]:
     own = code.aggregate_code(found.rows, found.version, inputs)
+    if found.beside is not None:
+        own = (*own, found.beside[1])
     return (*own, *code.scoring_code(inputs), *code.evidence_code(inputs)) if found.scores else own
 
 
@@ -295,4 +304,4 @@ def _auditing_code(inputs: Inputs) -> tuple[Root, ...]:
 
 INGESTING = tuple(stage.name for stage in ingesting(chain_of(None)))
 COMPARING = tuple(stage.name for stage in comparing(chain_of(None)))
-"""Names of stages that every suite has."""
+"""Names of the stages that every suite has."""

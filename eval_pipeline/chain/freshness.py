@@ -1,4 +1,4 @@
-"""Whether the record holds what a stage would make now; what it was made from decides."""
+"""Decides whether the record already holds what a stage would produce, by comparing the inputs it was made from."""
 
 from collections.abc import Mapping
 
@@ -11,15 +11,15 @@ CODE, LIBRARIES = "code", "libraries"
 
 
 def fingerprint_of(stage: Stage, inputs: Inputs) -> Fingerprint:
-    """Of the code that decides what a stage makes of these inputs, and of the libraries that do."""
+    """Returns the fingerprint of the code and libraries that decide the stage's result for these inputs."""
     return inputs.workspace.fingerprints.of(*stage.code(inputs))
 
 
 def made_from(stage: Stage, inputs: Inputs) -> dict[str, str]:
-    """Everything that decides what a stage makes: tables, settings, code and libraries.
+    """Returns everything that decides a stage's result, by name: hashes of tables, settings, code and libraries.
 
-    Of tables of whole suites and model versions what they hold now; a stage of a whole suite says in its settings what
-    it takes from evaluations.
+    Tables of whole suites and model versions count with their current contents. A stage of a whole suite lists what it
+    takes from single evaluations in its settings.
 
     Raises:
         UsageError: a table that it reads is not in the record.
@@ -31,7 +31,7 @@ def made_from(stage: Stage, inputs: Inputs) -> dict[str, str]:
 
 
 def is_current(stage: Stage, inputs: Inputs, made: Mapping[str, str] | None = None) -> bool:
-    """Whether the record holds what the stage would make of these inputs; `made` is `made_from` where it is known."""
+    """Whether the record holds what the stage would produce now; pass `made` if `made_from` is known already."""
     ignored = ignored_in(stage, inputs)
     wanted = _without(made_from(stage, inputs) if made is None else made, ignored)
     for table in stage.writes:
@@ -42,32 +42,32 @@ def is_current(stage: Stage, inputs: Inputs, made: Mapping[str, str] | None = No
 
 
 def ignored_in(stage: Stage, inputs: Inputs) -> frozenset[str]:
-    """Names in `made_from` whose change does not make a stage run by itself.
+    """Returns the names in `made_from` whose change alone does not make the stage run again.
 
-    A new version of a library may change every figure of every night: that is told, and done when somebody asks for it.
-    So is what would have to be asked again.
+    A new version of a library could change every figure of every night. It is reported, and applied only on request.
+    The same holds for changes that would require asking a model again.
     """
     ignored = frozenset[str]() if inputs.run.exact else frozenset({LIBRARIES})
     return ignored if inputs.run.exact and inputs.run.asks_judge else ignored | stage.asks_again
 
 
 def is_up_to_date(chain: Chain, inputs: Inputs) -> bool:
-    """Whether the record holds everything that these stages would make now."""
+    """Whether the record holds everything that these stages would produce now."""
     try:
         return all(is_current(stage, prepared(stage, inputs)) for stage in chain if stage.writes)
     except EvalError:
-        # Something is missing or wrong: the run says what, where it belongs.
+        # Something is missing or wrong; the run itself reports it in the right place.
         return False
 
 
 def prepared(stage: Stage, inputs: Inputs) -> Inputs:
-    """The inputs as the stage is going to see them."""
+    """Returns the inputs as the stage will receive them."""
     own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
     return stage.asks.prepare(own) if stage.asks else own
 
 
 def changes(stage: Stage, inputs: Inputs) -> dict[str, tuple[str, str]]:
-    """What of `made_from` is told only and has changed since the record was made: before and now, by name."""
+    """Returns the changes in `made_from` that are only reported, since the record was made: name → (before, now)."""
     header = inputs.header(stage.writes[0]) if stage.writes else None
     if header is None:
         return {}

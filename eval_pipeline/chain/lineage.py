@@ -1,4 +1,4 @@
-"""The chain as a picture: without arrows that follow from others; and what goes past a stage to later ones."""
+"""Dependencies between stages for display: direct arrows only, and the tables that bypass a stage."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from eval_pipeline.store.schemas import Table
 
 
 def arrows(chain: Chain) -> dict[str, tuple[str, ...]]:
-    """By stage, those that come directly before it: not those that come before one of these anyway."""
+    """Returns for each stage its direct predecessors, without those that also precede another one of them."""
     direct = {stage.name: before(chain, stage) for stage in chain}
     above = _above(direct)
     return {
@@ -17,10 +17,10 @@ def arrows(chain: Chain) -> dict[str, tuple[str, ...]]:
 
 
 def passed_by(chain: Chain) -> dict[str, tuple[Table, ...]]:
-    """By stage, tables that are older than what it makes, and that later stages read though no arrow says so.
+    """Returns for each stage the tables of earlier stages that later ones read although no arrow shows it.
 
-    Whoever marks by arrows what is out of date has to count these with what the stage makes: else a product that is the
-    same as before would end the marking, though what goes past it has changed.
+    Whoever follows the arrows to find outdated results must treat these tables as part of the stage's product.
+    Otherwise the search would stop at a product that is unchanged, although a table that bypasses it has changed.
     """
     shown, direct = arrows(chain), {stage.name: before(chain, stage) for stage in chain}
     above = _above(direct)
@@ -35,6 +35,6 @@ def passed_by(chain: Chain) -> dict[str, tuple[Table, ...]]:
 
 def _above(direct: Mapping[str, tuple[str, ...]]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for name, sources in direct.items():  # those before a stage come before it in the chain
+    for name, sources in direct.items():  # predecessors come earlier in the chain
         found[name] = set(sources).union(*(found[source] for source in sources))
     return found

@@ -1,4 +1,4 @@
-"""The one runner: what is done around every stage, whoever runs it."""
+"""Runs stages: everything that has to be done around every stage, no matter who runs it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,15 +19,15 @@ from eval_pipeline.workspace.workspace import StageResult
 
 
 def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
-    """Makes what a stage makes where the record does not hold it: looks, locks, reads, writes, tells.
+    """Runs a stage if the record does not hold its result yet: checks, locks, reads, writes, reports.
 
     Raises:
-        EvalError: in one sentence, what kept it from being made.
+        EvalError: the stage could not be run; the message is one sentence.
     """
     own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
     if stage.deliver is not None:
         return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
-    prepared(stage, own)  # what is wrong is told before anything is waited for
+    prepared(stage, own)  # report errors before waiting for a lock
     with _in_turn(stage, own):
         own = prepared(stage, own)
         made = made_from(stage, own)
@@ -42,27 +42,27 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
 
 
 def run_chain(chain: Chain, inputs: Inputs) -> dict[str, StageResult]:
-    """Runs stages one after the other: what came of each, by name."""
+    """Runs stages one after the other and returns their results by name."""
     return {stage.name: run_stage(stage, inputs) for stage in chain}
 
 
 def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     assert stage.run is not None
     header = inputs.header(stage.writes[0])
-    if header is not None and dict(header.made_from) != made:  # what was made of the same things is no other figure
+    if header is not None and dict(header.made_from) != made:  # equal inputs would give the same figures
         stage.replacing(inputs)
     with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
         return stage.run(inputs, outputs) or {}
 
 
 def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:
-    """A stage of another evaluation of the suite."""
+    """Runs a stage of another evaluation of the suite."""
     return run_stage(stage_of(inputs.track, name), inputs.anew(partition=partition))
 
 
 @contextmanager
 def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
-    """Notes in `runs` what a stage asked, and that the run failed where it ends with an exception."""
+    """Records in `runs` what a stage asked, and that the run failed if the block raises."""
     if stage.asks is None:
         yield
         return
@@ -70,7 +70,7 @@ def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(EvalError):  # what ended the run is what has to be told
+        with suppress(EvalError):  # the error that ended the run is the one to report
             record_run(*place, status=FAILED, finished_at=now())
         raise
     record_run(*place, status=RUNNING, finished_at=None)
@@ -78,9 +78,9 @@ def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
 
 @contextmanager
 def _in_turn(stage: Stage, inputs: Inputs) -> Iterator[None]:
-    """Lets one run at a time ask for an evaluation, and one compare a suite's evaluations.
+    """Makes sure that only one run at a time asks for an evaluation, and only one compares a suite's evaluations.
 
-    Else one that looked at the record earlier could have the last word.
+    Otherwise a run that looked at an older state of the record could write last.
     """
     if stage.asks:
         with partition_lock(inputs.workspace, inputs.place, inputs.progress):

@@ -1,4 +1,4 @@
-"""A stage of the chain as a value: everything that is done around a stage follows from it."""
+"""A stage of the chain, as a value; everything that is done around a stage is derived from it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def _no_code(_: Inputs) -> tuple[Root, ...]:
 
 
 def nothing_to_keep(_: Inputs) -> None:
-    """For stages of whose former tables nothing is kept."""
+    """Does nothing; for stages whose replaced tables need not be kept."""
 
 
 def _never(_: Inputs) -> bool:
@@ -37,11 +37,11 @@ def _never(_: Inputs) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check that is made on what a stage has just written.
+    """A check of the tables that a stage has just written.
 
     Attributes:
-        blocking: what comes after waits for it to pass, and nothing is published without.
-        warning: failing it is a remark, not an error.
+        blocking: later stages wait until it passes, and nothing is published if it fails.
+        warning: a failure is a warning, not an error.
     """
 
     name: str
@@ -53,11 +53,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is particular about stages that ask models: one at a time for an evaluation, and each is told of in `runs`.
+    """Additional behaviour of stages that ask models.
+
+    Only one of them runs at a time per evaluation, and each run is recorded in `runs`.
 
     Attributes:
-        prepare: fixes what the stage asks under (scope, epoch), under the lock.
-        note: puts the run into `runs`, where it is not there.
+        prepare: fixes the scope and epoch that the stage asks under; called while the lock is held.
+        note: adds the run to `runs` if it is missing.
     """
 
     prepare: Callable[[Inputs], Inputs]
@@ -66,11 +68,11 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a stage that hands on is told of the rest of the chain.
+    """What a delivering stage needs from the rest of the chain.
 
     Attributes:
-        gate: why an evaluation must not be published; None where it may.
-        again: runs a stage of another evaluation of the suite, by the stage's name.
+        gate: returns why an evaluation must not be published; None if it may be.
+        again: runs a stage, given by name, for another evaluation of the suite.
     """
 
     gate: Refusal
@@ -79,21 +81,21 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of the chain, and one asset of Dagster's.
+    """One step of the chain; it becomes one Dagster asset.
 
     Attributes:
-        reads: tables that it reads, of any key.
-        writes: tables that it writes, the main one first; none for a stage that hands on what is there.
-        run: makes the tables; what it gives are facts of this very run.
-        deliver: of a stage without tables, all it does.
-        code: the definitions that decide what it makes; what they reach is found by itself.
-        settings: what decides it beside tables and code, by name.
-        facts: headline numbers from the record, whether it ran or not.
-        replacing: done before what is there is made anew.
-        unfinished: whether making the same again may give more, since a call failed.
+        reads: tables that it reads, with any kind of key.
+        writes: tables that it writes, the main one first; empty for stages that only deliver.
+        run: makes the tables, and returns facts about this run.
+        deliver: for a stage without tables, everything it does.
+        code: the definitions that decide its result; what they call is found automatically.
+        settings: whatever else decides the result, in addition to tables and code, by name.
+        facts: headline numbers read from the record, whether the stage ran or not.
+        replacing: called before an existing result is made anew.
+        unfinished: whether running again with the same inputs may give more, because a call failed.
         after: names of stages that it follows without reading their tables.
-        whole_suite: it looks at a suite, not at one evaluation.
-        asks_again: settings whose change would have to be asked about again, which nobody does by himself.
+        whole_suite: whether it processes a suite, not a single evaluation.
+        asks_again: settings whose change would require asking a model again, which is done only on request.
     """
 
     name: str
@@ -119,7 +121,10 @@ Chain = Sequence[Stage]
 
 
 def before(chain: Chain, stage: Stage) -> tuple[str, ...]:
-    """Names of the stages that a stage comes after: those that write what it reads, and those it names."""
+    """Returns the names of the stages that must run before a stage.
+
+    These are the stages that write what it reads, and those in `after`.
+    """
     reads = {table.name for table in stage.reads}
     return tuple(
         other.name

@@ -1,6 +1,7 @@
-"""Whether what the record holds of a partition belongs together: only that is published.
+"""Checks that the files of a partition were made from each other; only consistent partitions are published.
 
-A run that was killed leaves some of a partition's files new and some old. Their footers say what they were made from.
+A run that was killed leaves some of a partition's files new and others old. The files' footers record what they were
+made from.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 def gate(workspace: Workspace) -> Refusal:
-    """Why a partition must not be published; None where it may."""
+    """Returns a function that says why a partition must not be published, or None if it may be."""
 
     def refuse(key: RecordKey) -> str | None:
         assert key.suite and key.model_version and key.eval_date
@@ -32,12 +33,13 @@ def gate(workspace: Workspace) -> Refusal:
 
 
 def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
-    """Why a partition must not be published, as the rest of a sentence about it; None where it may.
+    """Returns why a partition must not be published, to complete a sentence about it; None if it may be.
 
-    Its tables have to be there and made from each other as they are now, and its blocking checks have to pass.
+    Its tables have to exist and to be made from the current versions of each other, and its blocking checks have to
+    pass.
 
     Raises:
-        StoreError: a file of it is damaged.
+        StoreError: one of its files is damaged.
     """
     inputs = Inputs.of(workspace, partition)
     track = _track_of(inputs)
@@ -58,7 +60,7 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
 
 
 def _track_of(inputs: Inputs) -> Track | None:
-    """The track whose table of turns the partition has: its suite, which says which metrics it has, may be gone."""
+    """Finds the track by the table of turns that the partition has, because its suite may no longer exist."""
     source = inputs.workspace.suites.get(inputs.suite)
     for track in [source.track()] if source and source.header else all_tracks():
         if inputs.header(turns_table(track)) is not None:
@@ -67,15 +69,16 @@ def _track_of(inputs: Inputs) -> Track | None:
 
 
 def _came_later(inputs: Inputs, name: str) -> bool:
-    """Whether the table is an aggregate that there was not yet when the partition was evaluated to its end."""
+    """Whether the table is an aggregate that did not exist yet when the evaluation was completed."""
     statuses = {row["status"] for row in run_rows(inputs.workspace, inputs.place, ["status"])}
-    return name in all_aggregates() and bool(statuses & {COMPLETE, INCOMPLETE})
+    made = {table.name for aggregate in all_aggregates().values() for table in aggregate.tables}
+    return name in made and bool(statuses & {COMPLETE, INCOMPLETE})
 
 
 def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:
-    """A table of the stage, and one that it was not made from as it is now; None where all fit.
+    """Returns a table of the stage, and a newer table that it was not made from; None if all fit together.
 
-    The tables of one stage are made together. A source that a footer does not name is one that older code did not read.
+    The tables of one stage are made together. A source that a footer does not name was not read by the older code.
     """
     headers = [(table.name, header) for table in stage.writes if (header := inputs.header(table))]
     for name, header in headers:
@@ -89,7 +92,10 @@ def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:
 
 
 def _verdicts(inputs: Inputs, chain: Chain) -> Iterator[Verdict]:
-    """The blocking checks; where nobody can tell any more what was planned, whether what was asked is scored."""
+    """Yields the results of the blocking checks.
+
+    If the plan is no longer known, checks only that every answer is scored.
+    """
     workspace, generations = inputs.workspace, inputs.header(GENERATIONS)
     assert generations is not None
     source, cases = workspace.suites.get(inputs.suite), inputs.header(CASES)

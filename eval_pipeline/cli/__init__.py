@@ -1,6 +1,6 @@
-"""The command line: a thin front on the stages and, for `run` and `dev`, on the Dagster definitions.
+"""The command line: a thin layer over the stages and, for `run` and `dev`, over the Dagster definitions.
 
-Commands import what they need inside their functions: `--help`, `query` and the like must not wait for dagster.
+Commands import what they need inside their functions, so that `--help`, `query` and others need not wait for dagster.
 """
 
 import gc
@@ -10,13 +10,12 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Entry point: runs the command and ends the process."""
-    # All of this before anything large is imported.
-    # Much is made, most of it kept, and little of it in cycles: looking for garbage as often as usual costs a twentieth
-    # of all CPU time.
+    # All of this must happen before any large import. A command creates many objects and keeps most of them, few in
+    # cycles: garbage collection at the usual frequency would take a twentieth of all CPU time.
     gc.set_threshold(1_000_000, 20, 100)
-    # Nothing here is large enough for several threads, and those of OpenBLAS spin while they wait.
+    # Nothing here is large enough to need several threads, and OpenBLAS's threads use CPU time while they wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # No plugin has anything to say to our models; to look for one, pydantic reads every package's metadata.
+    # No plug-in extends our pydantic models; without this, pydantic would read every package's metadata to find one.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from eval_pipeline.cli.app import run_command
 

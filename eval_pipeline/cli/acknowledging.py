@@ -1,4 +1,4 @@
-"""`acknowledge`: a loss that somebody has looked at fails no run any more."""
+"""The command `acknowledge`: marks a loss as known, so that it no longer makes runs fail."""
 
 from getpass import getuser
 from typing import Annotated
@@ -13,11 +13,11 @@ def acknowledge(
     suite: Annotated[str, typer.Option(help="Suite on which the model version lost.")],
     model_version: Annotated[str, typer.Option(help="Model version that lost.")],
     why: Annotated[str, typer.Option(help="The reason, for those who ask later.")],
-    who: Annotated[str | None, typer.Option(help="Who says so; you, if left out.")] = None,
+    who: Annotated[str | None, typer.Option(help="Who acknowledges it; default: you.")] = None,
 ) -> None:
-    """Acknowledges the open loss of a model version: it is kept with who and why, and fails no run any more.
+    """Acknowledges that a model version became worse on a suite, so that this no longer makes runs fail.
 
-    The next loss is told of again.
+    Stores who acknowledged it and why. A later loss is reported as usual.
     """
     from eval_pipeline.analysis.comparisons import acknowledging
     from eval_pipeline.cli.terminal import note

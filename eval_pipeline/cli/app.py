@@ -1,7 +1,8 @@
-"""The application: its commands, and what becomes of errors and signals."""
+"""The application: its commands, and how it handles errors and signals."""
 
 import atexit
 import os
+import select
 import signal
 import sys
 import threading
@@ -18,35 +19,42 @@ from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.exporting import export_app
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.judging import rejudge
+from eval_pipeline.cli.mutation import harden
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
 from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.removing import remove
 from eval_pipeline.cli.rescoring import rescore
 from eval_pipeline.cli.reviewing import reviews_app
+from eval_pipeline.cli.sql_comparing import sql_diff
+from eval_pipeline.cli.starting import init
+from eval_pipeline.cli.suites import suite_app
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.terminal import fail
 from eval_pipeline.cli.viewing import view
 from eval_pipeline.core.errors import EvalError
 
 app = typer.Typer(
-    help="Evaluates language models on data work: how good, how sure, and what a right answer costs.",
+    help="Evaluates language models on data tasks: how accurate, how certain, and the cost of a right answer.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(init)
 app.command()(running.run)
 app.command()(running.plan)
 app.add_typer(import_app, name="import")
 app.add_typer(export_app, name="export")
 app.command()(inspecting.validate)
+app.command()(harden)
 app.command()(inspecting.publish)
 app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
+app.command("sql-diff")(sql_diff)
 app.command()(rescore)
 app.command()(acknowledge)
 app.command()(rejudge)
 app.add_typer(reviews_app, name="reviews")
+app.add_typer(suite_app, name="suite")
 app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)
@@ -58,43 +66,48 @@ app.command()(demo)
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     if version:
         typer.echo(__version__)
         raise typer.Exit
 
 
+_FAULT = "(a fault of eval-pipeline; --debug shows where)"
+
+
 def run_command() -> NoReturn:
-    """Runs the command of `sys.argv` and ends the process."""
+    """Runs the command in `sys.argv` and ends the process."""
     _leave(command_line())
 
 
 def command_line() -> int:
-    """Runs the command of `sys.argv` and gives its exit code.
+    """Runs the command in `sys.argv` and returns its exit code.
 
-    Errors that the user can mend are one sentence, a trace only with `--debug`.
+    Errors that the user can fix are shown as one sentence; `--debug` adds the traceback.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
-        if code == INTERRUPTED:  # what typer makes of Ctrl-C
+        if code == INTERRUPTED:  # typer turns Ctrl-C into this code
             raise KeyboardInterrupt
-        sys.stdout.flush()  # here what goes wrong with it, such as a full disk, is still told
+        sys.stdout.flush()  # flushed here so that a problem, such as a full disk, is still reported
     except EvalError as error:
         code = _failed(str(error), debug, BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = _failed("interrupted; what was done is kept, the next run goes on from there", debug, INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has stopped (`| head`): not an error.
-        sys.stderr.close()
-        code = OK
+    except SystemExit as ended:  # typer ends so on any broken pipe, without a word
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        code = OK if _nobody_reads_on() else _failed(f"{ended.__context__!r} {_FAULT}", debug, FAILED)
     except Exception as error:
         show = getattr(error, "show", None)
-        if show is None:
-            text = f"{type(error).__name__}: {error} (a fault of eval-pipeline; --debug shows where)"
+        if isinstance(error, BrokenPipeError) and _nobody_reads_on():
+            code = OK
+        elif show is None:
+            text = f"{type(error).__name__}: {error} {_FAULT}"
             code = _failed(of_dagsters_storage(error) or text, debug, FAILED)
         else:
             show()
@@ -103,19 +116,35 @@ def command_line() -> int:
 
 
 def _leave(code: int) -> NoReturn:
-    """Ends the process without taking the interpreter apart, which takes a sixth of a short run's CPU time.
+    """Ends the process without shutting down the interpreter, which takes a sixth of a short run's CPU time.
 
-    What was registered for the end is done first. A profiler, a debugger or a thread that is still at work has more to
-    do after that: then the process ends as usual.
+    Functions registered with `atexit` run first. If a profiler, a debugger or another thread is active, the process
+    ends in the usual way, because they still have work to do.
     """
+    if _nobody_reads_on():  # what is still to be flushed goes nowhere, without a message about it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
     if any(not thread.daemon for thread in others) or sys.getprofile() or sys.gettrace():
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+        with suppress(OSError, ValueError):  # nobody reads the output any more, or it is closed
             stream.flush()
     os._exit(code)
+
+
+def _nobody_reads_on() -> bool:
+    """Whether the reader of the output has stopped (as with `| head`), which is not an error.
+
+    The pipe that broke may also be one to a process that eval-pipeline started, and that is an error.
+    """
+    try:
+        output = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a file, as in a notebook
+        return False
+    poll = select.poll()
+    poll.register(output, 0)  # POLLERR and POLLHUP are always reported
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _interrupt(*_: object) -> None:

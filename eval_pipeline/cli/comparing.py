@@ -1,19 +1,21 @@
-"""`compare`: model versions against each other on the turns that both answered."""
+"""The command `compare`: compares model versions on the turns that both answered."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, suite_names
+from eval_pipeline.cli.options import FAILED, OK, Junit, Suites, open_workspace, suite_names
 from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from eval_pipeline.operations.ci.gates import Verdict
     from eval_pipeline.store.record import Record
 
-FORMATS = ("text", "table", "csv", "json")
+FORMATS = ("text", "markdown", "table", "csv", "json")
 Row = Mapping[str, Any]
 _VERDICTS = {
     "a_better": "{a} is significantly better",
@@ -26,40 +28,89 @@ _METHODS = {"t_clustered": "t clustered by conversation", "mcnemar_exact": "exac
 def compare(
     models: Annotated[list[str], typer.Argument(metavar="A B…", help="Two or more model versions.")],
     suite: Suites = None,
-    format: Annotated[str, typer.Option(help="text, table, csv or json.")] = "text",
+    format: Annotated[str, typer.Option(help="text, markdown, table, csv or json.")] = "text",
+    fail_if_worse: Annotated[
+        bool, typer.Option("--fail-if-worse", help="Gate: exit with 1 if a later one is significantly worse.")
+    ] = False,
+    junit: Junit = None,
 ) -> None:
     """Compares the latest evaluations of model versions turn by turn: is the difference more than chance?
 
-    Evaluations that were scored by different code are not compared: it says how to score them again, and exits with 1.
+    Of each pair, the model version named first is the baseline. Evaluations that were scored by different code are not
+    compared; the output then says how to score them again, and the exit code is 1.
     """
-    from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.analysis.comparisons.shown import comparisons_of
+    from eval_pipeline.operations.ci.junit import check_place, write_junit
+    from eval_pipeline.operations.ci.summaries import add_to_summary, comparisons_markdown
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
     if len(set(models)) < 2:
         raise UsageError("name two or more different model versions to compare")
+    if junit:
+        check_place(junit)
     workspace = open_workspace()
     found = comparisons_of(workspace, suite_names(workspace, suite), models)
-    code = FAILED if any(is_refused(row["reason"]) for rows in found.values() for row in rows) else OK
-    if format == "text":
-        for name, rows in found.items():
-            for row in rows:
-                for line in (*comparison_lines(name, row), *conversation_lines(workspace.record, name, row)):
-                    typer.echo(line)
-        raise typer.Exit(code)
+    verdicts = [_verdict(name, row, fail_if_worse) for name, rows in found.items() for row in rows]
+    markdown = list(comparisons_markdown(workspace.record, found, today()))
+    if format == "markdown":
+        typer.echo("\n".join(markdown))
+    else:
+        _print(workspace.record, found, format)
+    add_to_summary(markdown)
+    if junit:
+        write_junit(junit, verdicts)
+    raise typer.Exit(_told(verdicts))
+
+
+def _print(record: "Record", found: "Mapping[str, Sequence[Row]]", form: str) -> None:
     from eval_pipeline.cli.terminal import print_rows
 
+    if form == "text":
+        for name, rows in found.items():
+            for row in rows:
+                for line in (*comparison_lines(name, row), *conversation_lines(record, name, row)):
+                    typer.echo(line)
+        return
     told = [{"suite": name, **row} for name, rows in found.items() for row in rows]
-    if format == "json":
-        turns = ("broken_turns", "fixed_turns")  # JSON within JSON, not text
+    if form == "json":
+        turns = ("broken_turns", "fixed_turns")  # these columns hold JSON, which must not be embedded as text
         told = [row | {column: json.loads(row[column]) for column in turns} for row in told]
-    print_rows(list(told[0]), [list(row.values()) for row in told], format)
-    raise typer.Exit(code)
+    print_rows(list(told[0]), [list(row.values()) for row in told], form)
+
+
+def _told(verdicts: "Sequence[Verdict]") -> int:
+    """Reports failed gates and returns the exit code; refused comparisons are reported with the other results."""
+    from eval_pipeline.cli.terminal import fail
+
+    for verdict in verdicts:
+        if verdict.failure and not verdict.broke:
+            fail(verdict.failure)
+    return FAILED if any(verdict.failure for verdict in verdicts) else OK
+
+
+def _verdict(suite: str, row: Row, fail_if_worse: bool) -> "Verdict":
+    """Returns the CI verdict: failed if no comparison was possible, or (as a gate) if the later version is worse.
+
+    Like the gate of `run --baseline`, it uses the conservative figure, which counts unanswered turns as wrong.
+    """
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.operations.ci.gates import Verdict
+
+    a, b = row["model_a"], row["model_b"]
+    pair = f"{a} → {b}"
+    if is_refused(row["reason"]):
+        return Verdict(suite, pair, "comparison", row["reason"], broke=True)
+    worse = fail_if_worse and row["conservative_verdict"] == "a_better"
+    untested = fail_if_worse and row["conservative_verdict"] is None
+    failure = f"{suite}: {b} is significantly worse than {a}" if worse else None
+    if untested:
+        failure = f"{suite}: {b} cannot be tested against {a}: {row['reason']}"
+    return Verdict(suite, pair, f"{b} is not worse than {a}" if fail_if_worse else "comparison", failure)
 
 
 def comparison_lines(suite: str, row: Row) -> Iterator[str]:
-    """A comparison as people read it."""
+    """Yields the lines that describe a comparison."""
     from eval_pipeline.analysis.comparisons.pairs import is_refused
 
     a, b = row["model_a"], row["model_b"]
@@ -91,7 +142,7 @@ def comparison_lines(suite: str, row: Row) -> Iterator[str]:
 
 
 def _side_by_side(suite: str, row: Row) -> str:
-    """Where the workbench shows the turns on which they differ."""
+    """Returns the workbench address that shows the turns on which the two differ."""
     from eval_pipeline.core.model import Partition
     from eval_pipeline.reports.links import compare_path, linked, view_url
 
@@ -100,7 +151,7 @@ def _side_by_side(suite: str, row: Row) -> str:
 
 
 def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
-    """What turns of both make of those before them, in tracks that know; not where the two must not be compared."""
+    """Yields lines on how errors continue through conversations, if the track measures it and both are comparable."""
     from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.core.model import Partition
     from eval_pipeline.reports.comparison.conversation import FIGURES, conversation_figures
@@ -144,7 +195,7 @@ def _test_lines(row: Row) -> Iterator[str]:
 
 
 def _tests(row: Row, which: str) -> str:
-    """The p-values of a figure: that of the exact test stands beside that of t."""
+    """Returns the p-values of a figure; the exact test's is shown next to that of the t test."""
     p, exact = row[f"{which}p_value"], row[f"{which}p_exact"]
     if row[f"{which}method"] == "mcnemar_exact":
         return f"p {p:.2g} ({_METHODS['mcnemar_exact']})"
@@ -152,7 +203,7 @@ def _tests(row: Row, which: str) -> str:
 
 
 def _conservative_lines(row: Row) -> Iterator[str]:
-    """The same with unanswered turns as wrong, where there are any."""
+    """Yields the same comparison with unanswered turns counted as wrong, if there are any."""
     if not (row["unanswered_a"] or row["unanswered_b"]):
         return
     changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"

@@ -1,4 +1,4 @@
-"""`export`: an evaluation as a folder of pages, or in the form of another tool."""
+"""The command `export`: writes an evaluation as a folder of pages, or in the format of another tool."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,12 @@ from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
-export_app = typer.Typer(help="Writes evaluations as pages, or in the forms of other tools.", no_args_is_help=True)
+export_app = typer.Typer(help="Writes evaluations as pages, or in the formats of other tools.", no_args_is_help=True)
 
 
 @export_app.callback()
 def _forms() -> None:
-    """Writes evaluations as pages, or in the forms of other tools."""
+    """Writes evaluations as pages, or in the formats of other tools."""
 
 
 @export_app.command("folder")
@@ -23,10 +23,13 @@ def export_folder(
     model_version: Annotated[str, typer.Option(help="The model version.")],
     eval_date: EvalDate = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; else in the home's exports.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write; default: in the home's exports.")
     ] = None,
 ) -> None:
-    """Writes an evaluation as a folder of pages that opens from disk or any web host; its newest one without a date."""
+    """Writes an evaluation as a folder of pages that opens from disk or any web host.
+
+    Without a date, the newest one.
+    """
     from eval_pipeline.cli.viewing import write_folder
 
     write_folder(suite, model_version, eval_date, output)
@@ -39,10 +42,10 @@ def export_inspect(
     eval_date: EvalDate = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File (.eval or .json) or folder to write to; else in the home's exports."),
+        typer.Option("--output", "-o", help="File (.eval or .json) or folder; default: in the home's exports."),
     ] = None,
 ) -> None:
-    """Writes an evaluation as a log that `inspect view` opens; its newest one without a date."""
+    """Writes an evaluation as a log that `inspect view` opens; without a date, the newest one."""
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.exporting.evaluations import evaluation_of
     from eval_pipeline.operations.exporting.inspect import file_name, write_inspect_log
@@ -52,7 +55,7 @@ def export_inspect(
     day = parse_day(eval_date) if eval_date else None
     workspace = open_workspace()
     evaluation = evaluation_of(workspace, suite, model_version, day)
-    if output is None:  # there a purge finds it
+    if output is None:  # a purge looks for it there
         output = workspace.home.exports / suite / safe_name(model_version)
     file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
     if file.suffix != output.suffix and output.is_file():

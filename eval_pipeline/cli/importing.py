@@ -1,4 +1,4 @@
-"""`import`: a command a foreign data set, one for predictions, and one a form of other tools' logs."""
+"""The command `import`, with subcommands for foreign data sets, for predictions and for the logs of other tools."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.operations.recorded.forms import LOGS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ForeignForm
@@ -19,48 +20,66 @@ if TYPE_CHECKING:
 
 
 class Forms(TyperGroup):
-    """The commands of `import`: one a form that is shipped or installed, beside those defined here.
+    """The subcommands of `import`: those defined here, and one for each data set format that is shipped or installed.
 
-    Packages are looked through when one of its commands is wanted, and not for the help of the whole.
+    Installed packages are only searched when such a subcommand is used, not for the general help.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the commands."""
+        """Returns the names of the subcommands."""
         return [*super().list_commands(ctx), *ALL_IMPORTERS.names()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; that of a form which cannot be used says so when it is run."""
+        """Returns the subcommand of that name.
+
+        If its format cannot be used, the subcommand reports that when it is run.
+        """
         if cmd_name not in self.commands and cmd_name in ALL_IMPORTERS:
             return _command_of(cmd_name)
         return super().get_command(ctx, cmd_name)
 
 
-import_app = typer.Typer(cls=Forms, help="Brings in data sets and predictions made elsewhere.", no_args_is_help=True)
+import_app = typer.Typer(cls=Forms, help="Imports data sets and predictions made elsewhere.", no_args_is_help=True)
 
 
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]
 Map = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="OURS=THEIRS", help="Their field that is ours: case_id=record_id. Several allowed."),
+    typer.Option("--map", metavar="OURS=THEIRS", help="Maps our field to theirs: case_id=record_id. Repeatable."),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="FIELD", help="A field to leave out; '*': all that are not ours."),
+    typer.Option("--ignore", metavar="FIELD", help="A field to leave out; '*': all fields that are not ours."),
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="FIELD=VALUE", help="Only such answers, e.g. model=gpt-5. Several allowed."),
+    typer.Option("--only", metavar="FIELD=VALUE", help="Only answers with this value, e.g. model=gpt-5. Repeatable."),
 ]
 Sampling = Annotated[
     list[str] | None,
-    typer.Option("--sampling", metavar="NAME=VALUE", help="What it was asked with: temperature=0. Several allowed."),
+    typer.Option("--sampling", metavar="NAME=VALUE", help="A sampling setting, e.g. temperature=0. Repeatable."),
 ]
 Prices = Annotated[
     list[str] | None,
     typer.Option(
-        "--price", metavar="KIND=USD", help="Dollars per million tokens: input=3, output=15. Several allowed."
+        "--price", metavar="KIND=USD", help="Dollars per million tokens, e.g. input=3, output=15. Repeatable."
     ),
 ]
+
+
+@import_app.command("structures")
+def import_structures(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="SDMX structure messages; also .gz and .zip.")],
+) -> None:
+    """Prints what SDMX structure messages describe, and what is missing, by file. Ends with 1 if anything is."""
+    from eval_pipeline.tracks.sdmx.catalogue.structures import read_structures
+    from eval_pipeline.tracks.sdmx.catalogue.told import lines
+
+    found = read_structures(files)
+    for line in lines(found):
+        typer.echo(line)
+    if found.missing or not found.data_sets:
+        raise typer.Exit(1)
 
 
 def _importing_answers(form: str) -> Callable[..., None]:
@@ -79,9 +98,9 @@ def _importing_answers(form: str) -> Callable[..., None]:
         ] = None,
         sampling: Sampling = None,
         asked_on: Annotated[str | None, typer.Option(metavar="DATE", help="Day on which it answered.")] = None,
-        tool: Annotated[str | None, typer.Option(help="What asked it, e.g. 'our notebook'.")] = None,
+        tool: Annotated[str | None, typer.Option(help="The tool that asked it, e.g. 'our notebook'.")] = None,
         price: Prices = None,
-        priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices count.")] = None,
+        priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices are used.")] = None,
     ) -> None:
         told = {"model": model, "prompt_version": prompt_version, "history": history, "tool": tool}
         of_all = told | {"asked_on": asked_on, "sampling": sampling, "prompt_file": prompt_file}
@@ -139,7 +158,7 @@ def _token_sentence(made: "ImportedPredictions") -> Iterator[str]:
 
 
 def provenance_sentences(provenance: "Provenance") -> Iterator[str]:
-    """What is known of where answers come from, and what is not."""
+    """Yields sentences on what is known about the origin of answers, and what is not."""
     from eval_pipeline.core.provenance import UNKNOWN, provenance_facts
 
     facts = provenance_facts(provenance)
@@ -152,7 +171,7 @@ def provenance_sentences(provenance: "Provenance") -> Iterator[str]:
 
 
 def _command_of(form: str) -> Any:
-    """The command of a form; one that comes with further files has an option for them."""
+    """Returns the subcommand for a data set format; it has a further option if the format needs additional files."""
     app = typer.Typer(add_completion=False)
     try:
         foreign = ALL_IMPORTERS.get(form)
@@ -188,18 +207,55 @@ def _importing(form: str, foreign: ForeignForm) -> Callable[..., None]:
     ) -> None:
         _import(form, source, suite, limit, further)
 
+    def import_table(
+        source: Annotated[Path, typer.Argument(metavar="FILE", help=".jsonl, .json, .csv, .tsv or .parquet.")],
+        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
+        map: Annotated[
+            list[str] | None,
+            typer.Option("--map", metavar="OURS=THEIRS", help="Column of a field: question=prompt. Several allowed."),
+        ] = None,
+        answer_form: Annotated[
+            str | None, typer.Option(help="label, number, text or json; guessed from the answers if left out.")
+        ] = None,
+        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+    ) -> None:
+        _import(form, source, suite, limit, (), (map or (), answer_form))
+
+    if foreign.maps_columns:
+        return import_table
     return import_with_files if foreign.further else import_data_set
 
 
-def _import(form: str, source: Path, suite: str, limit: int | None, further: Sequence[Path]) -> None:
+def _import(
+    form: str,
+    source: Path,
+    suite: str,
+    limit: int | None,
+    further: Sequence[Path],
+    table: tuple[Sequence[str], str | None] = ((), None),
+) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.importing import import_at_arms_length
+    from eval_pipeline.operations.importing import Columns, import_at_arms_length
     from eval_pipeline.workspace.progress import busy
 
-    open_workspace()  # so that the home is there, and private
+    open_workspace()  # creates the home if needed, readable only by the user
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = import_at_arms_length(form, source, suite, limit, further)
+        columns = Columns(_pairs(table[0]), table[1])
+        made = import_at_arms_length(form, source, suite, limit, further, columns)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
+    for sentence in made.notes:
+        typer.echo(f"note: {sentence}")
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    """Parses texts `OURS=THEIRS` into a mapping of our names to theirs. Raises UsageError for any other text."""
+    found: dict[str, str] = {}
+    for text in given:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours.isidentifier() or not theirs or ours in found:
+            raise UsageError(f"--map {text}: expected OURS=THEIRS, each field once, such as question=prompt")
+        found[ours] = theirs
+    return found

@@ -1,10 +1,11 @@
-"""`validate`, `publish`, `report`, `query` and `doctor`."""
+"""The commands `validate`, `publish`, `report`, `query` and `doctor`."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eval_pipeline.cli import mutation
 from eval_pipeline.cli.options import (
     BAD_USAGE,
     FAILED,
@@ -29,16 +30,25 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json", "parquet")
 
 
-def validate(suite: Suites = None) -> None:
-    """Reads suites and model versions, checks every gold answer, and says what is wrong where."""
+def validate(
+    suite: Suites = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also count the mutants of the gold that the suite tells from it.")
+    ] = False,
+) -> None:
+    """Reads suites and model versions, checks every gold answer, and reports what is wrong and where."""
     workspace = open_workspace()
-    codes = [_validate(workspace.suite(name)) for name in suite_names(workspace, suite)]
-    _ = workspace.model_versions  # read last: what is wrong with them must not hide what is wrong with the suites
+    names = suite_names(workspace, suite)
+    codes = [_validate(workspace.suite(name)) for name in names]
+    for name, code in zip(names, codes, strict=True):
+        if mutants and code == OK:
+            mutation.report_mutants(workspace.suite(name))
+    _ = workspace.model_versions  # read last, so that problems with them do not hide problems with the suites
     raise typer.Exit(max(codes, default=OK))
 
 
 def _validate(source: "SuiteSource") -> int:
-    """Says what is wrong with one suite; returns the exit code for it."""
+    """Reports the problems of one suite and returns its exit code."""
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.stages.checks.verdicts import check_ends, contradictions, gold_sentence
     from eval_pipeline.suites import read_suite
@@ -81,9 +91,9 @@ def _validate(source: "SuiteSource") -> int:
 
 
 def publish(
-    full: Annotated[bool, typer.Option("--full", help="Build the store anew from the record.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Rebuild the whole store from the record.")] = False,
 ) -> None:
-    """Publishes the record into the DuckDB store; evaluations that are not whole are left as the store has them."""
+    """Publishes the record to the DuckDB store; for incomplete evaluations the store keeps its previous state."""
     from eval_pipeline.chain.wholeness import gate
     from eval_pipeline.cli.terminal import ProgressBars, fail
     from eval_pipeline.stages.publishing import publish_all
@@ -101,13 +111,13 @@ def report(
     suite: Suites = None,
     model_version: Annotated[
         list[str] | None,
-        typer.Option("--model-version", help="Model version; several times for several; all if left out."),
+        typer.Option("--model-version", help="Model version; repeat it for several; default: all."),
     ] = None,
     eval_date: Annotated[
-        str | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; each one's newest if left out.")
+        str | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; default: the newest of each.")
     ] = None,
 ) -> None:
-    """Writes the report files of evaluations in the record; of the newest date if none is given."""
+    """Writes the report files of evaluations in the record; if no date is given, of the newest one."""
     from eval_pipeline.analysis.baseline import newest_partition
     from eval_pipeline.chain.evaluation import stage_of
     from eval_pipeline.chain.runner import run_stage
@@ -139,7 +149,7 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One query on the published store.")],
     format: Annotated[str, typer.Option(help="table, csv, json or parquet (to standard output).")] = "table",
 ) -> None:
-    """Queries the published store; works while a run writes."""
+    """Runs a query on the published store; this also works while a run is writing."""
     from eval_pipeline.cli.terminal import note, print_rows
     from eval_pipeline.store.memo import is_as_published
     from eval_pipeline.store.query import run_query
@@ -159,7 +169,7 @@ def query(
 
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make what is damaged again from what it was made of; end all runs first.")
+        bool, typer.Option("--repair", help="Rebuild damaged files from their sources; stop all runs first.")
     ] = False,
 ) -> None:
     """Checks the installation: versions, keys, disk, suites, runs, journal, record and store.
@@ -186,7 +196,7 @@ def _repaired(progress: "Progress") -> "Iterator[Finding]":
 
 
 def _swept(home: "Home") -> "Finding":
-    """Sweeps; what stops that is a finding like any other, since the next ones say why."""
+    """Marks unfinished runs as failed; a problem with that becomes a finding, as later findings explain it."""
     from eval_pipeline.cli.sweeping import of_dagsters_storage, sweep
     from eval_pipeline.operations.doctor import Finding
 
@@ -196,7 +206,7 @@ def _swept(home: "Home") -> "Finding":
         text = str(error) if isinstance(error, EvalError | OSError) else of_dagsters_storage(error)
         if text is None:
             raise
-        return Finding("runs", False, text, "mend that and look again")
+        return Finding("runs", False, text, "correct this and try again")
     return Finding(
         "runs", True, f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
     )

@@ -1,4 +1,4 @@
-"""`rejudge`: how far a judge agrees with itself."""
+"""The command `rejudge`: measures how far a judge agrees with itself."""
 
 from typing import Annotated
 
@@ -9,14 +9,18 @@ from eval_pipeline.core.errors import UsageError
 
 
 def rejudge(
-    suite: Annotated[str, typer.Option(help="Suite whose judge is asked.")],
-    model_version: Annotated[str, typer.Option(help="Model version whose newest evaluation it judges again.")],
-    repeats: Annotated[int, typer.Option(min=2, max=20, help="How often it is asked the same.")] = 3,
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs at most; drawn at random, the same ones each time.")] = 50,
+    suite: Annotated[str, typer.Option(help="Suite whose judge to ask.")],
+    model_version: Annotated[str, typer.Option(help="Model version whose newest evaluation is judged again.")],
+    repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each question is asked.")] = 3,
+    pairs: Annotated[
+        int, typer.Option(min=1, help="The most pairs to ask about; the random draw is the same each time.")
+    ] = 50,
 ) -> None:
-    """Asks the judge the same several times, and says how often it contradicts itself. Every question is paid for.
+    """Asks the judge the same questions several times and reports how often it contradicts itself.
 
-    `max_cost_usd` and `max_tokens_total` of the model version that judges bound what all of it takes.
+    Every question costs.
+
+    The total is limited by `max_cost_usd` and `max_tokens_total` of the judging model version.
     """
     from eval_pipeline.analysis.baseline import newest_partition
     from eval_pipeline.chain.wholeness import gate

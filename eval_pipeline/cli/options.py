@@ -1,8 +1,9 @@
-"""Options that several commands share, and what becomes of them."""
+"""Options that several commands share, and functions that interpret them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
 from math import isfinite, nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,26 +17,29 @@ if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
 
 OK, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: fine; a check, a gate or part of a run failed; bad usage or input; interrupted."""
+"""Exit codes: success; a check, gate or part of a run failed; wrong usage or input; interrupted."""
 
-Suites = Annotated[list[str] | None, typer.Option("--suite", help="Suite; several times for several; all if left out.")]
+Suites = Annotated[list[str] | None, typer.Option("--suite", help="Suite; repeat it for several; default: all.")]
 Versions = Annotated[
     list[str] | None,
-    typer.Option("--model-version", help="Model version; several times for several; all active ones if left out."),
+    typer.Option("--model-version", help="Model version; repeat it for several; default: all active ones."),
 ]
 SampleSize = Annotated[
-    int | None, typer.Option(min=1, help="Only this many conversations, drawn at random; the same ones each time.")
+    int | None, typer.Option(min=1, help="Only this many conversations; the random draw is the same each time.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of --sample-size.")]
-CaseIds = Annotated[list[str] | None, typer.Option("--case", help="Only this case; several times for several.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with this tag; several times for several.")]
+CaseIds = Annotated[list[str] | None, typer.Option("--case", help="Only this case; repeat it for several.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with this tag; repeat it for several.")]
 Failed = Annotated[bool, typer.Option("--failed", help="Only cases that failed in the latest full run.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models anew instead of using journalled responses.")]
-EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; today if left out.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models again instead of using journalled responses.")]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write checks and gates as a JUnit file, for CI.")
+]
+EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; default: today.")]
 
 
 def open_workspace() -> "Workspace":
-    """The workspace of the home that the environment names."""
+    """Opens the workspace in the home that the environment names."""
     from eval_pipeline.workspace.workspace import Workspace
 
     home = find_home()
@@ -44,12 +48,24 @@ def open_workspace() -> "Workspace":
 
 
 def suite_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
-    """The suites named, or all. Raises UsageError for an unknown one."""
+    """Returns the named suites, or all of them if none is named.
+
+    Raises:
+        UsageError: one of them is unknown, or there are no suites at all.
+    """
+    if not workspace.suites:
+        raise UsageError(no_suite(workspace.home.suite_folders))
     return [workspace.suite(name).name for name in dict.fromkeys(names)] if names else list(workspace.suites)
 
 
+def no_suite(folders: Iterable[Path]) -> str:
+    """Returns the message for a home without suites: where they were looked for, and how to get one."""
+    places = " or ".join(map(str, folders))
+    return f"there is no suite in {places}; `eval-pipeline init FOLDER` makes a project with a sample suite"
+
+
 def model_version_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
-    """The model versions named, or all active ones. Raises UsageError for an unknown one."""
+    """Returns the named model versions, or all active ones. Raises a UsageError if one is unknown."""
     if names:
         return [workspace.model_version(name).name for name in dict.fromkeys(names)]
     return [version.name for version in workspace.model_versions.values() if version.active]
@@ -58,10 +74,10 @@ def model_version_names(workspace: "Workspace", names: list[str] | None) -> list
 def askable_pairs(
     workspace: "Workspace", versions: list[str], suites: list[str], *, named: bool
 ) -> list[tuple[str, str]]:
-    """Each (model version, suite) to evaluate; of those that cannot be, a note says why.
+    """Returns each (model version, suite) to evaluate; a note explains each pair that cannot be evaluated.
 
     Raises:
-        UsageError: nothing is left, or both were named and one of the pairs cannot be evaluated.
+        UsageError: no pair is left, or both were named explicitly and one pair cannot be evaluated.
     """
     from eval_pipeline.cli.terminal import note
 
@@ -79,15 +95,15 @@ def askable_pairs(
 
 
 def parse_day(text: str | None) -> date:
-    """The date, or today. Raises UsageError where it is none."""
+    """Returns the given date, or today. Raises a UsageError if the text is not a date."""
     try:
         return date.fromisoformat(text) if text else today()
     except ValueError as error:
-        raise UsageError(f"'{text}' is no date; expected YYYY-MM-DD") from error
+        raise UsageError(f"'{text}' is not a date; expected YYYY-MM-DD") from error
 
 
 def parse_gates(texts: list[str] | None) -> dict[str, float]:
-    """Gates given as METRIC=VALUE. Raises UsageError where one is not."""
+    """Parses gates given as METRIC=VALUE. Raises a UsageError if one is malformed."""
     gates = {}
     for text in texts or ():
         metric, _, value = text.partition("=")
@@ -95,16 +111,16 @@ def parse_gates(texts: list[str] | None) -> dict[str, float]:
             gates[metric] = float(value)
         except ValueError:
             gates[metric] = nan
-        if not isfinite(gates[metric]):  # nothing is below "nan": such a gate would always be passed
-            raise UsageError(f"'{text}' is no gate; expected METRIC=VALUE, e.g. correct=0.8")
+        if not isfinite(gates[metric]):  # nothing is below "nan", so such a gate would never fail
+            raise UsageError(f"'{text}' is not a gate; expected METRIC=VALUE, e.g. correct=0.8")
     return gates
 
 
 def check_gates(workspace: "Workspace", gates: Mapping[str, float], pairs: Iterable[tuple[str, str]]) -> None:
-    """Refuses gates on what an evaluation of a (model version, suite) will not have, before anything is asked.
+    """Rejects gates on metrics that an evaluation of a (model version, suite) will not have, before any model is asked.
 
     Raises:
-        UsageError: with the known metrics.
+        UsageError: a metric is unknown; the message lists the known ones.
     """
     if not gates:
         return
@@ -113,7 +129,7 @@ def check_gates(workspace: "Workspace", gates: Mapping[str, float], pairs: Itera
     shared = {*SHARED_RATES, *SHARED_MEANS, "conversation_success", "latency_ms_p50", "latency_ms_p95"}
     for version, suite in pairs:
         if not workspace.suite(suite).header:
-            continue  # the run says what is wrong with it
+            continue  # the run reports what is wrong with it
         samples = workspace.model_version(version).samples_per_turn
         repeated = {f"pass{sign}{k}" for sign in "@^" for k in range(1, samples + 1) if samples > 1}
         own = {metric.name for metric in workspace.track(suite).metrics if metric.kind != "label"}

@@ -1,4 +1,4 @@
-"""`prune`: retention."""
+"""The command `prune`: removes old data."""
 
 from typing import Annotated
 
@@ -8,17 +8,19 @@ from eval_pipeline.cli.options import open_workspace
 
 
 def prune(
-    keep: Annotated[int, typer.Option(min=1, help="Newest dates to keep of each suite and model version.")] = 90,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    keep: Annotated[
+        int, typer.Option(min=1, help="How many of the newest dates to keep per suite and model version.")
+    ] = 90,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
 ) -> None:
-    """Removes old dates from record, reports and store, and journalled responses that nothing refers to any more."""
+    """Removes old dates from record, reports and store, and journalled responses that are no longer used."""
     from eval_pipeline.cli.sweeping import sweep
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.judge import forget_expired
     from eval_pipeline.operations.pruning import prune as prune_home
 
     workspace = open_workspace()
-    sweep(workspace.home)  # a run whose process is gone is at nothing any more
+    sweep(workspace.home)  # so that runs whose process has ended do not count as active
     with ProgressBars() as progress:
         done = prune_home(workspace, keep, dry_run=dry_run, progress=progress)
     judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
@@ -27,7 +29,8 @@ def prune(
     would = "would be removed" if dry_run else "removed"
     typer.echo(
         f"{would}: {len(done.partitions):,} evaluations, {len(done.comparison_reports):,} comparison reports, "
-        f"{done.responses or 0:,} responses of the journal, {judgements:,} judgements of the cache"
+        f"{len(done.night_pages):,} pages of nights, {done.responses or 0:,} responses of the journal, "
+        f"{judgements:,} judgements of the cache"
     )
     for partition in done.in_use:
         note(f"{partition.suite} · {partition.model_version} · {partition.eval_date} is left: a run is at it")

@@ -1,4 +1,4 @@
-"""`remove`: a model version leaves."""
+"""The command `remove`: removes a model version."""
 
 import sys
 from functools import partial
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 def remove(
     model_version: Annotated[str, typer.Option(help="Model version to remove.")],
     suite: Annotated[
-        list[str] | None, typer.Option("--suite", help="Only its evaluations of this suite; several times for several.")
+        list[str] | None, typer.Option("--suite", help="Only its evaluations of this suite; repeat it for several.")
     ] = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Its responses too: journal, batches, judge's cache, predictions, exports.")
+        bool, typer.Option("--purge", help="Also its responses: journal, batches, judge's cache, predictions, exports.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Removes a model version: its evaluations, reports and rows; with --purge every byte of its responses too.
+    """Removes a model version's evaluations, reports and rows; with --purge, also every byte of its responses.
 
-    Killed at any moment, the same command goes on where it was.
+    If the command is interrupted, running it again continues the removal.
     """
     from eval_pipeline.cli.sweeping import sweep
     from eval_pipeline.cli.terminal import ProgressBars
@@ -35,7 +35,7 @@ def remove(
     from eval_pipeline.operations.removing import remove as remove_from_home
 
     workspace = open_workspace()
-    sweep(workspace.home)  # a run whose process is gone is at nothing any more
+    sweep(workspace.home)  # so that runs whose process has ended do not count as active
     removal = Removal(model_version, frozenset(suite) if suite else None, purge)
     planned = remove_from_home(workspace, removal, dry_run=True)
     runs = forget(workspace.home, model_version, partition=False, history=purge, dry_run=True)
@@ -52,7 +52,7 @@ def remove(
 
 def _ask(model_version: str, *, purge: bool) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked whether to go on; --yes goes on without asking")
+        raise UsageError("there is no terminal to ask for confirmation; --yes continues without asking")
     what = "with all its responses, which nothing brings back" if purge else "its responses stay in the journal"
     typer.confirm(f"Remove {model_version} ({what})?", abort=True)
 

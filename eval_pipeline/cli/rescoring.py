@@ -1,4 +1,4 @@
-"""`rescore`: evaluations on record brought to today's code."""
+"""The command `rescore`: scores recorded evaluations again with the current code."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 def rescore(
     suite: Suites = None,
     model_version: Annotated[
-        list[str] | None, typer.Option(help="Model version; several times for several; all if left out.")
+        list[str] | None, typer.Option(help="Model version; repeat it for several; default: all.")
     ] = None,
     eval_date: Annotated[
-        list[str] | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; several times for several; all.")
+        list[str] | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; repeat it for several; default: all.")
     ] = None,
     ask_judge: Annotated[
-        bool, typer.Option("--ask-judge", help="Have answers judged again where the question to the judge has changed.")
+        bool, typer.Option("--ask-judge", help="Ask the judge again where the question to it has changed.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be scored again, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be scored again.")] = False,
 ) -> None:
-    """Scores evaluations again that other code, or other versions of libraries, have scored. Asks no model.
+    """Scores evaluations again that were scored by other code or other library versions. No model is asked.
 
-    What their figures were stays in the table `superseded_statistics`.
+    The previous figures are kept in the table `superseded_statistics`.
     """
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.operations import rescoring
@@ -36,7 +36,9 @@ def rescore(
 
     workspace = open_workspace()
     dates = [parse_day(text) for text in eval_date or ()]
-    chosen = rescoring.Chosen(suite_names(workspace, suite), model_version or (), dates)
+    chosen = rescoring.Chosen(
+        suite_names(workspace, suite) if suite or workspace.suites else (), model_version or (), dates
+    )
     with ProgressBars() as progress:
         found = rescoring.evaluations(workspace, chosen)
         looked_at = counted(progress, "looking what other code scored", found, len(found))

@@ -1,4 +1,4 @@
-"""`reviews`: what people say of answers, what to look at next, and what follows for the gold."""
+"""The command `reviews`: reviews of answers by people, queues of answers to review, and proposals for the gold."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,7 @@ def reviews(
     suite: Suites = None,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
 ) -> None:
-    """Says how many reviews there are and what follows from them; brings `reviews` in the store up to date."""
+    """Reports how many reviews there are and their results; also updates the table `reviews` in the store."""
     if context.invoked_subcommand is not None:
         return
     from eval_pipeline.cli.terminal import print_rows
@@ -50,15 +50,15 @@ def queue(
     suite: Suite,
     size: Annotated[int, typer.Option(min=1, help="Answers to draw.")] = 50,
     by: Annotated[
-        str, typer.Option(help="uniform, or disagreement: more of what judge, metrics or model versions disagree on.")
+        str, typer.Option(help="uniform, or disagreement: more answers on which judge, metrics or models disagree.")
     ] = "disagreement",
-    seed: Annotated[int, typer.Option(help="Another one draws others.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     model_version: Annotated[
         list[str] | None,
-        typer.Option("--model-version", help="Model version; several times for several; all real ones if left out."),
+        typer.Option("--model-version", help="Model version; repeat it for several; default: all real ones."),
     ] = None,
 ) -> None:
-    """Draws answers for people to review, with known probabilities, and keeps the queue beside the suite."""
+    """Draws answers for people to review, with known probabilities, and stores the queue next to the suite."""
     from eval_pipeline.analysis.reviews.drawing import WAYS
     from eval_pipeline.operations.reviewing import draw_queue
     from eval_pipeline.reports.links import linked, reviews_path
@@ -81,16 +81,16 @@ def add(
     verdict: Annotated[str, typer.Option(help="right, wrong or cannot_tell.")],
     eval_date: EvalDate = None,
     sample: Annotated[int, typer.Option(min=0, help="Which of several samples.")] = 0,
-    who: Annotated[str | None, typer.Option(help="The reviewer; you, if left out.")] = None,
+    who: Annotated[str | None, typer.Option(help="The reviewer; default: you.")] = None,
     gold_wrong: Annotated[bool, typer.Option("--gold-wrong", help="The gold of the turn is wrong.")] = False,
     correction: Annotated[
         str | None, typer.Option(help="Fields of the gold that would be right, as a JSON object; with --gold-wrong.")
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="How the answer fails, in a word.")] = None,
+    tag: Annotated[str | None, typer.Option(help="How the answer fails, in one word.")] = None,
     note: Annotated[str, typer.Option(help="Anything else.")] = "",
-    queue: Annotated[str | None, typer.Option(help="Id of the queue that asked for it.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Id of the queue with this answer.")] = None,
 ) -> None:
-    """Adds a review of an answer, for scripts; of the newest evaluation without a date."""
+    """Adds a review of an answer (for scripts); without a date, it is for the newest evaluation."""
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.reviewing import (
         Said,
@@ -122,7 +122,7 @@ def add(
 
 @reviews_app.command()
 def disputes(suite: Suites = None) -> None:
-    """Lists the answers that reviewers are at odds about."""
+    """Lists the answers on which reviewers disagree."""
     from eval_pipeline.operations.reviewing import disputed
 
     for inputs in _inputs(suite):
@@ -164,7 +164,7 @@ def _inputs(suites: list[str] | None) -> "list[Inputs]":
 
 
 def _reviewed(inputs: "Inputs") -> "Reviewed":
-    """What is kept beside the suite; what is wrong with it is told."""
+    """Returns the reviews stored next to the suite, and reports any problems with them."""
     from eval_pipeline.analysis.reviews.making import reviewed_of
     from eval_pipeline.cli.terminal import fail
 
@@ -205,7 +205,7 @@ def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
 
 
 def _safe(text: str) -> str:
-    """What people wrote, without what a terminal would obey."""
+    """Returns what people wrote, without control characters that would affect the terminal."""
     from eval_pipeline.reports.files.csv_cells import visible_text
 
     return visible_text(text)

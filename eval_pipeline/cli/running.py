@@ -1,4 +1,4 @@
-"""`run`, `plan` and `dev`."""
+"""The commands `run`, `plan` and `dev`."""
 
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from eval_pipeline.cli.options import (
     EvalDate,
     Failed,
     Fresh,
+    Junit,
     SampleSize,
     Seed,
     Suites,
@@ -24,12 +25,15 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
-from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.cli.until import Rule, expected_lines, parse_until
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from eval_pipeline.core.until import Until
+    from eval_pipeline.operations.ci.gates import Verdict
     from eval_pipeline.operations.headline import Headline
     from eval_pipeline.workspace.scope import Scope
     from eval_pipeline.workspace.workspace import Workspace
@@ -47,28 +51,40 @@ def run(
     fresh: Fresh = False,
     report: Annotated[bool, typer.Option(help="Write the report files.")] = True,
     fail_below: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC=VALUE", help="Gate: exit with 1 where a metric is below.")
+        list[str] | None,
+        typer.Option(metavar="METRIC=VALUE", help="Gate: exit with 1 if a metric is below this value."),
     ] = None,
     canary: Annotated[
         bool,
         typer.Option(
             "--canary/--no-canary",
-            help="Stop where hardly any of the first answers can be read, before the rest is paid.",
+            help="Stop early if hardly any of the first answers can be read, before paying for the rest.",
         ),
     ] = True,
     baseline: Annotated[
-        str | None, typer.Option(help="Gate: exit with 1 where significantly worse than this model version.")
+        str | None, typer.Option(help="Gate: exit with 1 if significantly worse than this model version.")
     ] = None,
+    until: Rule = None,
+    junit: Junit = None,
 ) -> None:
-    """Evaluates model versions on suites, and shows the headline. What is up to date is not done again."""
-    from eval_pipeline.analysis.baseline import baseline_verdict
-    from eval_pipeline.operations.headline import failed_gates, headline
+    """Evaluates model versions on suites and shows the headline figures.
+
+    Results that are up to date are not recomputed.
+    """
+    from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
+    from eval_pipeline.operations.ci.junit import check_place, write_junit
+    from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
+    from eval_pipeline.operations.drawing import check_until
+    from eval_pipeline.operations.headline import headline
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
+    if junit:
+        check_place(junit)
     workspace = open_workspace()
     gates = parse_gates(fail_below)
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
+    rule = parse_until(until, scope, gates, baseline)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
     if baseline:
@@ -77,17 +93,25 @@ def run(
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
     partitions = [Partition(name, version, day) for version, name in pairs]
     if not partitions:
-        raise UsageError(f"nothing to run: there is no {'active model version' if suites else 'suite'}")
+        raise UsageError(f"nothing to run: there is no active model version in {workspace.home.model_version_places}")
     check_gates(workspace, gates, pairs)
     for partition in partitions:
-        guard_scope(workspace, partition, scope)
-    problems, done = evaluate(workspace, partitions, scope, _epoch(fresh), report, canary=canary)
+        if rule is None:
+            guard_scope(workspace, partition, scope)
+        else:
+            check_until(workspace, partition, rule)
+    asked = scope if rule is None else (rule, seed)
+    problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary)
     headlines = [headline(workspace, partition) for partition in done]
-    problems += failed_gates(headlines, gates)
+    checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
-        verdicts = [baseline_verdict(workspace, p, baseline) for p in done if p.model_version != baseline]
-        problems += [verdict for verdict in verdicts if verdict]
+        gated += [_against(workspace, p, baseline) for p in done if p.model_version != baseline]
+    problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, report)
+    verdicts = [*checked, *gated]
+    if junit:
+        write_junit(junit, verdicts)
+    add_to_summary(run_markdown(headlines, verdicts))
     raise typer.Exit(1 if problems else 0)
 
 
@@ -101,38 +125,52 @@ def plan(
     failed: Failed = False,
     eval_date: EvalDate = None,
     fresh: Fresh = False,
+    until: Rule = None,
 ) -> None:
-    """Says what a run would ask and cost, without asking anything."""
+    """Reports what a run would ask and cost, without asking anything."""
     from eval_pipeline.cli.terminal import console, plan_lines
     from eval_pipeline.operations.planning import plan as make_plan
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
     workspace = open_workspace()
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
+    rule = parse_until(until, scope)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
     day, epoch = parse_day(eval_date), _epoch(fresh)
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
-    plans = [make_plan(workspace, Partition(name, version, day), scope, epoch) for version, name in pairs]
-    for found in plans:
-        for line in plan_lines(found):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    places = [Partition(name, version, day) for version, name in pairs]
+    if rule is None:
+        lines = [line for place in places for line in plan_lines(make_plan(workspace, place, scope, epoch))]
+    else:
+        lines = [line for place in places for line in expected_lines(workspace, place, rule, epoch)]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def dev(
     host: Annotated[str, typer.Option(help="Address of the UI.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the UI.")] = 3000,
     token: Annotated[
-        bool, typer.Option("--token/--no-token", help="Ask for the token; without where a proxy of yours asks people.")
+        bool,
+        typer.Option("--token/--no-token", help="Ask for the token; turn off if a proxy of yours signs people in."),
     ] = True,
 ) -> None:
-    """Opens the Dagster UI: webserver and daemon on this home, until interrupted.
+    """Opens the Dagster UI (web server and daemon) for this home, until interrupted.
 
-    The address that is printed holds the token of this home; whoever opens it may use the UI.
+    The printed address contains the token of this home; whoever has it can use the UI.
     """
     from eval_pipeline.defs.running.supervisor import serve
 
     serve(open_workspace().home, host, port, with_token=token)
+
+
+def _against(workspace: "Workspace", partition: Partition, baseline: str) -> "Verdict":
+    from eval_pipeline.analysis.baseline import baseline_verdict
+    from eval_pipeline.operations.ci.gates import Verdict
+
+    failure = baseline_verdict(workspace, partition, baseline)
+    return Verdict(partition.suite, partition.model_version, f"not worse than {baseline}", failure)
 
 
 def _epoch(fresh: bool) -> str:
@@ -142,65 +180,42 @@ def _epoch(fresh: bool) -> str:
 def evaluate(
     workspace: "Workspace",
     partitions: "Sequence[Partition]",
-    scope: "Scope",
+    asked: "Scope | tuple[Until, int]",
     epoch: str,
     report: bool,
     *,
     canary: bool = True,
 ) -> tuple[list[str], list[Partition]]:
-    """Runs what is out of date: (what went wrong, the partitions whose aggregates are in the record)."""
+    """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
+    record.
+
+    `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw.
+    """
+    from eval_pipeline.api import drawing, evaluating
     from eval_pipeline.cli.terminal import ProgressBars, note
-    from eval_pipeline.operations.changes import changes_told
-    from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations, remarks
-    from eval_pipeline.workspace.inputs import Inputs
-    from eval_pipeline.workspace.progress import counted
-    from eval_pipeline.workspace.runs import RunContext
 
-    broken: set[tuple[str, str]] = set()
     with ProgressBars() as progress:
-        context = RunContext(epoch=epoch)
-        seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in partitions}
-        looked_at = counted(progress, "looking what is out of date", seen.items(), len(seen))
-        current = [partition for partition, inputs in looked_at if evaluation_is_current(inputs)]
-        workspace.fingerprints.save()
-        problems = []
-        for found, told in keep_evaluations([seen[found] for found in current], with_report=report).items():
-            if isinstance(told, StoreError):  # a damaged file of one evaluation stops no other
-                problems.append(f"{found.suite}, {found.model_version}: {told}")
-                broken.add((found.suite, found.model_version))
-            else:
-                problems += told
-        notes = [text for partition in current for text in changes_told(seen[partition])]
-        stale = [partition for partition in partitions if partition not in current]
-        if stale:
-            # Costs a second; not needed where there is nothing to run.
-            from eval_pipeline.defs.running.launch import Request, run
-
-            for finished in run(workspace.home, Request(stale, scope, epoch, report, canary), progress):
-                name = ", ".join(filter(None, (finished.suite, finished.model_version)))
-                problems += [f"{name}: {error}" for error in finished.errors]
-                if finished.incomplete:
-                    broken.add((finished.suite, finished.model_version))
-        whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
-        notes += [f"warning: {text}" for partition in whole for text in remarks(seen[partition].anew())]
-        for suite in dict.fromkeys(partition.suite for partition in whole):
-            of_suite = Inputs(workspace, suite, progress=progress)
-            asked = {p.model_version: p.eval_date for p in whole if p.suite == suite}
-            wrong, drifts = keep_comparisons(of_suite, asked, with_report=report)
-            problems += wrong
-            notes += [f"warning: {text}" for text in drifts]
-    for text in notes:
+        ways = {"report": report, "canary": canary}
+        if isinstance(asked, tuple):
+            found = drawing.evaluate_until(workspace, partitions, asked, epoch, progress, **ways)
+        else:
+            found = evaluating.evaluate(workspace, partitions, asked, epoch, progress, **ways)
+    for text in found.notes:
         note(text)
-    return problems, whole
+    return found.problems, found.done
 
 
 def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
-    """Prints what the evaluations of a suite came to, how far they got, and who answered."""
+    """Prints a suite's headline figures, how far its evaluations got, and which models answered."""
     from eval_pipeline.cli.terminal import console, coverage_lines, headline_table
+    from eval_pipeline.reports.draws import drawn_text
 
     console.print(headline_table(name, headlines))
     for line in coverage_lines(headlines):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for found in headlines:
+        if text := drawn_text(found.drawn):
+            typer.echo(f"drawn:    {found.partition.model_version}: {text}")
     for found in headlines:
         if found.served.models:
             answered = ", ".join((*found.served.models, *found.served.fingerprints))
@@ -208,7 +223,7 @@ def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
 
 
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
-    """Prints the headline, where the results lie, and what went wrong."""
+    """Prints the headline figures, where the results are, and what went wrong."""
     from eval_pipeline.cli.terminal import fail, note
     from eval_pipeline.reports.gold import overridden_text
     from eval_pipeline.reports.paths import WORKBOOK

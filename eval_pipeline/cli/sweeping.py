@@ -1,4 +1,4 @@
-"""Marking runs as failed whose process is gone, and what to say where Dagster cannot use its own files."""
+"""Marks runs as failed if their process has ended, and explains errors of Dagster's own storage."""
 
 import sqlite3
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def sweep(home: "Home") -> int:
-    """Marks runs as failed whose process is gone; returns how many."""
+    """Marks runs as failed if their process has ended; returns how many."""
     from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 
     if not may_have_unfinished_runs(home):
@@ -22,11 +22,11 @@ def sweep(home: "Home") -> int:
 
 
 def of_dagsters_storage(error: Exception) -> str | None:
-    """A sentence where Dagster cannot use its own SQLite files (a full disk shows there first), else None."""
+    """Returns a sentence if Dagster cannot use its SQLite files (often because the disk is full), otherwise None."""
     cause = getattr(error, "orig", None)
     place = find_home().dagster
     if isinstance(cause, sqlite3.OperationalError):
         return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"
-    if type(cause) is sqlite3.DatabaseError:  # its other kinds tell of wrong statements
+    if type(cause) is sqlite3.DatabaseError:  # its subclasses report wrong SQL statements
         return f"a file of Dagster's below {place} is damaged ({cause}): move the folder away. No result is in it"
     return None

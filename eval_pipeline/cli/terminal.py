@@ -1,4 +1,4 @@
-"""What the command line draws: progress bars, the headline table, query results."""
+"""The terminal output of the command line: progress bars, the headline table and query results."""
 
 import csv
 import json
@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from eval_pipeline.operations.headline import Headline
     from eval_pipeline.operations.planning import Bound, RunPlan
 
-console = Console(emoji=False)
+
+class _Terminal(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # called while the error is handled; what it means is decided by `command_line`
+
+
+console = _Terminal(emoji=False)
 errors = Console(stderr=True, emoji=False)
 REFRESH = 4
-"""Redraws a second; each costs CPU."""
+"""How often per second bars are redrawn; each time costs CPU."""
 HIDDEN_S = 2.0
-"""Seconds before a bar is shown, so that what is over soon does not flicker."""
+"""Seconds before a bar is shown, so that short tasks do not flicker."""
 FOLDED = 14
-"""Characters a line that a longer text is folded to at least."""
+"""The least number of characters per line when a longer text is wrapped."""
 _LOGGED = "eval_pipeline"
 
 
@@ -36,23 +42,23 @@ class _Count(MofNCompleteColumn):
 
 
 class _LateBars(Bars):
-    """Bars that show only what has taken a while already."""
+    """Progress bars that only appear for tasks that have run for a while."""
 
     def get_renderables(self) -> Iterable[Table]:
-        """What is drawn: a table of the tasks begun some seconds ago."""
+        """Returns a table of the tasks that started some seconds ago."""
         yield self.make_tasks_table([task for task in self.tasks if (task.elapsed or 0) >= HIDDEN_S])
 
 
 class _Notes(logging.Handler):
-    """Shows what is logged as remarks, which come above the bars."""
+    """Shows log messages as notes above the bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Shows a record."""
+        """Shows a log record."""
         note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 class ProgressBars:
-    """Progress as bars on the terminal, and warnings above them; no bars where standard error is no terminal."""
+    """Shows progress as bars on the terminal, with warnings above them; no bars if standard error is not a terminal."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeRemainingColumn())
@@ -72,16 +78,16 @@ class ProgressBars:
         logging.getLogger(_LOGGED).removeHandler(self._notes)
 
     def start(self, label: str, total: int) -> None:
-        """Begins a bar; a total of 0 stands for one that nobody knows."""
+        """Starts a bar; a total of 0 means that it is unknown."""
         self._tasks[label] = self._bars.add_task(label, total=total or None)
 
     def advance(self, label: str, steps: int = 1) -> None:
-        """Moves a bar on."""
-        if not self._bars.disable:  # rich keeps times for its estimate even of bars that nobody sees
+        """Advances a bar."""
+        if not self._bars.disable:  # rich stores times for its estimate even if bars are disabled
             self._bars.advance(self._tasks[label], steps)
 
     def finish(self, label: str) -> None:
-        """Takes a bar away."""
+        """Removes a bar."""
         self._bars.remove_task(self._tasks.pop(label))
 
 
@@ -91,14 +97,14 @@ def fail(message: str) -> None:
 
 
 def note(message: str) -> None:
-    """Shows a remark that is no result."""
+    """Shows a remark that is not a result."""
     errors.print(_escaped(message), highlight=False, soft_wrap=True)
 
 
 def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
-    """The headline of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling.
+    """Returns the headline table of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling.
 
-    Two lines a model version, so that it fits into 80 columns.
+    Each model version takes two lines, so that the table fits into 80 columns.
     """
     from eval_pipeline.stages.checks.readable import WARN_BELOW
 
@@ -111,7 +117,9 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
     for found in headlines:
         correct, cost = found.overall["correct"], found.cost
         turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
-        facts = ["simulated"] * found.simulated + [turns] + ["part"] * (found.scope != "full")
+        facts = (
+            ["simulated"] * found.simulated + [turns] + ["drawn" if found.drawn else "part"] * (found.scope != "full")
+        )
         asked, readable = found.coverage.asked or 0, found.coverage.readable or 0
         if readable < WARN_BELOW * asked and not found.simulated:
             facts.append(f"{_percent(readable / asked)} readable")
@@ -126,7 +134,7 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
 
 
 def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
-    """How far the turns of each evaluation got, a line a model version, and what is missing below it."""
+    """Yields a line per model version on how far its turns got, followed by a line on what is missing."""
     for found in headlines:
         yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
         if gaps := found.coverage.gaps():
@@ -134,7 +142,10 @@ def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
-    """Prints the rows of a query as `table`, `csv` or `json`; tables round, and have a line a value if too wide."""
+    """Prints a query's rows as `table`, `csv` or `json`.
+
+    Tables round numbers, and too wide ones have one line per value.
+    """
     if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
@@ -153,7 +164,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
 
 
 def _shown(cell: Any) -> str:
-    """A value as a table shows it: six digits are enough to read, and `csv` and `json` have them all."""
+    """Formats a value for a table with at most six digits; `csv` and `json` have them all."""
     match cell:
         case None:
             return "NULL"
@@ -163,7 +174,7 @@ def _shown(cell: Any) -> str:
 
 
 def _least_width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Characters that a table takes at least to be read: long texts may be folded, but not to a few letters a line."""
+    """Returns the least width of a readable table, in which long texts are wrapped, but not to very short lines."""
     longest = (max(map(len, column)) for column in zip(names, *rows, strict=True))
     return sum(min(width, FOLDED) + len("│  ") for width in longest) + len("│")
 
@@ -178,7 +189,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 
 def _record(names: Sequence[str], row: Sequence[str]) -> Table:
-    """One row with a line a value."""
+    """Formats one row with one line per value."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -188,15 +199,27 @@ def _record(names: Sequence[str], row: Sequence[str]) -> Table:
 
 
 COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", estimated from the length"}
-"""How input tokens became known."""
+"""How input tokens were determined."""
 
 
 def plan_lines(found: "RunPlan") -> Iterator[str]:
-    """What a run of one suite with one model version would ask and cost at most, a line each."""
-    bound, recovery = found.generations, found.recovery
+    """Yields lines on what a run of one suite with one model version would ask and would cost at most."""
     yield f"{found.suite} · {found.model_version}"
+    yield from _model_lines(found)
+    if found.judge is not None and found.judge.calls:
+        tokens = f"{found.judge.input_tokens:,} tokens in, {found.judge.output_tokens:,} out"
+        yield f"  judge     {found.judge_name}: at most {found.judge.calls:,} calls, {tokens}"
+        yield "            " + _at_most(found.judge.usd)
+    if found.judge_missing:
+        missing = "it decides which answers are correct, but cannot be asked"
+        yield f"  judge     {found.judge_name}: {missing}: {found.judge_missing}"
+
+
+def _model_lines(found: "RunPlan") -> Iterator[str]:
+    """Yields the lines of a plan on what the model is asked."""
+    bound, recovery = found.generations, found.recovery
     if found.how == "recorded":
-        yield f"  turns     {found.turns:,}, read from imported predictions: nobody is asked, nothing is spent"
+        yield f"  turns     {found.turns:,}, read from imported predictions: the model is not asked"
         return
     yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
     if found.how in {"told", "unknown"}:
@@ -219,7 +242,10 @@ def plan_lines(found: "RunPlan") -> Iterator[str]:
 
 
 def _application_lines(found: "RunPlan") -> Iterator[str]:
-    """The part of a plan on an application, which makes its own prompt: what it told is all that is known."""
+    """Yields the lines of a plan for an application.
+
+    It makes its own prompts, so only its recorded answers are known.
+    """
     if found.answers:
         yield f"  expected  {_expected(found.generations)}, going by {found.answers:,} answers on record"
     else:
@@ -242,7 +268,7 @@ def _at_most(usd: float | None) -> str:
 
 
 def finding_line(finding: "Finding") -> Text:
-    """A line of `doctor`."""
+    """Formats one line of `doctor`'s output."""
     line = Text("ok   " if finding.fine else "FAIL ", style="green" if finding.fine else "bold red")
     line.append(f"{finding.topic}: {finding.text}", style="default")
     if not finding.fine and finding.remedy:
@@ -255,11 +281,11 @@ CEILINGS = {
     "below threshold at the lowest level": "below the lowest",
     "insufficient data": "too few turns",
 }
-"""Verdicts of `complexity_ceiling` where there is no ceiling, short enough for a column."""
+"""Short texts for verdicts of `complexity_ceiling` without a ceiling."""
 
 
 def ceiling_text(ceiling: Mapping[str, Any]) -> str:
-    """The ceiling as people read it: a level with its interval, or why there is none."""
+    """Returns the ceiling as a level with its interval, or the reason why there is none."""
     if ceiling["ceiling"] is None:
         return CEILINGS[ceiling["verdict"]]
     low, high = ("…" if end is None else format(end, "g") for end in (ceiling["ceiling_low"], ceiling["ceiling_high"]))
@@ -270,7 +296,7 @@ def _rate(row: Any) -> str:
     if row["mean"] is None:
         return str(row["reason"])
     if row["low"] is None:
-        return f"{_percent(row['mean'])}\n(no interval)"  # `statistics` says why, the line is short
+        return f"{_percent(row['mean'])}\n(no interval)"  # no room for the reason, which `statistics` has
     return f"{_percent(row['mean'])}\n[{_percent(row['low'])}, {_percent(row['high'])}]"
 
 
@@ -283,11 +309,11 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _dollars(value: float | None) -> str:
-    """A first try with one case costs a fraction of a cent, and not nothing."""
+    """Formats dollars so that the fraction of a cent that a single case costs is not shown as zero."""
     return _number(value, ",.2f" if value is None or value >= 1 else ",.4f")
 
 
-# What steers a terminal: C0 but tab and newline, DEL, C1. Answers of models are shown, never obeyed.
+# Control characters that affect a terminal (C0 except tab and newline, DEL, C1). Model answers must not use them.
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
 
 

@@ -1,4 +1,4 @@
-"""`view`: the workbench, or an evaluation of it as a folder."""
+"""The command `view`: serves the workbench, or exports an evaluation as a folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +12,22 @@ def view(
     host: Annotated[str, typer.Option(help="Address of the workbench.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the workbench; 0 for any that is free.")] = 3100,
     token: Annotated[
-        bool, typer.Option("--token/--no-token", help="Ask for the token; without where a proxy of yours asks people.")
+        bool,
+        typer.Option("--token/--no-token", help="Ask for the token; turn off if a proxy of yours signs people in."),
     ] = True,
     export: Annotated[
         Path | None,
         typer.Option(help="Write one evaluation as a folder of pages instead, which opens from disk or any web host."),
     ] = None,
-    suite: Annotated[str | None, typer.Option(help="The suite that is exported.")] = None,
-    model_version: Annotated[str | None, typer.Option(help="The model version that is exported.")] = None,
+    suite: Annotated[str | None, typer.Option(help="The suite to export.")] = None,
+    model_version: Annotated[str | None, typer.Option(help="The model version to export.")] = None,
     eval_date: Annotated[
-        str | None, typer.Option(help="Date of the evaluation that is exported, YYYY-MM-DD; else its newest one.")
+        str | None, typer.Option(help="Date of the evaluation to export, YYYY-MM-DD; default: the newest.")
     ] = None,
 ) -> None:
-    """Shows the published store in a browser: evaluations, turns, every answer; works while a run writes.
+    """Shows the published store in a browser: evaluations, turns, every answer; this also works while a run is writing.
 
-    The address that is printed holds the token of this home; whoever opens it may use the workbench.
+    The printed address contains the token of this home; whoever has it can use the workbench.
     """
     from eval_pipeline.core.home import find_home
     from eval_pipeline.view.server import serve
@@ -42,7 +43,7 @@ def view(
 
 
 def write_folder(suite: str, model_version: str, eval_date: str | None, folder: Path | None) -> None:
-    """Writes an evaluation as a folder of pages, and has its report link there; tells where it is."""
+    """Writes an evaluation as a folder of pages, links its report to it, and prints where it is."""
     from eval_pipeline.cli.options import open_workspace, parse_day
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.view.exporting.folder import export_evaluation

@@ -1,1 +1,1 @@
-"""The data model, errors, ids and numbers: the floor everything else stands on."""
+"""The lowest layer: data model, errors, ids, numbers and other basics that all other packages use."""

@@ -1,4 +1,4 @@
-"""Work on foreign files in a process of its own, whose end is a sentence and not ours."""
+"""Reads foreign files in a child process, so that a crash there becomes an error message here."""
 
 import json
 import logging
@@ -24,39 +24,43 @@ from eval_pipeline.core.errors import EvalError, InputError, MissingExtraError, 
 from eval_pipeline.core.model import Json
 
 MEMORY_MB = "EVAL_READING_MEMORY_MB"
-"""Environment variable: memory for reading one suite or foreign data set; half of the machine's where it is not set."""
+"""Environment variable with the memory limit, in megabytes, for reading one suite or foreign data set.
+
+The default is half of the machine's memory.
+"""
 CPU_S = 900
 MOST_WRITTEN = 8 << 30
-"""Bytes of a file that is made of foreign ones."""
+"""Size limit, in bytes, of each file that the child process writes."""
 _NO_MEMORY = 3
-"""Exit code of a process that could not get more."""
+"""Exit code of the child process when it ran out of memory."""
 _CHILD = "from eval_pipeline.core.arms_length import main; main()"
 _KINDS = (UsageError, StoreError, MissingExtraError, EvalError)
-"""Errors that come across as what they are, but for their class where it is another one."""
+"""Error classes that keep their class between the processes; others arrive as `EvalError`."""
 
 _log = logging.getLogger(__name__)
 
 
 def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: Sequence[Path]) -> Json:
-    """The result of a function, called in another process with bounds on memory and CPU time.
+    """Calls a function in a child process with limits on memory and CPU time, and returns its result.
 
     Args:
-        work: a function of a module.
+        work: a module-level function.
         arguments: its arguments.
-        below: the foreign files, or folders of them; the one opened last is named where the process ends.
+        below: the foreign files or folders. If the child dies, the error names the one it opened last.
 
     Raises:
-        InputError: reading a file ends the process, or its parser fails in a way of its own.
-        EvalError: what the function raises.
+        InputError: reading a file killed the child, or its parser failed in an unexpected way.
+        EvalError: raised by the function.
     """
-    _memory_mb()  # what is wrong with it is told before anything is read
+    _memory_mb()  # reports a wrong setting before anything is read
     names = [os.path.abspath(path) for path in below]
     asked = json.dumps([work.__module__, work.__name__, arguments, names])
-    # Else each thread of DuckDB reserves 128 MiB of what the process may have, and it crashes where nothing is left.
+    # Without this, each of DuckDB's threads reserves 128 MiB of the allowed memory, and DuckDB crashes when none is
+    # left.
     environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
     command = [sys.executable, "-c", _CHILD]
     child = subprocess.run(command, input=asked.encode(), env=environment, capture_output=True, check=False)
-    told = [json.loads(line) for line in child.stdout.split(b"\n")[:-1]]  # the last is empty, or was cut off
+    told = [json.loads(line) for line in child.stdout.split(b"\n")[:-1]]  # the last piece is empty or incomplete
     opened = [message["opened"] for message in told if "opened" in message]
     if (why := why_ended(child.returncode)) is not None:
         raise InputError([Problem(opened[-1] if opened else names[0], None, "", why)])
@@ -73,7 +77,7 @@ def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: 
 
 
 def why_ended(code: int) -> str | None:
-    """Why a process ended that reads foreign files, of its exit code; None where it came to its own end."""
+    """Returns why the reading process died, as shown by its exit code; None if it ended normally."""
     if code == _NO_MEMORY:
         return f"takes more than {_memory_mb():,} MB of memory to read ({MEMORY_MB} sets how much it may)"
     if code == -signal.SIGXCPU:
@@ -84,9 +88,12 @@ def why_ended(code: int) -> str | None:
 
 
 def main() -> None:
-    """What the other process does: reads from standard input what to do, and writes a line a message."""
+    """The function that runs in the child process.
+
+    It reads the task from standard input and writes one message per line to standard output.
+    """
     telling = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a parser prints is no message
+    os.dup2(2, 1)  # output printed by a parser must not mix with the messages
     module, name, arguments, names = json.load(sys.stdin)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit()
@@ -114,7 +121,7 @@ def _outcome(work: Callable[..., Json], arguments: Sequence[Json]) -> Json:
         return {"problems": [list(astuple(problem)) for problem in error.problems]}
     except EvalError as error:
         return {"error": str(error), "kind": type(error).__name__}
-    except Exception as error:  # the parsers below raise what they like
+    except Exception as error:  # parsers of foreign files may raise anything
         return {"fault": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
 
 

@@ -1,17 +1,17 @@
-"""What pydantic says of wrong input, as sentences that say what was expected."""
+"""Translates pydantic's validation errors into sentences that say what was expected."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
-if TYPE_CHECKING:  # the commands' help does without
+if TYPE_CHECKING:  # keeps pydantic out of the start of `--help`
     from pydantic import BaseModel, ValidationError
 
 Location = tuple[str | int, ...]
 
 
 class Complaint(NamedTuple):
-    """One thing that is wrong: where it is in the entry, and what was expected."""
+    """One validation error: its location in the entry and a message."""
 
     location: Location
     message: str
@@ -35,7 +35,7 @@ _KINDS = {
     "string_type": "a text",
     "tuple_type": "a list",
 }
-"""Pydantic's names of what is of the wrong type, with what was expected."""
+"""Pydantic's error types for values of the wrong type → the expected value, in words."""
 _BOUNDS = {
     "greater_than": ("gt", "a number above {}"),
     "greater_than_equal": ("ge", "a number of at least {}"),
@@ -48,20 +48,20 @@ _BOUNDS = {
     "too_long": ("max_length", "at most {} item{s}"),
     "too_short": ("min_length", "at least {} item{s}"),
 }
-"""Its names of what is outside a bound, with the bound's name and what was expected."""
+"""Pydantic's error types for values out of bounds → name of the bound, and the expected value in words."""
 
 
 def dotted(location: Sequence[str | int]) -> str:
-    """The location as people write it: `price.input`."""
+    """Returns the location in dotted form, e.g. `price.input`."""
     return ".".join(str(part) for part in location)
 
 
 def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None) -> tuple[Complaint, ...]:
-    """What is wrong, one sentence a place.
+    """Returns the problems of a validation error, one sentence for each location.
 
     Args:
-        error: as pydantic raised it.
-        model: what the input should have been; tells the allowed fields.
+        error: as raised by pydantic.
+        model: the model that the input was validated against; used to list the allowed fields.
     """
     expected: dict[Location, list[str]] = {}
     found: dict[Location, Any] = {}
@@ -72,7 +72,7 @@ def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None)
         if kind is None:
             told.setdefault(place, _sentence(detail["type"], detail["msg"], inner))
         else:
-            # A union complains once for each of its members.
+            # Pydantic reports one error for each member of a union; they are joined into one.
             expected.setdefault(place, []).append(kind)
             found[place] = detail["input"]
             told.setdefault(place, "")
@@ -85,7 +85,7 @@ def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None)
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str | None:
-    """What was expected, where the kind of error says it."""
+    """Returns the expected value in words, or None if the error type does not tell."""
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         bound = context[name]
@@ -109,7 +109,7 @@ def _shown(value: Any) -> str:
 
 
 def _place(model: "type[BaseModel] | None", location: Location) -> tuple[Location, Any]:
-    """The place in the input, without pydantic's names for members of a union, and the type of what is around it."""
+    """Returns the location without the names that pydantic inserts for union members, and the enclosing type."""
     place: list[str | int] = []
     inner: Any = model
     around: Any = model
@@ -127,7 +127,7 @@ def _place(model: "type[BaseModel] | None", location: Location) -> tuple[Locatio
 
 
 def _members(annotation: Any) -> list[Any]:
-    """The types that a value may have; more than one of a union."""
+    """Returns the possible types of a value: several if the annotation is a union."""
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) not in (Union, UnionType):
@@ -140,7 +140,7 @@ def _name(annotation: Any) -> str:
 
 
 def _below(annotation: Any, part: str | int) -> Any:
-    """The type of what a field, a key or an index of a value of this type leads to; None for unknown."""
+    """Returns the type of the field, key or index `part` of a value of this type; None if unknown."""
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

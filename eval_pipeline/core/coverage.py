@@ -1,29 +1,35 @@
-"""How far the turns of an evaluation got: planned, asked, answered, readable, scored (docs/statistics.md).
+"""Coverage: how many turns of an evaluation were planned, asked, answered, readable and scored (docs/statistics.md).
 
-The one definition of these words; every table, page, command and notification that says one of them goes by it.
+This module is the only definition of these words. Every table, page, command and notification uses it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, NamedTuple
 
 from eval_pipeline.core.model import CallErrorKind
 
 NOT_ASKED = frozenset({CallErrorKind.BUDGET.value, CallErrorKind.NO_PREDICTION.value})
-"""Calls that reached no model: the budget refused them, or the file of recorded answers lacks the turn."""
+"""Call errors where no model was reached.
+
+The budget refused the call, or the file of recorded answers lacks the turn.
+"""
 ITS_OWN_DOING = frozenset({CallErrorKind.REFUSED.value, CallErrorKind.MAX_TOKENS.value})
-"""Calls that gave nothing to read because of what the model did: it was asked and had its say."""
+"""Call errors that the model caused.
+
+It was asked, but refused or ran into the token limit, so there is no answer to read.
+"""
 Place = tuple[str, int]
-"""Turn and sample."""
+"""Turn id and sample number."""
 
 
 class Try(NamedTuple):
-    """What one attempt at a turn says of how far the turn got.
+    """The facts about one attempt from which the turn's coverage is computed.
 
     Attributes:
-        call_error: why the call gave nothing to read; None where it did.
-        responded: a response came back; one that is a refusal or was cut off is one too.
-        read: an answer could be read from it.
+        call_error: why the call gave no answer to read; None if it gave one.
+        responded: whether a response came back, even a refusal or one that was cut off.
+        read: whether an answer could be parsed from the response.
     """
 
     turn_id: str
@@ -37,10 +43,10 @@ class Reached(NamedTuple):
     """How far a turn and sample got.
 
     Attributes:
-        asked: the question was put to the model.
-        answered: a response came back to any attempt, whatever is in it. A refusal and an answer cut off at the limit
-            are the model's doing, so they are answers too; a timeout is not.
-        readable: an answer could be read from the attempt that counts, which is the last one.
+        asked: the question was sent to the model.
+        answered: any attempt got a response, whatever it contains. Refusals and answers cut off at the token limit are
+            caused by the model and count as answers; timeouts do not.
+        readable: an answer could be parsed from the last attempt, which is the one that counts.
     """
 
     asked: bool
@@ -49,7 +55,11 @@ class Reached(NamedTuple):
 
 
 def turns_reached(tries: Iterable[Try]) -> dict[Place, Reached]:
-    """How far each turn and sample got, from its attempts in the order in which they were made."""
+    """Computes how far each turn and sample got.
+
+    Args:
+        tries: all attempts, in the order in which they were made.
+    """
     found: dict[Place, Reached] = {}
     for turn_id, sample, call_error, responded, read in tries:
         before = found.get((turn_id, sample), _NOTHING)
@@ -64,13 +74,13 @@ _NOTHING = Reached(asked=False, answered=False, readable=False)
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many turns of an evaluation got how far, every sample counted; None where it is not on record.
+    """Counts of turns (times samples) per stage of coverage; None where the record does not hold the count.
 
     Attributes:
         planned: in the scope of the run.
-        asked, answered, readable: as of `Reached`; each is among the one before.
-        scored: with a verdict, so that they count in the accuracy. A turn that was answered unreadably or not at all
-            is scored as wrong; one that the budget left out, or that has no gold that holds, is not scored.
+        asked, answered, readable: as in `Reached`; each is a subset of the one before.
+        scored: with a verdict, so that they count in the accuracy. A turn without a readable answer is scored as wrong.
+            A turn left out by the budget, or without a valid gold answer, is not scored.
     """
 
     planned: int | None = None
@@ -81,7 +91,7 @@ class Coverage:
 
     @classmethod
     def of(cls, reached: Iterable[Reached], planned: int | None, scored: int) -> "Coverage":
-        """Counts turns."""
+        """Counts the turns at each stage."""
         turns = list(reached)
         return cls(
             planned,
@@ -93,31 +103,34 @@ class Coverage:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], suffix: str = "") -> "Coverage":
-        """From columns of these names, as `columns` gives them; those that are missing are None."""
+        """Reads the counts from the columns that `columns` writes; missing columns give None."""
         return cls(*(row.get(f"{name}{suffix}") for name in WORDS))
 
     def columns(self, suffix: str = "") -> dict[str, int | None]:
-        """As columns of a table."""
+        """Returns the counts as table columns, with the suffix appended to each name."""
         return {f"{name}{suffix}": count for name, count in asdict(self).items()}
 
     @property
     def is_known(self) -> bool:
-        """Whether it is on record: evaluations of earlier versions lack it."""
+        """Whether the counts are on record; evaluations made by early versions lack them."""
         return self.answered is not None
 
     @property
     def is_whole(self) -> bool:
-        """Every planned turn was asked, answered, could be read and is scored; also where nobody knows."""
+        """Whether every planned turn was asked, answered, readable and scored. Unknown counts are ignored."""
         return len({count for count in astuple(self) if count is not None}) <= 1
 
     def text(self) -> str:
-        """All five, e.g. `planned 423 · asked 419 · answered 419 · readable 419 · scored 423`."""
+        """Returns all five counts, e.g. `planned 423 · asked 419 · answered 419 · readable 419 · scored 423`."""
         if not self.is_known:
             return "not on record"
         return " · ".join(f"{name} {count:,}" for name, count in asdict(self).items() if count is not None)
 
     def gaps(self) -> str:
-        """What is missing and what follows from it, in a sentence; empty where nothing is, or nobody knows."""
+        """Returns a sentence on what is missing and its consequence.
+
+        Empty if nothing is missing or the counts are unknown.
+        """
         if not self.is_known:
             return ""
         planned, asked, answered, readable, scored = (
@@ -141,5 +154,14 @@ class Coverage:
         return f"of {planned:,} planned turn{'s' * (planned != 1)}, {listed}{counted}"
 
 
+def implausible_text(signs: Sequence[str]) -> str:
+    """Returns one sentence on the signs that answers belong to other questions than the gold, or are in other units.
+
+    Args:
+        signs: a clause for each, as in the column `implausible` of `coverage`.
+    """
+    return f"this looks like the configuration, not like the model: {'; '.join(signs)}"
+
+
 WORDS = tuple(Coverage.__dataclass_fields__)
-"""The five words, in the order in which turns get there."""
+"""The five words, in the order of the stages."""

@@ -1,4 +1,4 @@
-"""What day it is, in the one time zone of a project: that of the schedule, the command line and the UI."""
+"""The current day in the project's one time zone, which the schedule, the command line and the UI share."""
 
 import os
 from datetime import date, datetime
@@ -7,30 +7,32 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from eval_pipeline.core.errors import UsageError
 
 TIME_ZONE = "EVAL_TIMEZONE"
-"""Environment variable: the time zone, as `Asia/Tokyo`; the machine's where it is not set."""
+"""Environment variable: the time zone, e.g. `Asia/Tokyo`; defaults to the machine's."""
 
 
 def time_zone() -> ZoneInfo:
-    """The project's time zone; UTC where the machine does not say which is its own.
+    """Returns the project's time zone; UTC if the machine has none configured.
 
     Raises:
-        UsageError: the environment names none.
+        UsageError: the environment variable names no known time zone.
     """
     if not (name := os.environ.get(TIME_ZONE)):
         return ZoneInfo(_machines())
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # also for folders, as `Asia` is
-        raise UsageError(f"{TIME_ZONE} is '{name}', which is no time zone; expected one such as Asia/Tokyo") from error
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder of zones, such as `Asia`
+        raise UsageError(
+            f"{TIME_ZONE} is '{name}', which is not a time zone; expected one such as Asia/Tokyo"
+        ) from error
 
 
 def today() -> date:
-    """The present day."""
+    """Returns the current day."""
     return datetime.now(time_zone()).date()
 
 
 def day_of(seconds: float) -> date:
-    """The day of a moment, in seconds since 1970."""
+    """Returns the day of a Unix timestamp in seconds."""
     return datetime.fromtimestamp(seconds, time_zone()).date()
 
 
@@ -40,6 +42,6 @@ def _machines() -> str:
     try:
         name = get_localzone_name() or "UTC"
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a machine that contradicts itself, or names its own rules
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # contradictory or custom settings of the machine
         return "UTC"
     return name

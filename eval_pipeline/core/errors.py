@@ -1,4 +1,4 @@
-"""Errors a person can act on: one sentence each, with the place where it went wrong."""
+"""Errors that the user can act on: each message is one sentence and names the place of the problem."""
 
 import re
 from collections.abc import Iterable
@@ -9,21 +9,22 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class EvalError(Exception):
-    """Anything that the user can mend; the message is one sentence and is shown without a trace.
+    """An error that the user can fix. The message is one sentence, shown without a traceback.
 
     Attributes:
-        example: of what a model answered, for the terminal only: what Dagster keeps of its runs holds no responses.
+        example: an excerpt of a model's answer, shown on the terminal only. It is kept out of the message because
+            Dagster stores messages, and its storage must not hold responses.
     """
 
     example: str = ""
 
 
 class UsageError(EvalError):
-    """The request itself cannot be carried out (unknown name, contradicting options)."""
+    """The request cannot be carried out, e.g. an unknown name or contradicting options."""
 
 
 class MissingExtraError(EvalError):
-    """An optional package is needed; the message names the extra that installs it."""
+    """An optional package is missing; the message names the extra that installs it."""
 
 
 class StoreError(EvalError):
@@ -31,18 +32,19 @@ class StoreError(EvalError):
 
 
 class DamagedFileError(StoreError):
-    """A file does not hold what was written to it."""
+    """A file's contents differ from what was written to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong in an input file.
+    """One problem in an input file.
 
     Attributes:
-        file: path of the file, as the user named it.
-        line: 1-based line, or None where the file could not be read at all.
-        field: dotted path of the field, empty for the whole entry.
-        message: what was found and what was expected; made one line of bearable length, as it may quote the file.
+        file: path of the file, as the user gave it.
+        line: 1-based line, or None if the file could not be read at all.
+        field: dotted path of the field; empty for the whole entry.
+        message: what was found and what was expected. It may quote the file, so it is shortened to one line of limited
+            length.
     """
 
     file: str
@@ -61,7 +63,7 @@ class Problem:
 
 
 class InputError(EvalError):
-    """One or more input files are wrong; every problem found is listed."""
+    """One or more input files are wrong; the message lists every problem found."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -72,7 +74,7 @@ class InputError(EvalError):
 
 
 def _bearable(text: str, most: int) -> str:
-    """The text in one line, shortened in its middle; what a terminal would obey, or cannot print, as escapes."""
+    """Returns the text in one line, shortened in the middle if too long, with control characters escaped."""
     if len(text) > most:
         text = f"{text[: most // 2]} … {text[-most // 4 :]}"
     if text.isprintable():

@@ -1,7 +1,7 @@
-"""Files that somebody else made, read so that none of them can take the process down.
+"""Reads files made by others in a way that none of them can crash or exhaust the process.
 
-Only regular files are read, none that is larger than it may be; YAML is looked over before it is composed, since the
-parser follows depth by recursion in C, and aliases can stand for more than any memory holds.
+Only regular files up to a size limit are read. YAML is checked before it is loaded, because the C parser recurses once
+per nesting level, and aliases can expand to more values than fit into memory.
 """
 
 import os
@@ -13,26 +13,26 @@ from typing import Any
 import yaml
 
 MOST_BYTES = 1 << 30
-"""Of a file that is read whole."""
+"""Size limit of a file that is read whole."""
 MOST_DOCUMENT_BYTES = 64 << 20
-"""Of a file with YAML documents, and of a line of JSON: parsed, they take a hundred times that."""
+"""Size limit of a YAML file and of a line of JSON; once parsed, they take about a hundred times as much memory."""
 MOST_DEPTH = 100
 MOST_VALUES = 2_000_000
-"""Values of a YAML file, those that aliases repeat among them."""
+"""Limit on the number of values in a YAML file, counting those that aliases repeat."""
 
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's where it is there."""
+"""The loader of libyaml where available, else the one in Python."""
 
 
 class UnreadableFileError(OSError):
-    """Why a file is not read, without its name."""
+    """Says why a file is not read; the message does not include its name."""
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """What a file holds.
+    """Returns the contents of a file.
 
     Raises:
-        OSError: it cannot be read, is no regular file (a pipe would be waited for), or is too large.
+        OSError: the file cannot be read, is too large, or is not a regular file (reading a pipe could block).
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
@@ -45,20 +45,20 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> str:
-    """The text of a file, its line ends as Python has them.
+    r"""Returns the text of a file with line ends normalised to `\n`.
 
     Raises:
-        OSError: as of `read_bytes`.
-        UnicodeDecodeError: it is no text in that encoding.
+        OSError: as for `read_bytes`.
+        UnicodeDecodeError: the file is not text in that encoding.
     """
     return read_bytes(path, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file, one after the other: it may be larger than memory.
+    """Yields the lines of a file one by one, so that it may be larger than memory.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or has a line that is too long.
+        OSError: the file cannot be read, is not a regular file, or has a line that is too long.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
@@ -73,12 +73,12 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def check_yaml(text: str) -> None:
-    """Looks through a YAML text for what would take the process down.
+    """Checks that loading a YAML text cannot exhaust the process.
 
     Raises:
-        yaml.YAMLError: it does not parse, is nested too deep, or stands for too many values; with the place.
+        yaml.YAMLError: the text does not parse, is nested too deeply, or expands to too many values; names the place.
     """
-    sizes: list[int] = [0]  # of what is open, outermost first; the documents are the outermost
+    sizes: list[int] = [0]  # values seen in each open collection, outermost (the stream) first
     names: list[str | None] = []
     anchors: dict[str, int] = {}
     for event in yaml.parse(text, Loader=SafeLoader):

@@ -1,17 +1,20 @@
-"""Where things lie: the project's own files and everything a run writes (docs/operations.md)."""
+"""Locations of the project's own files and of everything that runs write (docs/operations.md)."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+MODEL_VERSIONS = Path("data", "model_versions.yaml")
+"""The file by which a project's folder is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Folders of one installation.
+    """Folders and files of one installation.
 
     Attributes:
-        root: `EVAL_HOME`, everything that runs write.
-        data: suites and model versions that belong to the project.
+        root: `EVAL_HOME`, the folder for everything that runs write.
+        data: folder of the suites and model versions that belong to the project.
     """
 
     root: Path
@@ -71,13 +74,16 @@ class Home:
 
     @property
     def fingerprints(self) -> Path:
-        """Where it is kept what the source looked like: beside its bytecode, or here where nobody may write there."""
+        """Cache file of source fingerprints.
+
+        It is beside the package's bytecode, or in the home if that folder is read-only.
+        """
         beside = Path(__file__).parents[1] / "__pycache__"
         return (beside if os.access(beside, os.W_OK) else self.root) / "fingerprints"
 
     @property
     def suite_folders(self) -> tuple[Path, ...]:
-        """Folders that hold suites, the project's first."""
+        """Folders that contain suites; the project's own comes first."""
         return (self.data / "suites", self.imported_suites)
 
     @property
@@ -88,14 +94,29 @@ class Home:
     def model_version_files(self) -> tuple[Path, ...]:
         return (self.data / "model_versions.yaml", self.imported_model_versions)
 
+    @property
+    def model_version_places(self) -> str:
+        """Names the files with model versions, for use in messages: "a or b"."""
+        return " or ".join(map(str, self.model_version_files))
+
 
 def find_home() -> Home:
-    """The home named by `EVAL_HOME` and `EVAL_DATA`, else `.eval/` and `data/` beside the project's `pyproject.toml`.
-
-    An installed package without a project around it takes the working folder for the project.
-    """
-    checkout = Path(__file__).resolve().parents[2]
-    project = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+    """The home named by `EVAL_HOME` and `EVAL_DATA`, else `.eval/` and `data/` of the project."""
+    project = _project()
     root = Path(os.environ.get("EVAL_HOME") or project / ".eval")
     data = Path(os.environ.get("EVAL_DATA") or project / "data")
     return Home(root.absolute(), data.absolute())
+
+
+def _project() -> Path:
+    """The project's folder.
+
+    That is the nearest folder with a `data/model_versions.yaml`, from the working folder upwards; else the clone that
+    the package is imported from; else the working folder.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / MODEL_VERSIONS).is_file():
+            return folder
+    clone = Path(__file__).resolve().parents[2]
+    return clone if (clone / "pyproject.toml").is_file() else here

@@ -1,4 +1,4 @@
-"""Hashes, JSON texts and names that stay the same from run to run."""
+"""Stable hashes, JSON texts and identifiers: the same in every run."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 of a text, 32 hexadecimal digits: enough for any number of prompts, short enough to read."""
+    """Returns the SHA-256 hash of a text, cut to 32 hexadecimal digits."""
     return _digest(text.encode(errors="surrogatepass"))
 
 
@@ -19,7 +19,7 @@ def _digest(data: bytes) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON text of a value: keys sorted, no white space, so that equal values give equal text."""
+    """Returns JSON with sorted keys and no white space, so that equal values give equal text."""
     return json_text(_ordered(value))
 
 
@@ -32,12 +32,12 @@ def _ordered(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON text of a value, keys in their own order. NaN and infinity become null, lone surrogates U+FFFD."""
+    """Returns JSON with keys in their given order. NaN and infinity become null, lone surrogates become U+FFFD."""
     return _json_bytes(value).decode()
 
 
 def json_text_hash(value: Any) -> str:
-    """`text_hash` of `json_text`: keys count in their own order."""
+    """Returns the hash of `json_text`; the order of keys matters."""
     return _digest(_json_bytes(value))
 
 
@@ -49,7 +49,7 @@ def _json_bytes(value: Any) -> bytes:
 
 
 def without_surrogates(value: Any) -> Any:
-    """The value with U+FFFD for lone surrogates, which models write and UTF-8 cannot hold, in all its texts."""
+    """Replaces lone surrogates in all texts of a value by U+FFFD. Models write them, but UTF-8 cannot encode them."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -60,17 +60,17 @@ def without_surrogates(value: Any) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text that `json_text` or `canonical_json` wrote."""
+    """Parses a JSON text written by `json_text` or `canonical_json`."""
     return from_json(text)
 
 
 def json_hash(value: Any) -> str:
-    """SHA-256 of a JSON value, independent of the order of keys, 32 hexadecimal digits."""
+    """Returns the SHA-256 hash of a JSON value, cut to 32 hexadecimal digits; the order of keys does not matter."""
     return text_hash(canonical_json(value))
 
 
 def files_hash(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 over (name, contents) of files in the order of their names, 32 hexadecimal digits."""
+    """Returns the SHA-256 hash over the names and contents of files, sorted by name, cut to 32 hexadecimal digits."""
     digest = hashlib.sha256()
     for name, path in sorted(files):
         digest.update(f"{name}\0{file_hash(path)}\0".encode())
@@ -78,7 +78,10 @@ def files_hash(files: Iterable[tuple[str, Path]]) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file's contents, 32 hexadecimal digits; read again only where size or time have changed."""
+    """Returns the SHA-256 hash of a file's contents, cut to 32 hexadecimal digits.
+
+    The result is cached until the file's size or modification time changes.
+    """
     status = path.stat()
     return _file_hash(path, status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -90,10 +93,10 @@ def _file_hash(path: Path, inode: int, size: int, changed: int) -> str:
 
 
 def turn_id(suite: str, case_id: str, index: int) -> str:
-    """The public id of a turn: `<suite>/<case>#<index>`."""
+    """Returns the public id of a turn: `<suite>/<case>#<index>`."""
     return f"{suite}/{case_id}#{index}"
 
 
 def trace_id(turn: str, model_version: str) -> str:
-    """The public id of what one model version did with one turn."""
+    """Returns the public id of one model version's work on one turn: `<turn>@<model version>`."""
     return f"{turn}@{model_version}"

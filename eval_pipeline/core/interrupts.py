@@ -1,4 +1,4 @@
-"""Signals that end an event loop, and their handlers."""
+"""Handling of SIGINT and SIGTERM around asyncio event loops."""
 
 import asyncio
 import signal
@@ -14,33 +14,33 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Puts the handlers of SIGINT and SIGTERM back at the end.
+    """Restores the handlers of SIGINT and SIGTERM on exit.
 
-    Dagster puts back that of SIGINT and gives it to SIGTERM as well. A process that a script started with `&` ignores
-    SIGINT: from then on nothing but SIGKILL would end it, nor what it starts, which inherits that.
+    Dagster restores only the handler of SIGINT and installs that one for SIGTERM too. A process that a script started
+    with `&` ignores SIGINT. It and its children, which inherit the setting, could then be ended with SIGKILL only.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # other threads have no say in it
+        yield  # only the main thread may set signal handlers
         return
     before = {number: signal.getsignal(number) for number in INTERRUPTS}
     try:
         yield
     finally:
         for number, handler in before.items():
-            if handler is not None:  # set by C code
+            if handler is not None:  # None: the handler was set by C code
                 signal.signal(number, handler)
 
 
 def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, but SIGINT and SIGTERM cancel `main`; their handlers are called when it has ended.
+    """Runs a coroutine like `asyncio.run`, but SIGINT and SIGTERM cancel it; their own handlers are called after that.
 
-    A handler that raises, as Dagster's do, would raise in whatever just runs: in a task whose end nobody awaits, or in
-    a callback, where asyncio swallows it. What waits for that task would wait for ever.
+    If a handler raised at once, as Dagster's do, the exception could land in a task that nobody awaits, or in a
+    callback, where asyncio swallows it. Whoever waits for that task would wait forever.
     """
     found = {number: signal.getsignal(number) for number in INTERRUPTS}
     handlers: dict[int, Callable[[int, Any], Any]] = {number: kept for number, kept in found.items() if callable(kept)}
     if threading.current_thread() is not threading.main_thread():
-        handlers = {}  # other threads get no signals
+        handlers = {}  # signals reach the main thread only
     arrived: list[int] = []
 
     async def guarded() -> T:
@@ -56,7 +56,7 @@ def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
         return await main
 
     try:
-        with handlers_kept():  # the loop leaves those of Python behind
+        with handlers_kept():  # the event loop would leave Python's default handlers behind
             result = asyncio.run(guarded())
     except BaseException:
         if not arrived:

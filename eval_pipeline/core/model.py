@@ -1,7 +1,8 @@
 """The data model: Suite → Case → Turn → Attempt → Evidence → MetricResult.
 
-Plain frozen values. `context`, `gold` and `artefact` belong to a track: what is in them only that track knows, and
-tells the type checker: `Case[Document, Gold]`. Everybody else says `Case`, `Turn` and `Attempt`, which hold anything.
+All classes are plain immutable values. The types of `context`, `gold` and `artefact` belong to the track: a track names
+them for the type checker, e.g. `Case[Document, Gold]`. All other code writes just `Case`, `Turn` and `Attempt`, where
+they can be anything.
 """
 
 from collections.abc import Mapping
@@ -15,17 +16,17 @@ from typing_extensions import TypeVar
 from eval_pipeline.core.values import value
 
 Json = Any
-"""A value that JSON can hold."""
+"""A value that JSON can represent."""
 ContextT = TypeVar("ContextT", default=Any)
-"""What the turns of a case are about."""
+"""Type of a case's context: the data that its questions are about, e.g. a document or a database."""
 GoldT = TypeVar("GoldT", default=Any)
-"""What a right answer is."""
+"""Type of a turn's gold answer: the reference that responses are compared with."""
 ArtefactT = TypeVar("ArtefactT", default=Any)
-"""What a response is parsed into."""
+"""Type of what a response is parsed into, e.g. a program or an SQL query."""
 
 
 class ErrorClass(StrEnum):
-    """Why an attempt failed to run, first that fits."""
+    """Why an attempt failed to run. Where several classes apply, the first one counts."""
 
     SYNTAX = "syntax_error"
     COLUMN = "column_error"
@@ -40,11 +41,11 @@ class ErrorClass(StrEnum):
 
 
 CALL_ERROR = "call_error"
-"""What stands for outcome and error class where the call itself failed."""
+"""The value of the outcome and error-class columns when the model call itself failed."""
 
 
 class CallErrorKind(StrEnum):
-    """Why a model call gave no response (docs/providers.md)."""
+    """Why a model call gave no usable response (docs/providers.md)."""
 
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
@@ -66,7 +67,7 @@ class Turn(Generic[GoldT]):
     Attributes:
         id: `<suite>/<case>#<index>`, unique over all suites.
         index: position in the conversation, from 0.
-        gold: what a right answer is; the track's own type.
+        gold: the reference answer; its type belongs to the track.
     """
 
     id: str
@@ -81,10 +82,10 @@ class Case(Generic[ContextT, GoldT]):
 
     Attributes:
         id: unique within the suite.
-        cluster: cases that are not independent share it (docs/statistics.md); the case's id by default.
-        features: facts from the data set that results are split by.
-        context: what every turn of the case is about; the track's own type.
-        source_file, source_line: where the case was read.
+        cluster: shared by cases that are not statistically independent (docs/statistics.md); defaults to the case's id.
+        features: facts from the data set by which results are split.
+        context: the data that every turn of the case is about; its type belongs to the track.
+        source_file, source_line: where the case was read from.
     """
 
     id: str
@@ -102,9 +103,9 @@ class Suite:
     """A set of cases of one track.
 
     Attributes:
-        version: the authors' own version of the suite.
-        content_hash: of every file of the suite; changes when anything does.
-        options: track settings of `suite.yaml` (say, the SQL dialect).
+        version: the version that the suite's authors gave it.
+        content_hash: hash over every file of the suite; it changes when any file does.
+        options: settings of the track from `suite.yaml` (e.g. the SQL dialect).
     """
 
     name: str
@@ -117,7 +118,7 @@ class Suite:
 
 @value
 class Partition:
-    """What one evaluation is keyed by in the record: a suite, a model version and a logical date."""
+    """The key of an evaluation in the record: suite, model version and logical date."""
 
     suite: str
     model_version: str
@@ -134,12 +135,12 @@ class Message:
 
 @value
 class Prompt:
-    """What is sent to the model. Shared parts come first, so that caches of prompt prefixes work.
+    """The messages sent to the model. Shared messages come first, so that providers can cache the prompt's prefix.
 
     Attributes:
         messages: in order.
         shared: how many leading messages are the same for every turn of the case.
-        answer_schema: JSON schema of the answer form, or None for free text.
+        answer_schema: JSON schema of the expected answer, or None for free text.
     """
 
     messages: tuple[Message, ...]
@@ -147,13 +148,13 @@ class Prompt:
     answer_schema: Mapping[str, Json] | None = None
 
     def text(self) -> str:
-        """The prompt as one text, as the `prompts` table keeps it."""
+        """Returns the prompt as one text, as stored in the table `prompts`."""
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages)
 
 
 @value
 class Usage:
-    """Tokens of one call; `input_tokens` counts cache reads and writes too. None: the provider did not say."""
+    """Token counts of one call. `input_tokens` includes cache reads and writes; None means the provider did not say."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -162,25 +163,25 @@ class Usage:
 
 
 SERVED_MODEL, SERVED_FINGERPRINT = "model", "system_fingerprint"
-"""Names in a response's metadata under which providers keep who answered, by the endpoint's own words."""
+"""Keys in a response's metadata for the model name and fingerprint that the endpoint itself reported."""
 
 
 @value
 class Response:
-    """What a provider gave for one call.
+    """A provider's response to one call.
 
     Attributes:
-        text: the model's answer, as it came.
+        text: the model's answer, unchanged.
         stop_reason: the provider's own word for why the text ended.
-        latency_ms, first_byte_ms: of the successful try, None where unknown.
-        retries: tries before this one.
-        asked_on: ISO date of the call; the price of that day counts.
-        batch: asked in a batch (cheaper).
-        call_error: `refused` or `max_tokens` where the model stopped before it had answered: paid for and kept, but
-            there is nothing to parse.
-        usd: what the call cost where the provider says so itself; None: its tokens say it.
-        reasoning: what the provider says that the model thought, apart from its answer; empty: nothing.
-        metadata: provider facts worth keeping (request id, SDK version, drawn failure mode), JSON values.
+        latency_ms, first_byte_ms: times of the successful try; None if unknown.
+        retries: number of tries before the successful one.
+        asked_on: ISO date of the call; the price of that day applies.
+        batch: whether the call was part of a batch (which is cheaper).
+        call_error: `refused` or `max_tokens` if the model stopped before it had answered. Such a response is paid for
+            and kept, but not parsed.
+        usd: the cost as reported by the provider; None: it is computed from the tokens.
+        reasoning: the model's reasoning as reported by the provider, separate from the answer; may be empty.
+        metadata: other facts from the provider (request id, SDK version, drawn failure mode) as JSON values.
     """
 
     text: str
@@ -199,7 +200,7 @@ class Response:
 
 @value
 class CallFailure:
-    """A model call that gave nothing, after all retries."""
+    """A model call that gave no response, even after all retries."""
 
     kind: CallErrorKind
     message: str
@@ -208,10 +209,11 @@ class CallFailure:
 
 @value
 class Ran:
-    """The artefact was executed; `value` is the track's result, as JSON can hold it.
+    """The outcome of an artefact that was executed.
 
     Attributes:
-        tier: of the sandbox that held it; None where none was needed.
+        value: the result, in the track's JSON form.
+        tier: isolation tier of the sandbox that ran it; None if it needed no sandbox.
     """
 
     value: Json
@@ -220,7 +222,7 @@ class Ran:
 
 @value
 class Failed:
-    """The artefact could not be made or executed; `tier` as of `Ran`."""
+    """The outcome of an artefact that could not be built or executed; `tier` is as in `Ran`."""
 
     error_class: ErrorClass
     message: str
@@ -232,13 +234,13 @@ Outcome = Ran | Failed
 
 @value
 class Attempt(Generic[ArtefactT]):
-    """One try at a turn: number 0 is the generation, the others are recovery attempts.
+    """One try at a turn: number 0 is the first answer, higher numbers are recovery attempts.
 
     Attributes:
-        response: None where the call gave nothing.
-        call_failure: set where the call failed; a response beside it was paid for and is no answer.
-        artefact: what the response was parsed into, the track's own type; None where it could not be.
-        outcome: what executing it gave; None where the call failed.
+        response: None if the call gave nothing.
+        call_failure: set if the call failed. A response may be present too: it was paid for but is no answer.
+        artefact: the parsed response, in the track's own type; None if it could not be parsed.
+        outcome: the result of executing the artefact; None if the call failed.
     """
 
     turn_id: str
@@ -254,12 +256,12 @@ class Attempt(Generic[ArtefactT]):
 
 @value
 class Evidence:
-    """What comparing an attempt with the gold showed.
+    """The result of comparing an attempt with the gold answer.
 
     Attributes:
         kind: what was compared, e.g. `value`.
-        verdict: the track's word for the outcome, e.g. `equal`, `different`, `no_value`.
-        value: a number belonging to the verdict, or None.
+        verdict: the track's word for the result, e.g. `equal`, `different`, `no_value`.
+        value: a number that belongs to the verdict, or None.
         details: JSON values that let a reader check the verdict.
     """
 
@@ -273,12 +275,12 @@ class Evidence:
 
 @value
 class MetricResult:
-    """What a metric said of a turn.
+    """The value of one metric for one turn.
 
     Attributes:
-        value: number, None where the metric does not apply (`reason` says why) or where it is a label.
-        label: for metrics that name something, e.g. a failure mode.
-        error: set where the metric itself failed; `value` is then 0.0.
+        value: a number; None if the metric does not apply (see `reason`) or gives a label instead.
+        label: for metrics that give a name rather than a number, e.g. a failure mode.
+        error: set if the metric itself failed; `value` is then 0.0.
     """
 
     value: float | None = None

@@ -1,4 +1,4 @@
-"""A model version: a named, frozen configuration of a model under evaluation (docs/providers.md)."""
+"""A model version: a named, immutable configuration of a model under evaluation (docs/providers.md)."""
 
 from datetime import date
 from typing import Literal
@@ -13,8 +13,8 @@ from eval_pipeline.core.provenance import Provenance
 class Price(BaseModel):
     """Prices in US dollars per million tokens, for a model that the price table does not know.
 
-    `since` is the first day the price held. Left out, reading from a cache costs what input does, writing to one a
-    quarter more.
+    `since` is the first day on which the price applied. By default, reading from a cache costs as much as input, and
+    writing to a cache a quarter more.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,9 +28,9 @@ class Price(BaseModel):
 
 
 class Predictions(BaseModel):
-    """Recorded predictions of one suite: a file below `$EVAL_HOME/predictions` and the hash of its contents.
+    """Recorded predictions for one suite: a file below `$EVAL_HOME/predictions` and the hash of its contents.
 
-    `provenance` is what holds of all of them; an older import has none.
+    `provenance` holds the facts that apply to all of them; it is empty for imports by old versions.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,7 +40,10 @@ class Predictions(BaseModel):
     provenance: Provenance = Provenance()
 
     def hash(self) -> str:
-        """Of the answers and of what is told of them; that of the answers alone where nothing is."""
+        """Returns a hash of the answers and their provenance.
+
+        If no provenance is known, the hash of the answers alone.
+        """
         told = self.provenance.known()
         return json_hash([self.content_hash, told]) if told else self.content_hash
 
@@ -50,17 +53,18 @@ class ModelVersion(BaseModel):
 
     Attributes:
         name: the partition key.
-        prompt: prompt version per track; a track left out uses its newest.
-        sampling: settings passed to the provider as they are (say, temperature).
-        history: `gold` shows the gold answers of earlier turns, `own` the model's own first-attempt answers.
-        concurrency: calls in flight at most.
-        deadline_s: seconds for one question, retries and pauses among them; batches have their own, longer one.
-        max_cost_usd, max_tokens_total: budget of a run: no call is made that could exceed it.
-        batch: ask in batches where the provider has them: cheaper and slower.
-        priced_as: name under which the price table knows the model, where it differs from `model`.
+        prompt: prompt version for each track; the newest one for tracks left out.
+        sampling: settings passed to the provider unchanged (e.g. temperature).
+        history: `gold` shows the gold answers of earlier turns, `own` shows the model's own first answers.
+        concurrency: maximum number of simultaneous calls.
+        deadline_s: seconds allowed for one question, including retries and pauses; batches have a longer limit of their
+            own.
+        max_cost_usd, max_tokens_total: budget of a run; no call is made that could exceed it.
+        batch: ask in batches where the provider supports them: cheaper but slower.
+        priced_as: the model's name in the price table, if it differs from `model`.
         options: the provider's own settings, checked by the provider.
-        predictions: by suite; only for the provider `recorded`.
-        active: part of `run` without names and of the nightly schedule.
+        predictions: recorded predictions by suite; only for the provider `recorded`.
+        active: whether it is part of the nightly schedule and of `run` without names.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -89,16 +93,16 @@ class ModelVersion(BaseModel):
     @field_validator("sampling", "options", mode="after")
     @classmethod
     def _in_order(cls, settings: dict[str, Json]) -> dict[str, Json]:
-        """Sorted, so that writing an entry's settings in another order asks nothing again."""
+        """Sorts the keys, so that reordering an entry's settings does not change its identity and cause new calls."""
         ordered: dict[str, Json] = parse_json(canonical_json(settings))
         return ordered
 
     def identity(self) -> dict[str, Json]:
-        """What can change a response or a recovery; limits and prices are outside."""
+        """Returns the settings that can change a response or a recovery; limits and prices are not among them."""
         kept = {"provider", "model", "prompt", "sampling", "max_tokens", "samples_per_turn"}
         kept |= {"max_recovery_attempts", "history", "options"}
         return self.model_dump(mode="json", include=kept)
 
     def identity_hash(self) -> str:
-        """Hash of `identity`, stored with every attempt."""
+        """Returns the hash of `identity`; it is stored with every attempt."""
         return json_hash(self.identity())

@@ -1,4 +1,4 @@
-"""Reading numbers as filings and models print them, and writing them for people."""
+"""Parses numbers as printed in filings and by models, and formats numbers for people."""
 
 import re
 from functools import lru_cache
@@ -33,12 +33,12 @@ _TWICE = re.compile(r"(?P<first>[^()]*[^()\s])\s*\((?P<second>[^()]+)\)")
 
 @value
 class Number:
-    """A number as it was printed.
+    """A parsed number.
 
     Attributes:
         value: the quantity; `12.5%` is 0.125.
-        percent: a percent mark was printed.
-        decimals: digits printed after the point, in the unit that was printed (1 for `12.5%`).
+        percent: whether a percent sign was printed.
+        decimals: number of digits printed after the point, in the printed unit (1 for `12.5%`).
     """
 
     value: float
@@ -47,10 +47,10 @@ class Number:
 
 
 def parse_number(text: str) -> Number | None:
-    """Reads one number, or None where the text is not exactly one finite number.
+    """Parses a text that is exactly one finite number; returns None for any other text.
 
-    Understands currency signs, thousands separators, white space, accounting negatives `(1,234)`, percent marks and a
-    number said twice as data sets made from filings have it: `-4.6 ( 4.6 )`.
+    Understands currency signs, thousands separators, white space, accounting negatives such as `(1,234)`, percent
+    signs, and numbers given twice, as in data sets made from filings: `-4.6 ( 4.6 )`.
     """
     text = text.strip()
     if not text or len(text) > _MAX_CHARS:
@@ -81,7 +81,7 @@ def _formed(match: re.Match[str]) -> Number | None:
     shift = int(part["exponent"][1:]) if part["exponent"] else 0
     percent = bool(part["percent"] or part["late"])
     digits = whole.replace(",", "").replace(" ", "") or "0"
-    # the hundredth is taken of the decimal digits: 8.04 / 100 is not quite the float 0.0804
+    # Divide by 100 in the decimal text: the float 8.04 / 100 is not exactly 0.0804.
     value = float(f"{digits}{fraction}e{shift - 2 if percent else shift}")
     if not isfinite(value) or (part["percent"] and part["late"]):
         return None
@@ -101,9 +101,9 @@ def _said_twice(text: str) -> Number | None:
 
 
 def round_half_up(value: float, decimals: int) -> float | None:
-    """The value in units of its last kept decimal (11.25, 1 → 113), halves away from zero; None beyond floats.
+    """Returns the value in units of its last kept decimal (11.25, 1 → 113), halves away from zero; None on overflow.
 
-    A value within float noise below a half counts as the half, so that 2.675 becomes 2.68 as on paper.
+    A value within float noise below a half counts as a half, so that 2.675 becomes 2.68 as on paper.
     """
     scaled = abs(value) * 10.0 ** min(decimals, 300)
     if not isfinite(scaled):
@@ -114,7 +114,7 @@ def round_half_up(value: float, decimals: int) -> float | None:
 
 @lru_cache(maxsize=4096)
 def number_text(value: float) -> str:
-    """Short text of a number: ten significant digits, no exponent, no trailing zeros."""
+    """Formats a number with ten significant digits, without exponent or trailing zeros."""
     if not isfinite(value):
         return str(value)
     text = f"{value:.10g}"
@@ -124,5 +124,5 @@ def number_text(value: float) -> str:
 
 
 def normalised_text(text: str) -> str:
-    """Text without case, punctuation and white space, for comparing words such as yes and no."""
+    """Returns the text in lower case without punctuation and white space, for comparing words such as yes and no."""
     return "".join(character for character in text.casefold() if character.isalnum())

@@ -1,7 +1,7 @@
-"""What separately installed packages add: found by their entry points, loaded only when it is used.
+"""Plug-ins of separately installed packages: found through entry points, imported on first use.
 
-A package names what it has in a group of entry points, `eval_pipeline.<group>`. One that cannot be used is told of in
-one sentence, and harms nothing but what needs it.
+A package lists its plug-ins in entry-point groups named `eval_pipeline.<group>`. A plug-in that cannot be used is
+reported in one sentence and affects only what needs it.
 """
 
 import logging
@@ -22,17 +22,17 @@ _LOG = logging.getLogger(__name__)
 
 
 class PluginError(UsageError):
-    """Something that an installed package adds cannot be used."""
+    """A plug-in of an installed package cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What one entry point of an installed package names.
+    """One entry point of an installed package.
 
     Attributes:
-        group: one of `GROUPS`, where the package names a known one.
+        group: usually one of `GROUPS`; packages may also name unknown groups.
         place: `module:attribute`.
-        distribution, version: of the package.
+        distribution, version: name and version of the package.
     """
 
     group: str
@@ -43,30 +43,34 @@ class Plugin:
 
     @property
     def origin(self) -> str:
-        """The package and its version."""
+        """The package and its version, e.g. `my-package 1.2`."""
         return f"{self.distribution} {self.version}"
 
     def load(self) -> Any:
-        """What the entry point names. Raises PluginError where the package cannot be imported."""
+        """Returns the object that the entry point names.
+
+        Raises:
+            PluginError: the package cannot be imported.
+        """
         value, failure = _loaded(self)
         if failure:
             raise self.error(failure)
         return value
 
     def error(self, what: str) -> PluginError:
-        """The error that says what is wrong with it, as the rest of a sentence."""
+        """Returns a `PluginError` for this plug-in; `what` completes the sentence."""
         return PluginError(f"the plug-in '{self.name}' ({PREFIX}{self.group}) of the package {self.origin} {what}")
 
 
 @cache
 def installed() -> tuple[Plugin, ...]:
-    """Every plug-in, by package and name; the packages are looked through once a process."""
+    """Returns every installed plug-in, sorted by package and name; cached for the life of the process."""
     found = {plugin: None for package in distributions() for plugin in _plugins_of(package)}
     return tuple(sorted(found, key=lambda plugin: (plugin.distribution, plugin.group, plugin.name)))
 
 
 def load_place(place: str) -> Any:
-    """What `module:attribute` names."""
+    """Imports and returns the object at `module:attribute`."""
     module, _, attributes = place.partition(":")
     value: Any = import_module(module)
     for attribute in attributes.split("."):
@@ -76,13 +80,14 @@ def load_place(place: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Registry(Generic[T]):
-    """Everything of one kind, by name: what is shipped, and what packages add under names that are not taken.
+    """All objects of one kind by name: the shipped ones, then those that plug-ins add under unused names.
 
     Attributes:
-        group: of the entry points.
-        shipped: name → the thing itself, or the place where it is.
-        accept: gives what a plug-in's entry point named, as far as it is of the kind; raises PluginError where not.
-        taken: what has a plug-in's name already, as the rest of a sentence, beside what is shipped.
+        group: the entry-point group.
+        shipped: name → the object, or its place as `module:attribute`.
+        accept: checks the object that a plug-in named and returns it; raises PluginError if it does not fit.
+        taken: returns why a plug-in's name cannot be used, to complete a sentence, or None; for names reserved beside
+            `shipped`.
     """
 
     group: str
@@ -94,11 +99,11 @@ class Registry(Generic[T]):
         return name in self.shipped or name in self.installed()
 
     def names(self) -> tuple[str, ...]:
-        """What is shipped, then what is installed."""
+        """Returns all names, the shipped ones first."""
         return (*self.shipped, *self.installed())
 
     def installed(self) -> dict[str, Plugin]:
-        """The plug-ins by name, loaded or not; of several with one name the first."""
+        """Returns the plug-ins by name, without importing them; where several share a name, the first counts."""
         found: dict[str, Plugin] = {}
         for plugin in self._plugins():
             if self._why_taken(plugin) is None:
@@ -106,7 +111,12 @@ class Registry(Generic[T]):
         return found
 
     def get(self, name: str) -> T:
-        """The thing of that name. Raises KeyError for an unknown one, PluginError where it cannot be used."""
+        """Returns the object of that name.
+
+        Raises:
+            KeyError: the name is unknown.
+            PluginError: the plug-in cannot be used.
+        """
         if name in self.shipped:
             shipped = self.shipped[name]
             found: T = load_place(shipped) if isinstance(shipped, str) else shipped
@@ -115,7 +125,7 @@ class Registry(Generic[T]):
         return self.accept(plugin, plugin.load())
 
     def usable(self) -> dict[str, T]:
-        """All that can be used, by name; of a plug-in that cannot, a warning tells once."""
+        """Returns all usable objects by name; each plug-in that cannot be used is logged once as a warning."""
         found: dict[str, T] = {}
         for name in self.names():
             try:
@@ -125,7 +135,7 @@ class Registry(Generic[T]):
         return found
 
     def trouble(self, plugin: Plugin) -> str | None:
-        """What is wrong with a plug-in of the group, in a sentence; None where it can be used."""
+        """Returns a sentence on why a plug-in of the group cannot be used; None if it can."""
         try:
             if taken := self._why_taken(plugin):
                 raise plugin.error(taken)
@@ -147,7 +157,7 @@ class Registry(Generic[T]):
 
 
 def _plugins_of(package: Distribution) -> Iterator[Plugin]:
-    """What a package names; its other files are read only where it names something."""
+    """Yields a package's plug-ins; packages without our entry points are skipped cheaply."""
     text = package.read_text("entry_points.txt")
     if text is None or PREFIX not in text:
         return
@@ -159,7 +169,7 @@ def _plugins_of(package: Distribution) -> Iterator[Plugin]:
 
 @cache
 def _loaded(plugin: Plugin) -> tuple[Any, str]:
-    """What a plug-in names, or what was raised, which another try would not mend."""
+    """Returns the object a plug-in names, or an error text; cached, as another try would fail in the same way."""
     try:
         return load_place(plugin.place), ""
     except (Exception, SystemExit) as error:
@@ -169,5 +179,5 @@ def _loaded(plugin: Plugin) -> tuple[Any, str]:
 
 @cache
 def _warn(sentence: str) -> None:
-    """Once a process."""
+    """Logs a warning once in each process."""
     _LOG.warning("%s", sentence)

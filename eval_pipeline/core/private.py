@@ -1,6 +1,6 @@
-"""Who may read what a project writes: its owner, and a group where `EVAL_SHARED_GROUP` names one.
+"""File permissions: a home can be read by its owner, and by the group that `EVAL_SHARED_GROUP` names, if any.
 
-Prompts, responses and traces hold what the data hold, so it does not depend on the umask that a process comes with.
+Prompts, responses and traces may contain confidential data, so the permissions must not depend on the process's umask.
 """
 
 import grp
@@ -11,43 +11,45 @@ from pathlib import Path
 from eval_pipeline.core.errors import UsageError
 
 SHARED_GROUP = "EVAL_SHARED_GROUP"
-"""Environment variable: the group whose members may read and write the home too."""
+"""Environment variable: name of the group whose members may also read and write the home."""
 _IGNORED = "# Written by eval-pipeline: nothing in here belongs into a repository.\n*\n"
 _OURS = ("journal.sqlite", "record", "ui.token")
-"""By any of these a folder is known as a home."""
+"""A folder that contains any of these names is recognised as a home."""
 
 
 def file_mode() -> int:
-    """Permissions of a file that is made with others than the umask's."""
+    """Returns the permissions for files that are created without regard to the umask."""
     return 0o660 if os.environ.get(SHARED_GROUP) else 0o600
 
 
 def touch(path: Path) -> None:
-    """Makes an empty file with the umask's permissions where there is none: SQLite keeps a group from writing its own.
+    """Creates an empty file with the umask's permissions if it does not exist.
+
+    A file that SQLite itself creates is not writable for the group.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666))
 
 
 def make_private(root: Path) -> None:
-    """Makes a home where there is none, and has all that this process writes be private from now on.
+    """Creates the home if needed and makes everything this process writes from now on private.
 
-    A folder that holds other things than a home's (someone's working folder) keeps its permissions.
+    A folder that holds other files than a home's (e.g. someone's working folder) keeps its permissions.
 
     Raises:
-        UsageError: the shared group is unknown.
+        UsageError: the shared group does not exist.
     """
     group = _shared_group()
     os.umask(0o077 if group is None else 0o007)
-    with suppress(OSError):  # a home that may only be read is read
+    with suppress(OSError):  # a read-only home can still be read
         root.mkdir(parents=True, exist_ok=True)
         if not _is_home(root):
             return
         if group is not None:
             os.chown(root, -1, group)
-        # With the set-group-id bit, what is made inside has the folder's group.
+        # The set-group-id bit makes new files in the folder belong to the folder's group.
         wanted = 0o700 if group is None else 0o2770
         if root.stat().st_mode & 0o7777 != wanted:
             _open_to(root, group)
@@ -58,11 +60,11 @@ def make_private(root: Path) -> None:
 
 
 def _open_to(root: Path, group: int | None) -> None:
-    """Has what is in a home already be as what is made from now on; only where the home has changed hands."""
+    """Gives existing files of a home the permissions of new ones; needed when the home has changed owner or group."""
     folder, file = (0o700, 0o600) if group is None else (0o2770, 0o660)
     for path in root.rglob("*"):
         if not path.is_symlink():
-            with suppress(OSError):  # of another member, who does so himself
+            with suppress(OSError):  # files of another group member; that member's own process changes them
                 if group is not None:
                     os.chown(path, -1, group)
                 path.chmod(folder if path.is_dir() else file)
@@ -81,4 +83,4 @@ def _shared_group() -> int | None:
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError as error:
-        raise UsageError(f"{SHARED_GROUP} is '{name}', which is no group of this machine") from error
+        raise UsageError(f"{SHARED_GROUP} is '{name}', which is not a group on this machine") from error

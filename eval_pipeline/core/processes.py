@@ -1,4 +1,4 @@
-"""Telling processes apart, although their numbers are given again."""
+"""Identifies processes reliably, although the system reuses process ids."""
 
 import os
 from contextlib import suppress
@@ -7,11 +7,11 @@ from pathlib import Path
 import psutil
 
 _STATE, _STARTED = 0, 19
-"""Fields of `/proc/<pid>/stat` behind the name: proc(5) counts them from 3."""
+"""Indices of state and start time among the fields after the name in `/proc/<pid>/stat`, see proc(5)."""
 
 
 def started(pid: int) -> str:
-    """When a process began, in a form that no step of the clock changes; empty where there is no such process."""
+    """Returns a process's start time in a form independent of clock changes; empty if there is no such process."""
     fields = _fields(pid)
     if fields is not None:
         return fields[_STARTED]
@@ -21,17 +21,17 @@ def started(pid: int) -> str:
 
 
 def mark() -> str:
-    """This process: number and beginning."""
+    """Returns an identifier of this process: its id and start time."""
     return f"{os.getpid()} {started(os.getpid())}"
 
 
 def is_alive(pid: int, since: str) -> bool:
-    """Whether the process that `mark` named is there, and neither ended nor another one that got its number."""
+    """Whether the process identified by `mark` still runs, and its id was not reused by another one."""
     fields = _fields(pid)
     if fields is not None and "." not in since:
-        # One that was killed stays in the list of processes until its parent has looked at it, perhaps for ever.
+        # A killed process stays in the process table, as a zombie, until its parent reaps it, perhaps forever.
         return fields[_STATE] not in {"Z", "X"} and fields[_STARTED] == since
-    try:  # without /proc, or a mark that version 0.1.0 made
+    try:  # systems without /proc, or a mark written by version 0.1.0
         process = psutil.Process(pid)
         ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
         return not ended and abs(process.create_time() - float(since)) < 1

@@ -1,4 +1,4 @@
-"""Where recorded answers come from: what is known of the model, prompt and settings that gave them."""
+"""Provenance of recorded answers: the known facts on the model, prompt and settings that produced them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -11,21 +11,24 @@ from eval_pipeline.core.model import Json
 PROVENANCE = "provenance"
 """Key in the metadata of a recorded answer, and in the settings of its model version."""
 UNKNOWN = "unknown"
-"""What is shown of a recorded answer where nobody said; never what eval-pipeline itself would have asked with."""
+"""Shown for unknown facts of a recorded answer.
+
+The settings that eval-pipeline itself would have used are never shown.
+"""
 
 
 class Provenance(BaseModel):
-    """What is known of how recorded answers were made; None is unknown.
+    """The known facts on how recorded answers were made; None means unknown.
 
     Attributes:
-        model: the real model, as its provider names it.
+        model: the model's name at its provider.
         prompt_version: a name for the prompt.
-        prompt: its text: what the model was shown, or the template of it.
-        history: which answers to earlier turns the model was shown: `gold`, `own`, `none`, or in other words.
+        prompt: the prompt's text or template.
+        history: which answers to earlier turns the model was shown: `gold`, `own`, `none`, or a description.
         sampling: temperature, max_tokens and the like.
         asked_on: the day on which the model answered.
-        tool: what asked the model, e.g. `inspect_ai 0.3.285`.
-        varies: those of these fields that differ from answer to answer: each answer has its own.
+        tool: the program that asked the model, e.g. `inspect_ai 0.3.285`.
+        varies: names of the fields that differ between answers; each answer then has its own value.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,18 +43,33 @@ class Provenance(BaseModel):
     varies: tuple[str, ...] = Field(default=())
 
     def known(self) -> dict[str, Json]:
-        """The fields that are known, as JSON."""
+        """Returns the known fields as JSON."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"varies"})
 
 
 FIELDS = tuple(name for name in Provenance.model_fields if name != "varies")
 
 
-def in_common(rows: Iterable[dict[str, Json]]) -> Provenance:
-    """What all rows say alike, which is taken out of them; what only some say, or say differently, stays and `varies`.
+def history_shown(settings: Mapping[str, Any], suite: str, *, recorded: bool) -> str:
+    """Returns which answers to earlier turns a model was shown: `gold` or `own`.
+
+    For recorded answers it is the description given at the import, in any words; `unknown` if there is none.
 
     Args:
-        rows: what is known of each answer, by field, as JSON.
+        settings: the recorded settings of the model version.
+        suite: the suite of the answers; each suite has an import of its own.
+        recorded: whether the answers were made elsewhere.
+    """
+    if recorded:
+        return str(settings.get(PROVENANCE, {}).get(suite, {}).get("history") or UNKNOWN)
+    return str(settings.get("history", "gold"))
+
+
+def in_common(rows: Iterable[dict[str, Json]]) -> Provenance:
+    """Moves the facts common to all rows into one `Provenance`; fields that differ stay in the rows (see `varies`).
+
+    Args:
+        rows: the known facts about each answer, by field, as JSON. Common fields are removed from these mappings.
     """
     told = list(rows)
     common: dict[str, Any] = {}
@@ -70,7 +88,7 @@ def in_common(rows: Iterable[dict[str, Json]]) -> Provenance:
 
 
 def shown_prompt(known: Mapping[str, Json]) -> str:
-    """The text that stands for the prompt of a recorded answer."""
+    """Returns the text shown as the prompt of a recorded answer."""
     if known.get("prompt"):
         return str(known["prompt"])
     version = known.get("prompt_version")
@@ -78,7 +96,7 @@ def shown_prompt(known: Mapping[str, Json]) -> str:
 
 
 def provenance_facts(provenance: Provenance) -> list[tuple[str, str]]:
-    """Names of facts, and the facts; `unknown` where nobody said."""
+    """Returns titles and values of all facts; `unknown` where a fact is missing."""
     told = provenance.known()
     sampling = ", ".join(f"{name} {value}" for name, value in sorted((provenance.sampling or {}).items()))
     prompt = [f"version {provenance.prompt_version}" if provenance.prompt_version else ""]

@@ -1,4 +1,4 @@
-"""Small files of ours with a digest in front: one that is not as it was written is made anew, as if it were missing."""
+"""Small files that start with a digest of their contents. A file whose digest does not match counts as missing."""
 
 import hashlib
 import os
@@ -9,10 +9,10 @@ from eval_pipeline.core.private import file_mode
 
 
 def write_sealed(path: Path, text: str) -> None:
-    """Writes a file, whole or not at all.
+    """Writes a file atomically, with its digest in the first line.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".made-")
@@ -27,7 +27,7 @@ def write_sealed(path: Path, text: str) -> None:
 
 
 def read_sealed(path: Path) -> str | None:
-    """What `write_sealed` wrote; None where there is no such file, or it holds something else."""
+    """Returns the text that `write_sealed` wrote; None if the file is missing or was changed."""
     try:
         digest, _, text = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):

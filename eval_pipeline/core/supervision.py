@@ -1,9 +1,11 @@
-"""Processes that end with the one that started them all, however it ended.
+"""Ends all processes of a supervisor when the supervisor itself ends, however it ended.
 
-The supervisor puts its identity into the environment, which its children and theirs inherit. Each of them that runs
-code of ours watches it, and ends all that have that identity, which takes in those that run Dagster's code only.
+The supervisor puts its identity into the environment, which all its descendants inherit. Each descendant that runs our
+code watches the supervisor. When it ends, the watcher kills every process with that identity, including those that run
+only Dagster's code.
 
-Not `PR_SET_PDEATHSIG`: it goes by the thread that started a process, and Dagster starts runs from threads that end.
+`PR_SET_PDEATHSIG` cannot be used: it fires when the thread that started the process ends, and Dagster starts runs from
+short-lived threads.
 """
 
 import os
@@ -18,17 +20,17 @@ import psutil
 from eval_pipeline.core.processes import is_alive, mark
 
 SUPERVISOR = "EVAL_SUPERVISOR"
-"""Environment variable: process id and start of the supervisor, and its home."""
+"""Environment variable: process id, start time and home of the supervisor."""
 
 
 def supervise(home: str) -> str:
-    """Makes this process the supervisor of all that it starts from now on; its identity."""
+    """Makes this process the supervisor of every process it starts from now on, and returns its identity."""
     os.environ[SUPERVISOR] = identity = f"{mark()} {home}"
     return identity
 
 
 def end_with_supervisor() -> None:
-    """Has this process end when its supervisor does; nothing where it has none."""
+    """Makes this process end when its supervisor ends; does nothing without a supervisor."""
     identity = os.environ.get(SUPERVISOR, "")
     if not identity or identity.split(" ")[0] == str(os.getpid()):
         return
@@ -36,7 +38,7 @@ def end_with_supervisor() -> None:
 
 
 def left_behind(home: str) -> list[psutil.Process]:
-    """Processes of a home whose supervisor is gone."""
+    """Returns the processes of a home whose supervisor has ended."""
     return [
         process
         for process, identity in _supervised()
@@ -45,7 +47,7 @@ def left_behind(home: str) -> list[psutil.Process]:
 
 
 def end_left_behind(home: str) -> int:
-    """Ends processes of a home whose supervisor is gone; how many there were."""
+    """Kills the processes of a home whose supervisor has ended, and returns how many there were."""
     found = left_behind(home)
     for process in found:
         with suppress(psutil.NoSuchProcess):
@@ -55,7 +57,7 @@ def end_left_behind(home: str) -> int:
 
 
 def is_there(identity: str) -> bool:
-    """Whether a supervisor lives, and is not another process that got its number."""
+    """Whether a supervisor still runs; a process that reused its id does not count."""
     pid, started, _ = identity.split(" ", 2)
     return is_alive(int(pid), started)
 
@@ -64,7 +66,7 @@ def _watch(identity: str) -> None:
     with suppress(ProcessLookupError):
         handle = os.pidfd_open(int(identity.split(" ")[0]))
         if is_there(identity):
-            select.select([handle], [], [])  # readable once the process has ended
+            select.select([handle], [], [])  # returns when the process has ended
     for process, theirs in _supervised():
         if theirs == identity and process.pid != os.getpid():
             with suppress(psutil.NoSuchProcess):
@@ -73,7 +75,7 @@ def _watch(identity: str) -> None:
 
 
 def _supervised() -> Iterator[tuple[psutil.Process, str]]:
-    """The processes that have a supervisor, but for supervisors themselves."""
+    """Yields all processes that have a supervisor, with its identity; supervisors themselves are left out."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             identity = process.environ().get(SUPERVISOR, "")

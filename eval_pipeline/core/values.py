@@ -1,4 +1,4 @@
-"""Values: what is passed about and never changed."""
+"""A decorator for immutable value classes."""
 
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    """Makes a class a dataclass with slots, equality and a hash, whose fields only the type checker keeps from change.
+    """Makes a class a hashable dataclass with slots; only the type checker enforces that its fields do not change.
 
-    For what is made many times a turn: `dataclass(frozen=True)` keeps them at run time too, and takes three times as
-    long to make one.
+    For classes that are created many times per turn: `dataclass(frozen=True)` also checks at run time, and creating an
+    instance takes three times as long.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

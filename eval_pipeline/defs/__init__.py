@@ -1,1 +1,1 @@
-"""Dagster definitions: when the stages run, on what, and what the UI shows. The only floor that imports dagster."""
+"""Dagster definitions: when stages run, on what, and what the UI shows. The only package that imports dagster."""

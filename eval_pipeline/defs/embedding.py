@@ -18,26 +18,26 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 class EvalSuite(dg.Component, dg.Model, dg.Resolvable):
-    """The assets, the checks and the job of one suite, and the sensor that registers model versions.
+    """The assets, checks and job of one suite, and the sensor that registers model versions.
 
     Attributes:
-        suite: its name. Home and data are those of `EVAL_HOME` and `EVAL_DATA`, as for the command line.
+        suite: its name. Home and data folder come from `EVAL_HOME` and `EVAL_DATA`, as for the command line.
     """
 
     suite: str
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """What the project is given. Raises UsageError with the known names where there is no such suite."""
+        """Returns the definitions for the project. Raises UsageError with the known names if there is no such suite."""
         evaluation = _evaluation(find_home())
         source = evaluation.workspace.suite(self.suite)
         job = dg.define_asset_job(
             suite_job_name(source.name),
             dg.AssetSelection.groups(source.name),
-            # All steps of an evaluation are in one process, whatever the project's executor is.
+            # All steps of an evaluation run in one process, whatever the project's executor.
             executor_def=dg.in_process_executor,
             description=f"The suite {source.name}, for one model version.",
         )
-        # A name of its own: a project has each sensor once.
+        # Named after the suite, because sensor names must be unique within a project.
         sensor = registering(f"register_model_versions_{source.name}")
         own = dg.Definitions(jobs=[job], sensors=[sensor], resources={"evaluation": evaluation})
         return dg.Definitions.merge(own, suite_definitions(source, evaluation.workspace))
@@ -45,5 +45,8 @@ class EvalSuite(dg.Component, dg.Model, dg.Resolvable):
 
 @cache
 def _evaluation(home: Home) -> EvaluationResource:
-    """One for all suites of a project: Dagster takes a resource twice only where it is the same."""
+    """Returns one resource for all suites of a project.
+
+    Dagster accepts a repeated resource only if it is the same object.
+    """
     return EvaluationResource(Workspace(home))

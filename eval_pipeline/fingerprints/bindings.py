@@ -1,4 +1,4 @@
-"""Which names some statements bind, and to what: the scopes of functions, lambdas and comprehensions."""
+"""Finds the names that statements bind, and to what, in the scopes of functions, lambdas and comprehensions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BINDING = _INNER | {
     *(ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr),
     *(ast.For, ast.AsyncFor, ast.withitem, ast.Delete, ast.ExceptHandler, ast.Match),
 }
-"""Nodes that bind names; most nodes do not, and there are very many."""
+"""Types of nodes that bind names; checking the type first is much faster, since most nodes do not."""
 
 
 @dataclass(slots=True)
 class Binding:
-    """One way in which a name comes to stand for something: an annotation, a value, or one of an import's targets."""
+    """One thing that a name is bound to: an annotation, a value, or the target of an import."""
 
     annotation: ast.expr | None = None
     value: ast.expr | None = None
@@ -30,7 +30,7 @@ class Binding:
 
 @dataclass(slots=True)
 class Scope:
-    """Names bound in a function, a lambda, a comprehension or the body of a class inside a function."""
+    """The names bound in a function, a lambda, a comprehension or the body of a class inside a function."""
 
     names: dict[str, list[Binding]]
     outer: Scope | None = None
@@ -38,7 +38,7 @@ class Scope:
     known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
-        """The scope that binds a name, seen from here; None for names of the module and builtins."""
+        """Returns the scope that binds a name, as seen from here; None for names of the module and builtins."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names and (scope is self or not scope.is_class):
@@ -48,7 +48,7 @@ class Scope:
 
 
 def bound_names(statements: Iterable[ast.AST], package: str) -> dict[str, list[Binding]]:
-    """The names that statements bind in their own scope; `package` is what relative imports start from."""
+    """Returns the names that statements bind in their own scope; `package` resolves relative imports."""
     found: dict[str, list[Binding]] = {}
     elsewhere: set[str] = set()
     for node in own_nodes(statements):
@@ -62,7 +62,10 @@ def bound_names(statements: Iterable[ast.AST], package: str) -> dict[str, list[B
 
 
 def own_nodes(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Every node of some statements that belongs to the same scope, inner functions and classes as such included."""
+    """Yields every node of some statements that belongs to the same scope.
+
+    Inner functions and classes count as one node.
+    """
     waiting = list(statements)
     while waiting:
         node = waiting.pop()
@@ -70,10 +73,10 @@ def own_nodes(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
         kind = type(node)
         if kind in _INNER:
             continue
-        if kind in _COMPREHENSIONS:  # of what is inside, only := binds outside
+        if kind in _COMPREHENSIONS:  # inside a comprehension, only := binds names of the enclosing scope
             waiting += [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
             continue
-        for field_name in node._fields:  # as `ast.iter_child_nodes`, in a third of the time
+        for field_name in node._fields:  # like `ast.iter_child_nodes`, in a third of the time
             value = getattr(node, field_name, None)
             if isinstance(value, list):
                 waiting += [item for item in value if isinstance(item, ast.AST)]
@@ -82,7 +85,7 @@ def own_nodes(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _bound_by(node: ast.AST, package: str) -> Iterator[tuple[str, Binding]]:
-    """The names that one node binds."""
+    """Yields the names that one node binds."""
     if isinstance(node, ast.ExceptHandler):
         if node.name:
             yield node.name, Binding(node.type)
@@ -102,7 +105,7 @@ def _bound_by(node: ast.AST, package: str) -> Iterator[tuple[str, Binding]]:
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, Binding]]:
-    """The names that one node assigns a value to."""
+    """Yields the names to which one node assigns a value."""
     if isinstance(node, ast.AnnAssign):
         yield from _targets([node.target], Binding(node.annotation, node.value))
     elif isinstance(node, ast.Assign):
@@ -128,7 +131,7 @@ def _targets(targets: Iterable[ast.expr], binding: Binding) -> Iterator[tuple[st
 
 
 def comprehension_names(generators: Iterable[ast.comprehension]) -> dict[str, list[Binding]]:
-    """The names that the loops of a comprehension bind."""
+    """Returns the names bound by the loops of a comprehension."""
     found: dict[str, list[Binding]] = {}
     for generator in generators:
         for name, binding in _targets([generator.target], Binding(value=generator.iter)):
@@ -137,13 +140,13 @@ def comprehension_names(generators: Iterable[ast.comprehension]) -> dict[str, li
 
 
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """All parameters of a function, in order."""
+    """Returns all parameters of a function, in order."""
     named = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
     return [parameter for parameter in named if parameter is not None]
 
 
 def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, tuple[str, str | None]]]:
-    """The names that an import binds, each with the module and the name there (None for the module itself)."""
+    """Yields the names that an import binds, each with its module and the name there (None for the module itself)."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0], (_imported_module(alias), None)
@@ -159,7 +162,7 @@ def _imported_module(alias: ast.alias) -> str:
 
 
 def absolute(module: str, level: int, package: str) -> str:
-    """The full name of a module that is imported with so many dots from inside a package."""
+    """Returns the full name of a module that is imported from inside a package with `level` leading dots."""
     if not level:
         return module
     start = package.split(".")

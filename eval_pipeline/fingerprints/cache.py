@@ -1,7 +1,7 @@
-"""What is kept between processes: modules as they were read, and fingerprints that were asked for.
+"""Cache file of parsed modules and computed fingerprints, shared between processes.
 
-A file of lines: a mark, the states of all files with the fingerprints, then a line a module, read only where it is
-needed. Nothing in it depends on the version of Python or on where the packages are.
+The file consists of lines: a mark, the states of all files with the fingerprints, then one line per module, which is
+parsed only when needed. The contents do not depend on the version of Python or on the location of the packages.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from typing import Any
 from eval_pipeline.fingerprints.records import Module, from_plain, to_plain
 
 _SETTLED_NS = 100_000_000
-"""A file that was changed so little before it was read may be changed again without looking different."""
+"""A file modified less than this before it was read could be modified again without a visible change of its state."""
 
 State = list[int]
 
 
 def state_of(path: str) -> State | None:
-    """What a file looks like from outside; None where there is none."""
+    """Returns a file's size, times and inode; None if the file does not exist."""
     try:
         status = os.stat(path)
     except OSError:
@@ -32,13 +32,13 @@ def state_of(path: str) -> State | None:
 
 @lru_cache(maxsize=1)
 def form() -> str:
-    """What the file has to have been written by: this very package, since all that is kept follows from it."""
+    """Returns a hash of this package's source, which identifies the form of the cache file."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     return content_digest(b"".join(source.read_bytes() for source in sources))
 
 
 def content_digest(content: bytes) -> str:
-    """The digest of a file's contents, 32 hexadecimal digits."""
+    """Returns the digest of a file's contents, 32 hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -46,14 +46,14 @@ class Kept:
     """The contents of a cache file, and what is added to them.
 
     Attributes:
-        files: state and digest of every file, by a name that is the same wherever the packages are.
-        lookups: what was looked for among the modules and was not found, or may become more.
-        answers: fingerprints by what was asked: the digest, and the names of libraries.
-        changed: something was added.
+        files: state and digest of every file, by a name that does not depend on where the packages are.
+        lookups: results of searches that found no file, or that may find more files later.
+        answers: fingerprints by request: the digest, and the names of libraries.
+        changed: whether something was added.
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Reads the file where there is one; one that is damaged or of another form is as none."""
+        """Reads the file, if any; a damaged file or one of another form counts as empty."""
         self._path = path
         self._read(b"")
         if path is not None:
@@ -82,18 +82,18 @@ class Kept:
         self.changed = False
 
     def add_file(self, name: str, state: State, digest: str) -> None:
-        """Keeps the state of a file, unless it was changed so lately that it may be changed again unseen."""
+        """Stores the state of a file, unless it was modified so recently that another change could go unnoticed."""
         settled = state[1] + _SETTLED_NS < time.time_ns() and state[2] + _SETTLED_NS < time.time_ns()
         self.files[name] = (state if settled else [], digest)
         self.changed = True
 
     def add_module(self, name: str, module: Module) -> None:
-        """Keeps a module that was read."""
+        """Stores a parsed module."""
         self._added[name] = module
         self.changed = True
 
     def module(self, name: str) -> Module | None:
-        """A module as it was read before; None where it was not, or what is kept is damaged."""
+        """Returns a parsed module; None if it is not in the cache or its entry is damaged."""
         if name in self._added or name not in self._lines:
             return self._added.get(name)
         start, length, digest = self._lines[name]
@@ -101,10 +101,10 @@ class Kept:
         return from_plain(json.loads(line)) if content_digest(line) == digest else None
 
     def save(self) -> None:
-        """Writes the file anew; a failure to do so only costs time later."""
+        """Writes the file; errors are ignored, as they only cost time later."""
         if self._path is None or not self.changed:
             return
-        import tempfile  # most processes have nothing to write
+        import tempfile  # imported here because most processes have nothing to write
 
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class Kept:
 
 
 def _mark(head: bytes) -> bytes:
-    """The first line of the file: it is of this form and whole, but for modules, which have digests of their own."""
+    """Returns the first line of the file, with a digest of the second; modules have digests of their own."""
     return f"{form()} {content_digest(head)}".encode()
 
 

@@ -1,4 +1,4 @@
-"""Reads a class: its head, its members, and the attributes that its methods bind."""
+"""Parses a class: its head, its members, and the attributes that its methods bind."""
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,13 +15,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def read_class(
     node: ast.ClassDef, others: Sequence[ast.stmt], names: Callable[[], Names], definitions: dict[str, Definition]
 ) -> tuple[str, ...]:
-    """Adds the definitions of a class and its members; gives the paths to its bases.
+    """Adds the definitions of a class and its members; returns the paths of its bases.
 
     Args:
         node: the class.
-        others: further statements of the module that change it.
-        names: makes a collector.
-        definitions: where the definitions go.
+        others: further statements of the module that modify it.
+        names: creates a collector of names.
+        definitions: receives the definitions.
     """
     members: dict[str, list[ast.stmt]] = {}
     loose: list[ast.stmt] = []
@@ -46,7 +46,10 @@ def read_class(
 def _head(
     node: ast.ClassDef, members: dict[str, list[ast.stmt]], others: Sequence[ast.stmt], names: Names
 ) -> Definition:
-    """What is neither method nor attribute, and the order of the attributes: fields come in that order."""
+    """Returns the definition of the class itself, without its members but with the order of its attributes.
+
+    The order matters because it is the order of a dataclass's fields.
+    """
     parts = [*node.decorator_list, *node.bases, *node.keywords]
     names.statements([*parts, *others], None)
     order = [name for name, its in members.items() if not all(isinstance(one, FUNCTIONS) for one in its)]
@@ -57,7 +60,7 @@ def _head(
 
 
 def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], names: Names) -> Definition:
-    """A method, a property or a class attribute; `others` are the names of all members."""
+    """Returns the definition of a method, property or class attribute; `others` are the names of all members."""
     types: list[str] = []
     scope = Scope({}, is_class=True)
     for statement in statements:
@@ -69,7 +72,7 @@ def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], 
         for binding in bound_names([statement], "").get(name, ()):
             types += names.annotation(binding.annotation, None)
             types += names.types(binding.value, None)
-        # a name in the body of a class may be one of its other members
+        # a name in a class body may refer to another member
         loaded = (inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name))
         names.found.update(f"%|{inner}" for inner in loaded if inner in others and inner != name)
     kind = FUNCTION if any(isinstance(one, FUNCTIONS) for one in statements) else VALUE
@@ -77,12 +80,12 @@ def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], 
 
 
 def _instance_attributes(node: ast.ClassDef) -> dict[str, list[tuple[Function, Bound, ast.stmt]]]:
-    """The statements by which methods bind attributes (`self.x = ...`), with their methods."""
+    """Returns the statements in which methods bind attributes (`self.x = ...`), with their methods."""
     found: dict[str, list[tuple[Function, Bound, ast.stmt]]] = {}
     for method in node.body:
         if not isinstance(method, FUNCTIONS) or not (given := parameters(method.args)):
             continue
-        local: Bound | None = None  # worked out once a method, for those that bind anything
+        local: Bound | None = None  # computed once for each method that binds anything
         for statement in own_nodes(method.body):
             if isinstance(statement, ast.stmt) and not isinstance(statement, SCOPES):
                 for name in _bound_of(given[0].arg, statement):
@@ -92,7 +95,7 @@ def _instance_attributes(node: ast.ClassDef) -> dict[str, list[tuple[Function, B
 
 
 def _bound_of(owner: str, statement: ast.stmt) -> Iterator[str]:
-    """Names of attributes of `owner` that a statement itself binds, those of inner statements left to these."""
+    """Yields the attributes of `owner` that a statement itself binds, without those bound by statements inside it."""
     for target in _targets(statement):
         for inner in ast.walk(target):
             if not (isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store)):
@@ -112,9 +115,9 @@ def _targets(statement: ast.stmt) -> Iterable[ast.expr]:
 
 
 def _instance_attribute(bindings: Sequence[tuple[Function, Bound, ast.stmt]], names: Names) -> Definition:
-    """What an attribute is bound to: the statement, or its whole method where it reads what the method has worked out.
+    """Returns the definition of an instance attribute: its statement, or the whole method if it uses local variables.
 
-    Parameters are not followed: what the maker of an object hands over is reached from there.
+    Parameters are not followed, because the code that creates the object leads to the values passed in.
     """
     statements: list[ast.stmt] = []
     types: list[str] = []
@@ -125,7 +128,7 @@ def _instance_attribute(bindings: Sequence[tuple[Function, Bound, ast.stmt]], na
         taken = method if read & worked_out or not isinstance(statement, _SIMPLE) else statement
         if isinstance(statement, ast.AnnAssign):
             types += names.annotation(statement.annotation, None)
-        # known to be local, and not followed further
+        # known to be local, so it is not followed further
         local = {name: [] for name in given} if taken is statement else inside | {name: [] for name in given}
         scope = Scope(local)
         names.statements(taken.body if isinstance(taken, FUNCTIONS) else [taken], scope)

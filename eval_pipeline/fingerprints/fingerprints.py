@@ -1,4 +1,4 @@
-"""Fingerprints of what stages, metrics, aggregates and reports compute."""
+"""Computes fingerprints of the code of stages, metrics, aggregates and reports."""
 
 import ast
 import os
@@ -21,11 +21,11 @@ from eval_pipeline.fingerprints.trees import digest, text_digest
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What decides a result beside its input.
+    """Everything in addition to the input that can change a result.
 
     Attributes:
-        code: digest of all source and data files of ours that is reached, 16 hexadecimal digits.
-        libraries: versions by distribution of the libraries that it uses and that decide results.
+        code: digest of all our source and data files that are reached, 16 hexadecimal digits.
+        libraries: distribution → version of the libraries that are used and can change results.
     """
 
     code: str
@@ -37,19 +37,19 @@ class FingerprintError(EvalError):
 
 
 class Fingerprints:
-    """Fingerprints of one process: a file is taken to stay as it was first seen. For any number of threads."""
+    """Computes fingerprints; thread-safe. Files are assumed not to change during the life of the process."""
 
     def __init__(
         self, cache: Path | None = None, *, roots: Mapping[str, Path] | None = None, stops: Collection[str] = ()
     ) -> None:
-        """Reads nothing yet.
+        """Creates the object without reading anything yet.
 
         Args:
-            cache: file that keeps what was read; it need not exist.
-            roots: folders of packages at the top that are read instead of those that would be imported.
-            stops: places that count themselves but are not followed, such as a registry of which one entry is used:
-                that entry is named as a root. A module or package (without `:`) does not count at all, unless a root is
-                in it: what only carries values about.
+            cache: file for storing what was read; it need not exist.
+            roots: top-level package → folder to read instead of the one that would be imported.
+            stops: places whose own code is part of the fingerprint but whose references are not followed, e.g. a
+                registry; the entries in use are then given as roots. A module or package (without `:`) is left out
+                completely unless a root is in it; this suits code that only passes values along.
         """
         self._cache, self._stops = cache, tuple(sorted(stops))
         self._sources = Sources(roots)
@@ -62,7 +62,7 @@ class Fingerprints:
         self._answers: dict[str, Fingerprint] = {}
 
     def of(self, *roots: Root) -> Fingerprint:
-        """The fingerprint of functions, classes and places together, in whatever order.
+        """Returns the joint fingerprint of functions, classes and places; their order does not matter.
 
         Raises:
             FingerprintError: there is nothing at a place, or a module that is reached cannot be read.
@@ -83,12 +83,15 @@ class Fingerprints:
             return self._answers[key]
 
     def reached(self, *roots: Root) -> Mapping[str, str]:
-        """The digest of each definition and of the data files that roots reach, by place. Raises FingerprintError."""
+        """Returns the digest of each definition and data file that the roots reach, by place.
+
+        Raises FingerprintError.
+        """
         with self._lock:
             return dict(sorted(self._reach(_asked(roots))[0].items()))
 
     def save(self) -> None:
-        """Writes the cache where something new was found out; a failure to do so is ignored."""
+        """Writes the cache if anything was added; errors are ignored."""
         with self._lock:
             if self._loaded is not None and self._loaded.changed:
                 missing = [name for name, file in self._sources.known().items() if file is None]
@@ -113,7 +116,7 @@ class Fingerprints:
         return digests | outside, libraries | {_top(place) for place in outside}
 
     def _nodes(self, resolver: Resolver, place: str) -> list[Node]:
-        """The definitions that a place names."""
+        """Returns the definitions at a place."""
         module, _, name = place.lstrip("~").partition(":")
         read = self._module(module)
         if read is None:
@@ -122,29 +125,32 @@ class Fingerprints:
             return [Node(module, ALL)]
         if nodes := place_nodes(resolver, module, name):
             return nodes
-        if place.startswith("~"):  # made by a decorator or the like: the class, or else the module that made it
+        if place.startswith("~"):  # created dynamically: use its class, or else the module that created it
             return place_nodes(resolver, module, name.partition(".")[0]) or [Node(module, ALL)]
         if read.stars or "__getattr__" in read.definitions:
             return [Node(module, ALL)]
         raise FingerprintError(f"there is no '{name}' in the module '{module}'")
 
     def _kept(self) -> Kept:
-        """The cache; what it holds of files that have changed is dropped."""
+        """Returns the cache without entries for files that have changed."""
         if self._loaded is None:
             self._loaded = Kept(self._cache)
             if not self._holds(self._loaded):
                 self._loaded.answers.clear()
-                self._loaded.lookups.clear()  # they are what those answers follow from
+                self._loaded.lookups.clear()  # they belong to those answers
                 self._loaded.changed = True
         return self._loaded
 
     def _holds(self, kept: Kept) -> bool:
-        """Whether every file and every module is still as it was."""
+        """Whether every file and every lookup is unchanged."""
         changed = [name for name in list(kept.files) if not self._unchanged(kept, name)]
         return not changed and all(self._looked_up(name) == found for name, found in kept.lookups.items())
 
     def _looked_up(self, name: str) -> str:
-        """What is found now: the files in a folder of data (`module:folder/`), modules of a package, or a module."""
+        """Returns what exists now under a name.
+
+        The name stands for files in a data folder (`module:folder/`), modules of a package (`….*`), or a module.
+        """
         if name.endswith("/"):
             return "\n".join(self._files_in(*name[:-1].split(":")))
         if name.endswith(".*"):
@@ -154,7 +160,7 @@ class Fingerprints:
         return "folder" if self._sources.exists(name) else ""
 
     def _unchanged(self, kept: Kept, name: str) -> bool:
-        """Whether a file is as it was; a state that differs says nothing, the contents do."""
+        """Whether a file is unchanged; if its state differs, its contents decide."""
         state, digest = kept.files[name]
         path = self._path(name)
         now = state_of(path) if path else None
@@ -167,13 +173,13 @@ class Fingerprints:
         return False
 
     def _path(self, name: str) -> str | None:
-        """The file that a name in the cache stands for: a module, or `module:path` for a data file."""
+        """Returns the file for a name in the cache: a module, or `module:path` for a data file."""
         module, colon, inner = name.partition(":")
         file = self._sources.file(module)
         return os.path.join(os.path.dirname(file), inner) if file and colon else file
 
     def _module(self, name: str) -> Module | None:
-        """A module as it was read, now or before."""
+        """Returns a parsed module, read now or earlier."""
         if name not in self._modules:
             path = self._sources.file(name)
             self._modules[name] = self._read(name, path) if path else None
@@ -183,7 +189,7 @@ class Fingerprints:
         kept = self._kept()
         if name in kept.files and (module := kept.module(name)) is not None:
             return module
-        from eval_pipeline.fingerprints.reading import read_module  # most processes have nothing to read
+        from eval_pipeline.fingerprints.reading import read_module  # imported here as most processes do not need it
 
         state = state_of(path)
         try:
@@ -196,7 +202,7 @@ class Fingerprints:
         return module
 
     def _data_digest(self, name: str, module: Module) -> str | None:
-        """The digest of the data files that a module declares; None where it declares none."""
+        """Returns the digest of the data files that a module declares; None if it declares none."""
         if name not in self._data:
             digests = [f"{inner} {self._data_content(name, inner)}" for inner in self._data_names(name, module)]
             self._data[name] = text_digest("\n".join(digests)) if module.data_files else None
@@ -215,7 +221,7 @@ class Fingerprints:
         return kept.files[key][1]
 
     def _data_content(self, name: str, inner: str) -> str:
-        """What counts of a data file: of one that is run as a program only its code, without remarks and layout."""
+        """Returns the content of a data file that matters; of a Python file, the code without comments and layout."""
         content = self._data_file(name, inner)
         if not inner.endswith(".py"):
             return content
@@ -223,7 +229,7 @@ class Fingerprints:
             return digest([ast.parse(file.read())])
 
     def _data_names(self, name: str, module: Module) -> Iterator[str]:
-        """The files that a module declares, those in its folders one by one."""
+        """Yields the files that a module declares, with folders expanded."""
         for inner in module.data_files:
             path = self._path(f"{name}:{inner}")
             if path is None or not os.path.isdir(path):
@@ -233,7 +239,7 @@ class Fingerprints:
             yield from self._files_in(name, inner)
 
     def _files_in(self, name: str, inner: str) -> list[str]:
-        """The files in a folder beside a module, by their paths from there."""
+        """Returns the files in a folder beside a module, as relative paths."""
         start = os.path.dirname(self._path(name) or "")
         found = [
             os.path.relpath(os.path.join(folder, file), start)
@@ -253,12 +259,12 @@ def _top(place: str) -> str:
 
 
 def _not_ours() -> frozenset[str]:
-    """What is a library and not ours, also where one of its functions is a root."""
+    """Returns the names of packages that are libraries, even if one of their functions is a root."""
     return frozenset(sys.stdlib_module_names) | DECISIVE.keys()
 
 
 def _content(path: str) -> tuple[bytes, str]:
     with open(path, "rb") as file:
         content = file.read()
-    # a package's file and a module's differ in what their relative imports mean
+    # relative imports have different meanings in a package's and a module's file
     return content, content_digest(content + (b"package" if path.endswith("__init__.py") else b""))

@@ -13,25 +13,27 @@ DECISIVE: Mapping[str, str] = {
     # SQL: parsing, rewriting, running
     "duckdb": "duckdb",
     "sqlglot": "sqlglot",
-    # what says how good code is; run as a program, found by import
+    # measures code quality; run as a program, detected by its import
     "ruff": "ruff",
-    # what cases and answers are read and looked up with
+    # reading and looking up cases and answers
     "bm25s": "bm25s",
+    "jsonschema": "jsonschema",
     "jsonpath": "python-jsonpath",
     "pycountry": "pycountry",
-    "pysdmx": "pysdmx",
-    # what is judged
+    "re2": "google-re2",
+    "rouge_score": "rouge-score",
+    # judging
     "autoevals": "autoevals",
-    # what reports look like; nothing else imports them
+    # appearance of reports; nothing else imports them
     "jinja2": "jinja2",
     "matplotlib": "matplotlib",
     "openpyxl": "openpyxl",
 }
-"""Distribution by the name under which it is imported.
+"""Import name → distribution.
 
-Not here is what only carries things about (dagster, pyarrow, httpx2, the clients of providers, whose answers are kept),
-what checks what people wrote (pydantic, yaml), and prices (genai-prices is a setting of the stages that look them up):
-a new version of these would have all figures computed anew, to the same end.
+Libraries that only transport data are not listed (dagster, pyarrow, httpx2, the clients of providers, whose answers are
+stored), nor those that validate user input (pydantic, yaml), nor prices (genai-prices is a setting of the stages that
+use it). A new version of these would recompute all figures with the same result.
 """
 
 NOT_INSTALLED = "not installed"
@@ -39,7 +41,7 @@ _VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
 
 
 def versions(imported: Iterable[str]) -> dict[str, str]:
-    """Versions by distribution of those decisive libraries that are among the names imported."""
+    """Returns distribution → version for the listed libraries among the imported names."""
     return {name: _version(name) for name in sorted({DECISIVE[top] for top in imported if top in DECISIVE})}
 
 
@@ -52,6 +54,6 @@ def _version(distribution: str) -> str:
         found = find(distribution)
     except PackageNotFoundError:
         return NOT_INSTALLED
-    # `found.version` parses all of the metadata, the whole description too: ten times as long
+    # `found.version` would parse all metadata including the long description, which takes ten times as long
     stated = _VERSION.search(found.read_text("METADATA") or "")
     return stated[1] if stated else found.version

@@ -1,8 +1,8 @@
-"""What a piece of source refers to: paths for every name it reads, also through variables whose class is annotated.
+"""Collects the references in a piece of source: paths for every name it reads, resolved through annotated types.
 
-Types are followed loosely: iterating, calling, indexing and unpacking something keep its classes, so that `for turn in
-turns` with `turns: Sequence[Turn]` gives a `Turn`. What is found beyond that does no harm: a step that no class has is
-not followed.
+Types are followed loosely: iterating over, calling, indexing or unpacking a value keeps its classes, so that `for turn
+in turns` with `turns: Sequence[Turn]` gives a `Turn`. This may find too many classes, which does no harm: attributes
+that a class does not have are ignored.
 """
 
 import ast
@@ -37,28 +37,28 @@ class Names:
     """
 
     def __init__(self, package: str, known: Collection[str], *, anything: bool = False) -> None:
-        """Nothing is collected yet.
+        """Creates an empty collector.
 
         Args:
-            package: of the module, for relative imports.
+            package: package of the module, for relative imports.
             known: names that the module defines or imports.
-            anything: it may have further names, from a star import.
+            anything: whether a star import may add further names.
         """
         self.found: set[str] = set()
         self._package, self._known, self._anything = package, known, anything
 
     def statements(self, nodes: Iterable[ast.AST], scope: Scope | None, *, in_class: bool = False) -> None:
-        """Collects what statements refer to."""
+        """Collects the references of statements."""
         for node in nodes:
             self._visit(node, scope, in_class)
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> None:
-        """Collects what a function refers to, its decorators and defaults included."""
+        """Collects the references of a function, including decorators and defaults."""
         self.statements([*node.decorator_list, *_defaults(node.args)], scope)
         self.statements(node.body, self.inside(node, scope, method=method))
 
     def inside(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> Scope:
-        """The scope of a function's body."""
+        """Returns the scope of a function's body."""
         names = bound_names(node.body, self._package)
         given = parameters(node.args)
         for parameter in given:
@@ -69,16 +69,16 @@ class Names:
         return Scope(names, scope)
 
     def annotation(self, node: ast.expr | None, scope: Scope | None) -> list[str]:
-        """Paths to the classes that an annotation names, wherever in it."""
+        """Returns paths to all classes named anywhere in an annotation."""
         return [f"@{name}" for name in self._annotated(node, scope)]
 
     def field(self, node: ast.expr, scope: Scope | None) -> None:
-        """Collects what the annotation of a class's field names."""
+        """Collects the classes named in the annotation of a class's field."""
         for name in self._annotated(node, scope):
             self.found.add("?" + name)
 
     def types(self, node: ast.AST | None, scope: Scope | None) -> tuple[str, ...]:
-        """Paths to what an expression may be or be an instance of."""
+        """Returns paths to what an expression may be, or may be an instance of."""
         return tuple(dict.fromkeys(self._types(node, scope)))[:_MOST_TYPES]
 
     def _annotated(self, node: ast.expr | None, scope: Scope | None) -> Iterator[str]:
@@ -89,7 +89,7 @@ class Names:
                 return
         if isinstance(node, ast.Subscript):
             base = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-            if base in {"Literal", "Callable"}:  # values, and what is handed to somebody else
+            if base in {"Literal", "Callable"}:  # plain values, and functions that others call
                 return
             yield from self._annotated(node.value, scope)
             yield from self._annotated(node.slice, scope)
@@ -102,7 +102,7 @@ class Names:
                     yield from self._annotated(inner, scope)
 
     def _chain(self, node: ast.expr, scope: Scope | None) -> str | None:
-        """`a.b.c` as `a.b.c`, or `=module:b.c` where the function imports `a`."""
+        """Returns `a.b.c` for an attribute chain, or `=module:b.c` if the function imports `a`."""
         steps: list[str] = []
         while isinstance(node, ast.Attribute):
             steps.insert(0, node.attr)
@@ -141,13 +141,13 @@ class Names:
             )
 
     def _name(self, name: str, scope: Scope | None) -> tuple[str, ...]:
-        """Paths to what a name may be: the module's, or what the bindings of a local one say."""
+        """Returns paths to what a name may be: the module's own, or what the bindings of a local name give."""
         local = scope.find(name) if scope else None
         if local is None:
             return (name,) if self._is_known(name) else ()
         owner, bindings = local
         if name not in owner.known:
-            owner.known[name] = ()  # while it is being found out: it may follow from itself
+            owner.known[name] = ()  # stops recursion, as a binding may refer to its own name
             found = [path for binding in bindings for path in self._bound(binding, owner)]
             owner.known[name] = tuple(dict.fromkeys(found))[:_MOST_TYPES]
         return owner.known[name]
@@ -161,7 +161,7 @@ class Names:
         yield from self._types(binding.value, scope)
 
     def _call(self, node: ast.Call, scope: Scope | None) -> Iterator[str]:
-        """What a call gives: of the classes that its function returns, or of those of what it is given."""
+        """Yields what a call may return: classes returned by the function, or classes of its arguments."""
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         if called == "super" and not node.args:
             yield "^"
@@ -193,7 +193,7 @@ class Names:
                     self._visit(child, scope, in_class)
 
     def _scoped(self, node: _Scoped, scope: Scope | None) -> None:
-        """What has names of its own; a class that stands inside a function or another class."""
+        """Collects the references of nodes with a scope of their own: lambdas, inner classes and comprehensions."""
         if isinstance(node, ast.Lambda):
             self._lambda(node, scope, [])
         elif isinstance(node, ast.ClassDef):
@@ -204,7 +204,7 @@ class Names:
             self.statements(ast.iter_child_nodes(node), Scope(comprehension_names(node.generators), scope))
 
     def _attribute(self, node: ast.Attribute, scope: Scope | None) -> None:
-        """`a.b.c` as a whole: of the names in it none is used by itself."""
+        """Collects `a.b.c` as a whole, since the names in it are not used separately."""
         self.found.update(self.types(node, scope))
         start: ast.expr = node
         while isinstance(start, ast.Attribute):
@@ -214,7 +214,7 @@ class Names:
 
     def _expression(self, node: ast.AST, scope: Scope | None) -> None:
         if isinstance(node, ast.Name):
-            # what a function stores under a name that is not its own is the module's (`global`)
+            # a function that stores under a non-local name changes the module's name (`global`)
             in_function = scope is not None and not scope.is_class
             if isinstance(node.ctx, ast.Load) or (in_function and scope and not scope.find(node.id)):
                 self.found.update(self._name(node.id, scope))
@@ -225,7 +225,10 @@ class Names:
             self._started_place(node)
 
     def _lambda(self, node: ast.Lambda, scope: Scope | None, given: list[str]) -> None:
-        """A lambda; what is handed to a call together with it is what it may be called with (`sorted(xs, key=...)`)."""
+        """Collects the references of a lambda.
+
+        Other arguments of the same call may be passed to it (`sorted(xs, key=...)`).
+        """
         self.statements(_defaults(node.args), scope)
         inner = Scope({parameter.arg: [] for parameter in parameters(node.args)}, scope)
         for parameter in parameters(node.args):
@@ -233,15 +236,15 @@ class Names:
         self._visit(node.body, inner)
 
     def _started_place(self, node: ast.JoinedStr) -> None:
-        """`f"package.module:read_{x}"` may be any of the module, `f"package.{x}..."` anything of the package."""
+        """Collects f-strings that name code: `f"package.module:read_{x}"` may be any name of the module, and so on."""
         first = node.values[0] if node.values else None
         if isinstance(first, ast.Constant) and (start := _PLACE_START.match(str(first.value))):
             self.found.add("'" + start[1] + (":*" if start[2] != "." else ".*"))
 
     def _call_parts(self, node: ast.Call, scope: Scope | None) -> list[ast.AST]:
-        """Collects what a call refers to by its form; gives the parts of it that are done with.
+        """Collects the references of special calls; returns the parts of the call that are handled.
 
-        `getattr(x, "name")` is `x.name`; `getattr(x, name)`, `vars(x)` and `globals()` may ask for anything.
+        `getattr(x, "name")` is treated as `x.name`; `getattr(x, name)`, `vars(x)` and `globals()` may access anything.
         """
         given = [path for one in node.args for path in self._types(one, scope)]
         lambdas = [one for one in node.args if isinstance(one, ast.Lambda)]

@@ -1,4 +1,4 @@
-"""What roots are: the places of functions and classes, and the values that are bound to them beforehand."""
+"""Roots of fingerprints: places of functions and classes, with values bound to them by `partial`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,17 +6,17 @@ from types import ModuleType
 from typing import Any
 
 Root = str | Callable[..., Any] | type | partial[Any]
-"""A place `package.module:Qual.name` (without `:` the whole module), or what is there."""
+"""A place `package.module:Qual.name` (without `:` the whole module), or the object itself."""
 
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 def places(root: Root) -> Iterator[str]:
-    """The places that a root stands for.
+    """Yields the places that a root stands for.
 
-    The place of what is defined inside a function is that function, of a lambda outside of any the module. `~` before a
-    place says that the module is meant where nothing is found there; what begins with `=` is no place but a value that
-    a `partial` hands over.
+    For an object defined inside a function, the place is that function; for a lambda outside of functions, the module.
+    A `~` before a place means: use the module if nothing is found there. Texts that begin with `=` are not places but
+    values bound by a `partial`.
     """
     if isinstance(root, str):
         yield root
@@ -32,7 +32,7 @@ def places(root: Root) -> Iterator[str]:
         cls = owner if isinstance(owner, type) else type(owner)
         yield f"~{cls.__module__}:{cls.__qualname__}.{root.__name__}"
         return
-    if name is None:  # an instance that can be called
+    if name is None:  # a callable instance
         root, name = type(root), type(root).__qualname__
     outer = name.partition(".<locals>")[0]
     yield f"~{root.__module__}" if "<" in outer else f"~{root.__module__}:{outer}"

@@ -12,7 +12,7 @@ ALL = "*"
 
 
 class Node(NamedTuple):
-    """A definition; members of a class are seen from that class or one that inherits from it (`context`)."""
+    """A definition; for members of a class, `context` is the class or subclass through which they are reached."""
 
     module: str
     name: str
@@ -21,12 +21,12 @@ class Node(NamedTuple):
 
 @dataclass(slots=True)
 class Leads:
-    """Where a definition leads.
+    """The references of a definition, resolved.
 
     Attributes:
-        nodes: definitions.
-        meanings: what its names stand for, which its source alone does not say.
-        libraries: names of what it imports from outside.
+        nodes: other definitions.
+        meanings: the definitions that its names refer to; the source text alone does not determine them.
+        libraries: names imported from outside.
     """
 
     nodes: set[Node] = field(default_factory=set)
@@ -35,15 +35,16 @@ class Leads:
 
 
 class Reacher:
-    """Finds all that definitions reach. What was found out once is kept."""
+    """Finds everything that definitions reach; results are cached."""
 
     def __init__(self, resolver: Resolver, data: Callable[[str, Module], str | None], stops: Collection[str]) -> None:
-        """Follows nothing yet.
+        """Creates the object without following any references yet.
 
         Args:
-            resolver: finds what paths lead to.
-            data: the digest of a module's data files.
-            stops: places that count themselves but are not followed; modules and packages, which do not even count.
+            resolver: resolves paths.
+            data: returns the digest of a module's data files.
+            stops: places whose own code is part of the fingerprint but whose references are not followed; modules and
+                packages named here are left out completely.
         """
         self._resolver, self._data, self._stops = resolver, data, frozenset(stops)
         self._left_out = tuple(f"{stop}." for stop in stops if ":" not in stop)
@@ -51,7 +52,7 @@ class Reacher:
         self._digests: dict[Node, str] = {}
 
     def reached(self, nodes: Iterable[Node]) -> tuple[dict[str, str], set[str]]:
-        """The digest of each definition reached by its place, and the names imported from outside."""
+        """Returns place → digest of every definition reached, and the names imported from outside."""
         seen: set[Node] = set()
         waiting = list(nodes)
         while waiting:
@@ -60,7 +61,7 @@ class Reacher:
                 seen.add(node)
                 found = self.leads(node).nodes - seen
                 waiting += [one for one in found if not f"{one.module}.".startswith(self._left_out)]
-        same: dict[str, list[Node]] = {}  # a definition as different classes see it
+        same: dict[str, list[Node]] = {}  # one definition, reached through several classes
         libraries: set[str] = set()
         for node in seen:
             libraries |= self._leads[node].libraries
@@ -74,7 +75,7 @@ class Reacher:
         return digests, libraries
 
     def _digest(self, node: Node, *others: Node) -> str:
-        """The digest of a definition's source and of all that its names stand for."""
+        """Returns the digest of a definition's source and of what its names refer to."""
         if not others and node in self._digests:
             return self._digests[node]
         read = self._resolver.module(node.module)
@@ -86,7 +87,7 @@ class Reacher:
         return digest
 
     def leads(self, node: Node) -> Leads:
-        """Where a definition leads."""
+        """Returns the resolved references of a definition."""
         if node not in self._leads:
             self._leads[node] = self._find(node)
         return self._leads[node]
@@ -110,7 +111,7 @@ class Reacher:
         return leads
 
     def _whole(self, cls: Class, read: Module, leads: Leads) -> None:
-        """All members of a class, and the classes of its fields: pydantic makes instances of these."""
+        """Adds all members of a class and the classes of its fields, because pydantic instantiates these."""
         for member in read.members[cls.name]:
             definition = read.definitions[f"{cls.name}.{member}"]
             leads.nodes.add(Node(cls.module, f"{cls.name}.{member}", cls))
@@ -121,7 +122,7 @@ class Reacher:
                             self._reach(found, path, leads)
 
     def _follow(self, node: Node, path: str, leads: Leads) -> None:
-        """Adds what a path leads to."""
+        """Adds what a path refers to."""
         if path.startswith("'"):
             self._place(path, leads)
         elif path == "*":
@@ -139,7 +140,7 @@ class Reacher:
                     leads.meanings.add(str(operator))
 
     def _walk(self, node: Node, path: str, leads: Leads) -> tuple[set[str], set[Class]]:
-        """Follows a path and adds what lies on it; gives the modules and the classes of the instances at its end."""
+        """Follows a path and adds everything on it; returns the modules, and the classes of instances, at its end."""
         root, *steps = path.split("|")
         resolver, after = self._resolver, None
         founds: list[Found] = []
@@ -172,7 +173,7 @@ class Reacher:
         return modules, classes | resolver.classes_of(founds)
 
     def _step(self, classes: Iterable[Class], step: str, after: Class | None, leads: Leads) -> set[Class]:
-        """Adds an attribute of each class that has it; gives the classes of what it is."""
+        """Adds an attribute of each class that has it; returns the classes of its values."""
         types: set[Class] = set()
         for cls in classes:
             found, following = self._resolver.step(cls, step, after)
@@ -183,7 +184,7 @@ class Reacher:
         return types
 
     def _reach(self, found: Found, said: str, leads: Leads) -> None:
-        """Adds something that is meant by a name."""
+        """Adds the target of a name."""
         leads.meanings.add(f"{said} {found}")
         if found.outside:
             leads.libraries.add(found.module.partition(".")[0])
@@ -191,7 +192,7 @@ class Reacher:
             leads.nodes.add(Node(found.module, found.name))
 
     def _place(self, path: str, leads: Leads) -> None:
-        """Adds what a text constant names, if it names something of ours."""
+        """Adds the object that a text constant names, if it is one of ours."""
         sources = self._resolver.sources
         if not self._resolver.is_ours(path[1:].partition(":")[0]):
             return
@@ -206,7 +207,7 @@ class Reacher:
 
 
 def place_nodes(resolver: Resolver, module: str, qualified: str) -> list[Node]:
-    """What `module:Qual.name` names: definitions, members seen from the class named; nothing where it is unknown."""
+    """Returns the definitions that `module:Qual.name` refers to; empty if it is unknown."""
     first, *steps = qualified.split(".")
     nodes: list[Node] = []
     for found in resolver.name(module, first):

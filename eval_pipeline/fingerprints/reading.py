@@ -1,4 +1,4 @@
-"""Reads a module: which statements define which name, and what each definition refers to."""
+"""Parses a module: which statements define which names, and what each definition refers to."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ _DECLARED = "DATA_FILES"
 
 @dataclass(slots=True)
 class _Statements:
-    """The statements of a module by the name that they define; a statement may define several."""
+    """The statements of a module, by the name that they define; one statement may define several."""
 
     package: str
     by_name: dict[str, list[ast.stmt]] = field(default_factory=dict)
@@ -25,15 +25,15 @@ class _Statements:
 
 
 def read_module(source: bytes, name: str, *, is_package: bool) -> Module:
-    """What a module defines and refers to.
+    """Parses a module.
 
     Args:
         source: its text.
         name: its full name.
-        is_package: its file is an `__init__.py`.
+        is_package: whether its file is an `__init__.py`.
 
     Raises:
-        SyntaxError: this Python cannot read it.
+        SyntaxError: this version of Python cannot parse it.
     """
     package = name if is_package else name.rpartition(".")[0]
     found = _Statements(package)
@@ -63,7 +63,7 @@ def read_module(source: bytes, name: str, *, is_package: bool) -> Module:
 
 
 def _definition(name: str, statements: Sequence[ast.stmt], names: Names) -> Definition:
-    """A function, or whatever statements bind a name."""
+    """Returns the definition of a function, or of statements that bind a name."""
     types: list[str] = []
     for statement in statements:
         if isinstance(statement, FUNCTIONS):
@@ -74,14 +74,14 @@ def _definition(name: str, statements: Sequence[ast.stmt], names: Names) -> Defi
         for binding in bound_names([statement], "").get(name, ()):
             types += names.annotation(binding.annotation, None)
             types += names.types(binding.value, None)
-            if isinstance(binding.value, (ast.Subscript, ast.BinOp)):  # it may be another name of a type
+            if isinstance(binding.value, (ast.Subscript, ast.BinOp)):  # possibly a type alias
                 types += names.annotation(binding.value, None)
     kind = FUNCTION if any(isinstance(one, FUNCTIONS) for one in statements) else VALUE
     return Definition(kind, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))
 
 
 def _take_imports(found: _Statements, body: Iterable[ast.stmt]) -> None:
-    """Every import outside of functions and classes, wherever it stands; those for type checkers too."""
+    """Takes in every import outside of functions and classes, including those for type checkers only."""
     for node in own_nodes(body):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
@@ -93,7 +93,7 @@ def _take_imports(found: _Statements, body: Iterable[ast.stmt]) -> None:
 
 
 def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that do something when the module is imported."""
+    """Yields the statements that have an effect when the module is imported."""
     for statement in body:
         if isinstance(statement, ast.If) and is_type_checking(statement.test):
             yield from _run(statement.orelse)
@@ -102,7 +102,7 @@ def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
-    """Gives each statement to the names that it binds or changes."""
+    """Assigns each statement to the names that it binds or changes."""
     bound = [set(bound_names([statement], found.package)) for statement in statements]
     own = set().union(*bound) if bound else set()
     for statement, names in zip(statements, bound, strict=True):
@@ -117,9 +117,9 @@ def _sort(found: _Statements, statements: Sequence[ast.stmt]) -> None:
 
 
 def _changed(statement: ast.stmt, own: set[str]) -> tuple[set[str], bool]:
-    """Names of the module that a statement changes (`X[0] = 1`, `X.append(1)`), and whether it may change anything.
+    """Returns the module's names that a statement changes (`X[0] = 1`, `X.append(1)`), and if it may change others.
 
-    It may where it calls what is not known to be of one name: `register(X)`.
+    It may change others if it calls something else, e.g. `register(X)`.
     """
     changed: set[str] = set()
     anything = False
@@ -139,21 +139,21 @@ def _changed(statement: ast.stmt, own: set[str]) -> tuple[set[str], bool]:
 
 
 def root_name(node: ast.expr) -> str:
-    """`a` of `a.b[0].c`; empty where there is none."""
+    """Returns `a` for `a.b[0].c`; empty if the expression does not start with a name."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_program(statement: ast.stmt) -> bool:
-    """Whether it is `if __name__ == "__main__":`."""
+    """Whether the statement is `if __name__ == "__main__":`."""
     if not (isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)):
         return False
     return isinstance(statement.test.left, ast.Name) and statement.test.left.id == "__name__"
 
 
 def _data_files(statements: Iterable[ast.stmt], module: str) -> Iterator[str]:
-    """What `DATA_FILES` names. Raises ValueError where it is no plain tuple of texts."""
+    """Yields the files named in `DATA_FILES`. Raises ValueError if it is not a plain tuple of texts."""
     for statement in statements:
         value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
         try:

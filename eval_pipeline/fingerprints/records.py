@@ -1,15 +1,15 @@
-"""What is kept of a module that was read: its definitions, what each refers to, its imports.
+"""The parsed form of a module: its definitions with their references, and its imports.
 
-References are paths, texts whose steps are separated by `|`; see `names.py` for who makes and `resolving.py` for who
-follows them:
+References are paths: texts whose steps are separated by `|`. They are made in `names.py` and followed in
+`resolving.py`:
 
-    name|step|step      a name of the module; what it names is reached
-    @name.name|step     an instance of the class of that annotation; only the steps are reached
+    name|step|step      a name of the module; it leads to the object of that name
+    @name.name|step     an instance of the class of that annotation; it leads only to the steps
     %|step  ^|step      `self` or `cls`, and `super()`
     =module:name|step   an import inside a function (also `@=module:name|step`)
     'module:name        a text constant that may be a place
-    *path               something of which any part may be asked for
-    ?path               what the annotation of a class's field names, followed where the class is reached as a whole
+    *path               an object of which any attribute may be used
+    ?path               named in the annotation of a class's field; followed only if all of the class is used
 """
 
 from collections.abc import Mapping
@@ -17,23 +17,23 @@ from dataclasses import dataclass
 from typing import Any
 
 FUNCTION, CLASS, VALUE, INSTANCE = "f", "c", "v", "i"
-"""Kinds of definitions; the last is an attribute that methods bind (`self.x = ...`)."""
+"""Kinds of definitions; the last one is an attribute bound in methods (`self.x = ...`)."""
 
 EFFECTS = ""
-"""The name under which the statements of a module are kept that belong to no name; reached with anything in it."""
+"""Key for statements of a module that define no name; they are reached with anything in the module."""
 PROGRAM = "__main__"
-"""The name under which `if __name__ == "__main__":` is kept."""
+"""Key for `if __name__ == "__main__":`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition at the top of a module, or a member of a class there.
+    """A top-level definition of a module, or a member of a top-level class.
 
     Attributes:
-        kind: one of the kinds above.
+        kind: one of the kinds defined at the top of the module.
         tree: digest of its source.
         references: paths to what it refers to.
-        types: paths to the classes that it, or what it returns, may be an instance of.
+        types: paths to the classes that it, or its return value, may be an instance of.
     """
 
     kind: str
@@ -44,15 +44,15 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module as it was read.
+    """A parsed module.
 
     Attributes:
-        definitions: by name, members of classes by `Class.member`.
-        bases: paths to the bases of each class.
-        members: names of what each class has, without those of its bases.
-        imports: module and name (None for the module itself) that each name may stand for.
+        definitions: the definitions by name; members of classes by `Class.member`.
+        bases: class → paths to its bases.
+        members: class → names of its own members, without inherited ones.
+        imports: name → its possible targets as (module, name), with None for the module itself.
         stars: modules of `from module import *`.
-        data_files: what `DATA_FILES` names.
+        data_files: files named in `DATA_FILES`.
     """
 
     definitions: Mapping[str, Definition]
@@ -64,13 +64,13 @@ class Module:
 
 
 def to_plain(module: Module) -> list[Any]:
-    """The module as lists and texts, for the cache."""
+    """Returns the module as lists and texts, for the cache."""
     definitions = {name: [d.kind, d.tree, d.references, d.types] for name, d in module.definitions.items()}
     return [definitions, module.bases, module.imports, module.stars, module.data_files]
 
 
 def from_plain(plain: list[Any]) -> Module:
-    """What `to_plain` wrote, read back."""
+    """Restores what `to_plain` returned."""
     definitions, bases, imports, stars, data_files = plain
     return Module(
         {name: Definition(d[0], d[1], tuple(d[2]), tuple(d[3])) for name, d in definitions.items()},
@@ -83,7 +83,7 @@ def from_plain(plain: list[Any]) -> Module:
 
 
 def members_of(classes: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Names of the members of each class."""
+    """Returns the names of each class's members."""
     members: dict[str, list[str]] = {name: [] for name in classes}
     for name in definitions:
         owner, dot, member = name.partition(".")

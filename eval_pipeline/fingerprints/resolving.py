@@ -1,4 +1,4 @@
-"""Finds what paths lead to: names through imports and re-exports, attributes through classes and their bases."""
+"""Resolves paths: names through imports and re-exports, attributes through classes and their bases."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from eval_pipeline.fingerprints.sources import Sources
 
 
 class Class(NamedTuple):
-    """A class at the top of a module of ours."""
+    """A top-level class in one of our modules."""
 
     module: str
     name: str
 
 
 class Found(NamedTuple):
-    """A definition (`name` of `module`), a module (`name` empty), or something that is not ours (`outside`)."""
+    """A definition (`name` of `module`), a module (`name` is empty), or something from a library (`outside`)."""
 
     module: str
     name: str = ""
@@ -30,15 +30,15 @@ _OF_EVERY_MODULE = frozenset({"__name__", "__file__", "__doc__", "__path__", "__
 
 
 class Resolver:
-    """Looks names up in modules, which it has read when they are asked for."""
+    """Looks names up in modules, which are read on demand."""
 
     def __init__(self, sources: Sources, read: Callable[[str], Module | None], ours: Collection[str]) -> None:
-        """Looks nothing up yet.
+        """Creates the object without looking anything up yet.
 
         Args:
-            sources: where modules are.
-            read: gives a module, None where it has no source.
-            ours: the packages at the top that are followed.
+            sources: finds modules.
+            read: returns a parsed module, or None if it has no source.
+            ours: the top-level packages that are followed.
         """
         self.sources, self.module, self._ours = sources, read, frozenset(ours)
         self._names: dict[tuple[str, str], tuple[Found, ...]] = {}
@@ -51,10 +51,10 @@ class Resolver:
         return module.partition(".")[0] in self._ours
 
     def name(self, module: str, name: str) -> tuple[Found, ...]:
-        """What a name of a module of ours stands for; several where it is bound in several ways."""
+        """Returns what a name in one of our modules refers to; several results if it is bound in several ways."""
         key = (module, name)
         if key not in self._names:
-            self._names[key] = ()  # while it is being looked up: packages import from each other in circles
+            self._names[key] = ()  # stops recursion, as packages may import from each other in circles
             self._names[key] = tuple(dict.fromkeys(self._look_up(module, name)))
         return self._names[key]
 
@@ -74,7 +74,7 @@ class Resolver:
         return found
 
     def imported(self, module: str, name: str | None) -> tuple[Found, ...]:
-        """What `from module import name` gives, or `import module` where the name is None or empty."""
+        """Resolves `from module import name`, or `import module` if the name is None or empty."""
         if not self.is_ours(module):
             return (Found(module, name or "", outside=True),)
         if not name:
@@ -82,7 +82,7 @@ class Resolver:
         return self.name(module, name)
 
     def attribute(self, module: str, name: str) -> tuple[Found, ...]:
-        """What `module.name` gives; the module itself, of which then all is meant, where that cannot be decided."""
+        """Resolves `module.name`; returns the whole module if that is undecidable."""
         found = self.name(module, name)
         if found or name in _OF_EVERY_MODULE:
             return found
@@ -94,23 +94,26 @@ class Resolver:
         return read is not None and found.name in read.bases
 
     def ancestors(self, cls: Class) -> tuple[Class, ...]:
-        """The class and its bases of ours, nearest first."""
+        """Returns the class and its bases in our packages, nearest first."""
         if cls not in self._ancestors:
             self._ancestors[cls] = (cls,)
             further = [one for base in self._bases(cls) if self.is_class(base) for one in self.ancestors(_class(base))]
-            # a base that several share comes after all of these
+            # a base shared by several classes comes after all of them
             later = [one for place, one in enumerate(further) if one not in further[place + 1 :] and one != cls]
             self._ancestors[cls] = (cls, *later)
         return self._ancestors[cls]
 
     def is_protocol(self, cls: Class) -> bool:
-        """Whether it only says what others have."""
+        """Whether the class is a protocol."""
         if cls not in self._protocols:
             self._protocols[cls] = any(base.outside and base.name == "Protocol" for base in self._bases(cls))
         return self._protocols[cls]
 
     def member(self, cls: Class, name: str, after: Class | None = None) -> Found | None:
-        """The definition of an attribute of a class, its own or of its nearest base; behind `after` for `super()`."""
+        """Returns the definition of an attribute in the class or its nearest base.
+
+        With `after`, only in bases behind that one.
+        """
         order = self.ancestors(cls)
         if after in order:
             order = order[order.index(after) + 1 :]
@@ -121,16 +124,16 @@ class Resolver:
         return None
 
     def step(self, cls: Class, name: str, after: Class | None = None) -> tuple[Found | None, frozenset[Class]]:
-        """An attribute of a class, and the classes of what it is.
+        """Returns an attribute of a class, and the classes of its value.
 
-        Annotations are taken for what they contain, so that instances may be asked for what only their container has.
+        Annotations of containers count as their elements, so instances may be asked for methods of the container.
         """
         if (found := self.member(cls, name, after)) is not None:
             return found, self.types(found.module, found.name, cls)
         return None, frozenset({cls}) if name in _OF_CONTAINERS else NO_CLASSES
 
     def operators(self, cls: Class) -> list[Found]:
-        """What an instance does without being asked by name: `__len__`, `__eq__` and such; not how it is made."""
+        """Returns the special methods of a class (`__len__`, `__eq__`, …), except those that create instances."""
         found: dict[str, Found] = {}
         for one in self.ancestors(cls):
             read = self.module(one.module)
@@ -140,7 +143,7 @@ class Resolver:
         return list(found.values())
 
     def annotated(self, module: str, chain: str, context: Class | None) -> frozenset[Class]:
-        """The classes that a name in an annotation stands for; none for protocols and what is not ours."""
+        """Returns the classes that a name in an annotation refers to; empty for protocols and library classes."""
         classes: set[Class] = set()
         for found in self.chain(module, chain):
             if found.outside:
@@ -153,7 +156,7 @@ class Resolver:
         return frozenset(one for one in classes if not self.is_protocol(one))
 
     def chain(self, module: str, chain: str) -> list[Found]:
-        """What `a.b.c` leads to in a module, or `=module:b.c` from anywhere."""
+        """Resolves `a.b.c` within a module, or `=module:b.c` from anywhere."""
         if chain.startswith("="):
             start, _, rest = chain[1:].partition(":")
             steps = rest.split(".") if rest else []
@@ -172,7 +175,7 @@ class Resolver:
         return current
 
     def types(self, module: str, name: str, context: Class | None) -> frozenset[Class]:
-        """The classes that a definition, or what it returns, may be an instance of."""
+        """Returns the classes that a definition, or its return value, may be an instance of."""
         key = (module, name, context)
         if key not in self._types:
             self._types[key] = NO_CLASSES
@@ -199,7 +202,7 @@ class Resolver:
         return frozenset(cls for cls in classes if not self.is_protocol(cls))
 
     def classes_of(self, founds: Iterable[Found]) -> frozenset[Class]:
-        """The classes of what names stand for: a class itself, what a function returns, of what a value is made."""
+        """Returns the classes of what names refer to: a class itself, a function's return type, or a value's class."""
         classes: set[Class] = set()
         for found in founds:
             if self.is_class(found):

@@ -10,17 +10,17 @@ OWN = "eval_pipeline"
 
 
 class Sources:
-    """Where the source of each module is.
+    """Locates the source of modules.
 
     Attributes:
         listed: packages whose modules were listed.
     """
 
     def __init__(self, roots: Mapping[str, Path] | None = None) -> None:
-        """Looks into nothing yet.
+        """Creates the object without searching anything yet.
 
         Args:
-            roots: folders of packages at the top that are read instead of those that would be imported.
+            roots: top-level package → folder to read instead of the one that would be imported.
         """
         self._given = {name: str(folder) for name, folder in (roots or {}).items()}
         self._files: dict[str, str | None] = {}
@@ -29,21 +29,21 @@ class Sources:
         self._listed: dict[str, frozenset[str]] = {}
 
     def known(self) -> dict[str, str | None]:
-        """Every module that was looked for, with its file."""
+        """Returns every module that was looked for, with its file."""
         return dict(self._files)
 
     def file(self, module: str) -> str | None:
-        """The file with a module's source; None where it has none: no such module, a folder, compiled."""
+        """Returns a module's source file; None if there is no such module or it has no source (a folder, compiled)."""
         if module not in self._files:
             self._find(module)
         return self._files[module]
 
     def exists(self, module: str) -> bool:
-        """Whether there is such a module or folder of modules."""
+        """Whether the module, or a folder of modules with that name, exists."""
         return self.file(module) is not None or bool(self._folders[module])
 
     def submodules(self, module: str) -> list[str]:
-        """Full names of the modules directly in a package."""
+        """Returns the full names of the modules directly inside a package."""
         self.listed.add(module)
         found = {
             name.removesuffix(".py")
@@ -90,7 +90,7 @@ class Sources:
         loaded = sys.modules.get(name)
         file, folders = getattr(loaded, "__file__", None), getattr(loaded, "__path__", None)
         if loaded is None:
-            spec = find_spec(name)  # at the top it imports nothing
+            spec = find_spec(name)  # imports nothing for a top-level name
             file = spec.origin if spec and spec.has_location else None
             folders = spec.submodule_search_locations if spec else None
         return (file if file and file.endswith(".py") else None), tuple(folders or ())

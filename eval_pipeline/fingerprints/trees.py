@@ -1,8 +1,8 @@
-"""The digest of a piece of source: its syntax tree without what does not decide anything, the same on every Python.
+"""Digests source code by its syntax tree, leaving out what has no effect; the same in every version of Python.
 
-`ast.dump` and `ast.unparse` change between versions of Python, so the tree is written out here, field by field. Left
-out are docstrings and other constants that stand alone, `pass`, annotations of parameters, results and variables, and
-what only type checkers run. Annotations in the body of a class stay: pydantic and dataclasses act on them.
+`ast.dump` and `ast.unparse` change between versions of Python, so the tree is written out here, field by field.
+Docstrings and other constants that stand alone, `pass`, annotations of parameters, results and variables, and code that
+only type checkers run are left out. Annotations in class bodies are kept, because pydantic and dataclasses use them.
 """
 
 import ast
@@ -14,7 +14,7 @@ _LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "returns", "type_ignores"}
 
 
 def digest(nodes: Iterable[ast.AST], *, in_class: bool = False) -> str:
-    """The digest of some nodes, 16 hexadecimal digits; `in_class` says that they stand in the body of a class."""
+    """Returns the digest of some nodes, 16 hexadecimal digits; `in_class`: they are statements of a class body."""
     out: list[str] = []
     for node in nodes:
         _write(node, out, in_class)
@@ -22,12 +22,12 @@ def digest(nodes: Iterable[ast.AST], *, in_class: bool = False) -> str:
 
 
 def text_digest(text: str) -> str:
-    """The digest of a text, 16 hexadecimal digits."""
+    """Returns the digest of a text, 16 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def does_nothing(statement: ast.stmt) -> bool:
-    """Whether a statement is there for people and type checkers only: a docstring, `pass`, `...`."""
+    """Whether a statement has no effect at run time: a docstring, `pass`, `...`, or code for type checkers."""
     if isinstance(statement, ast.Pass):
         return True
     if isinstance(statement, ast.Expr):
@@ -69,7 +69,7 @@ def _write_fields(node: ast.AST, out: list[str], in_class: bool, left_out: str =
 
 
 def _is_left_out(statement: ast.stmt, in_class: bool) -> bool:
-    # `x: int` in a function only tells the type; in a class it is a field.
+    # In a function, `x: int` only declares the type; in a class, it is a field.
     return does_nothing(statement) or (
         isinstance(statement, ast.AnnAssign) and statement.value is None and not in_class
     )
@@ -81,7 +81,7 @@ def _constant(node: ast.Constant, out: list[str], in_class: bool) -> None:
 
 
 def _plain(value: object) -> str:
-    """A constant as text. `repr` will not do: what it escapes follows from the version of Unicode that Python knows."""
+    """Returns a constant as text. `repr` is not used, since its escapes depend on the Unicode version of Python."""
     if isinstance(value, str):
         return f"s{len(value)}:{value}"
     if isinstance(value, bool) or value is None or value is Ellipsis:
@@ -97,7 +97,7 @@ def _plain(value: object) -> str:
 
 
 def _joined(node: ast.JoinedStr, out: list[str], in_class: bool) -> None:
-    """An f-string: how its constant parts are cut differs between versions, so neighbours are joined."""
+    """Writes an f-string with adjacent constant parts joined, because versions of Python split them differently."""
     parts = _merged(node.values)
     if not parts or (len(parts) == 1 and isinstance(parts[0], str)):
         out.append("C" + _plain(parts[0] if parts else ""))
@@ -130,7 +130,7 @@ def _argument(node: ast.arg, out: list[str], in_class: bool) -> None:
 
 
 def _annotated(node: ast.AnnAssign, out: list[str], in_class: bool) -> None:
-    """`x: int = 1` is `x = 1`, but for the fields of a class."""
+    """Writes `x: int = 1` like `x = 1`, except for fields of a class."""
     if in_class:
         _write_fields(node, out, in_class)
         return

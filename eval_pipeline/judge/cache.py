@@ -1,4 +1,4 @@
-"""Judgements by key: in memory while a run lasts, on disk across runs for as long as they are fresh."""
+"""Cache of judgements: in memory during a run, on disk across runs until they expire."""
 
 import logging
 import sqlite3
@@ -17,7 +17,7 @@ from eval_pipeline.core.private import touch
 from eval_pipeline.judge.judgement import Judgement
 
 LIFE_S = 24 * 3600.0
-"""How long a judgement is used by later runs."""
+"""How long later runs use a judgement, in seconds."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS judgements(
     key TEXT PRIMARY KEY NOT NULL,
@@ -28,18 +28,18 @@ _log = logging.getLogger(__name__)
 
 
 class JudgementCache:
-    """Judgements in a SQLite file, and in memory.
+    """Judgements in a SQLite file and in memory.
 
-    A file that cannot be used is no reason to stop an evaluation: the log says so once, and the memory remains.
+    If the file cannot be used, the evaluation goes on with the memory alone, and one warning is logged.
     """
 
     def __init__(self, path: Path | None, *, life_s: float = LIFE_S, clock: Callable[[], float] = time.time) -> None:
-        """Opens the file, making it if need be, and drops what is too old.
+        """Opens the file, creating it if needed, and deletes expired judgements.
 
         Args:
-            path: None keeps judgements in memory only.
-            life_s: seconds for which the file answers.
-            clock: seconds since 1970; for tests.
+            path: the file; None keeps judgements in memory only.
+            life_s: lifetime of judgements in the file, in seconds.
+            clock: returns the Unix time in seconds; for tests.
         """
         self.path = path
         self._life_s = life_s
@@ -51,7 +51,7 @@ class JudgementCache:
             self._open(path)
 
     def get(self, key: str) -> Judgement | None:
-        """The judgement under the key, marked as cached, or None."""
+        """Returns the judgement under the key, marked as cached, or None."""
         found = self._memory.get(key)
         if found is None:
             row = self._execute("SELECT body FROM judgements WHERE key = ? AND written_at > ?", (key, self._oldest()))
@@ -61,13 +61,13 @@ class JudgementCache:
         return found
 
     def put(self, key: str, judgement: Judgement) -> None:
-        """Keeps a judgement."""
+        """Stores a judgement."""
         kept = _as_cached(judgement)
         self._memory[key] = kept
         self._execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?)", (key, _encode(key, kept), self._clock()))
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; may be called repeatedly."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -85,12 +85,12 @@ class JudgementCache:
             self._give_up(error)
             return
         self._execute("PRAGMA journal_mode=WAL")
-        self._execute("PRAGMA synchronous=NORMAL")  # what a power failure takes is asked again
+        self._execute("PRAGMA synchronous=NORMAL")  # what a power failure loses is asked again
         self._execute(_SCHEMA)
         self._execute("DELETE FROM judgements WHERE written_at <= ?", (self._oldest(),))
 
     def _execute(self, statement: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:
-        """The first row of a statement; None without one and without a file."""
+        """Runs a statement and returns its first row; None if there is no row or no file."""
         with self._lock:
             if self._connection is None:
                 return None
@@ -113,7 +113,7 @@ class JudgementCache:
 
 
 def forget_expired(path: Path, *, dry_run: bool = False) -> int:
-    """Drops the judgements of a file that are too old to be used; how many. A file that cannot be used has none."""
+    """Deletes expired judgements from a file and returns how many; 0 for a file that cannot be used."""
     if not path.is_file():
         return 0
     try:
@@ -128,10 +128,10 @@ def forget_expired(path: Path, *, dry_run: bool = False) -> int:
 
 
 def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run: bool = False) -> int:
-    """Drops the judgements that do not stay, and writes the file anew so that nothing of them is left; how many.
+    """Deletes the judgements for which `stays` is False, rewrites the file without them, and returns how many.
 
     Raises:
-        StoreError: the file cannot be used, or somebody reads it.
+        StoreError: the file cannot be used, or another process reads it.
     """
     if not path.is_file():
         return 0
@@ -145,7 +145,8 @@ def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run:
             return len(gone)
     except sqlite3.Error as error:
         raise StoreError(
-            f"cannot purge the judgements {path} ({error}); end what uses them, then give the same command again"
+            f"cannot purge the judgements {path} ({error}); end the programs that use them, "
+            "then run the same command again"
         ) from error
 
 
@@ -166,7 +167,7 @@ def _encode(key: str, judgement: Judgement) -> str:
 
 
 def _decode(key: str, body: str) -> Judgement | None:
-    """What `_encode` wrote; None for anything else, damaged or of version 0.1.0: the question is asked again."""
+    """Decodes what `_encode` wrote; returns None for damaged rows and those of version 0.1.0, which are asked again."""
     try:
         *said, digest = from_json(body)
         value, choice, reason, model, prompt_version = said

@@ -1,8 +1,9 @@
-"""AutoEvals' classifier over a provider of the project: it has the prompt and the choices, the provider has the model.
+"""Runs AutoEvals' classifier with a provider of this project: AutoEvals builds the prompt, the provider asks the model.
 
-AutoEvals speaks OpenAI's chat completions with a forced tool. The client object it is handed makes of that a prompt
-with an answer schema, which the provider sends as its API wants it (Anthropic's messages with `output_config.format`).
-AutoEvals itself has no time-out, and repeats rate-limited calls a hundred times: retries are made here instead.
+AutoEvals speaks OpenAI's chat completions with a forced tool call. The client object passed to it turns that into a
+prompt with an answer schema, which the provider sends in its own form (Anthropic's messages with
+`output_config.format`). AutoEvals itself has no time-out and repeats rate-limited calls a hundred times, so retries are
+handled here.
 """
 
 import asyncio
@@ -17,16 +18,16 @@ from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Message, Prompt, Response
-from eval_pipeline.judge.prompt import JudgePrompt
+from eval_pipeline.judge.prompt import JudgePrompt, mark_of
 from eval_pipeline.providers.base import Call, CallError, Provider
 
 
 class AskedModel:
-    """The judge's model for one question: asks the provider, again where that may help, and keeps the response.
+    """The judge's model for one question: asks the provider, with retries, and keeps the response.
 
     Attributes:
-        response: the last one.
-        deadline: by the clock of the event loop: no retry is made that could not begin before.
+        response: the last response.
+        deadline: on the event loop's clock; no retry starts after it.
     """
 
     def __init__(
@@ -44,13 +45,13 @@ class AskedModel:
         self._limit = limit
         self._longest_reason = longest_reason
         self._budget = budget
-        self._rng = Random()  # for the jitter only
+        self._rng = Random()  # only for jitter
 
     async def complete(self, **asked: Any) -> dict[str, Any]:
-        """A chat completion, its answer dressed as the call of the tool that AutoEvals forces.
+        """Returns a chat completion in which the answer is presented as the tool call that AutoEvals forces.
 
         Raises:
-            CallError: there is no answer, or one that was refused or cut off.
+            CallError: there is no answer, or it was refused or cut off.
             FatalCallError: no call can succeed.
         """
         function = asked["tools"][0]["function"]
@@ -80,7 +81,7 @@ class AskedModel:
             retries += 1
 
     async def _paid(self, call: Call) -> Response:
-        """One try, within the budget; the most that it could cost counts where nobody knows what it did."""
+        """Makes one try within the budget; if its cost stays unknown, the maximum is counted."""
         if self._budget is None:
             return await self._provider.generate(call)
         reserved = await self._budget.reserve(call)
@@ -103,25 +104,27 @@ class AskedModel:
 async def classify(
     model: AskedModel, name: str, prompt: JudgePrompt, generated: str, expected: str, schema: str
 ) -> tuple[float, str, str]:
-    """Value, choice and reasoning of the judge.
+    """Returns value, choice and reasoning of the judge.
 
     Raises:
-        CallError, FatalCallError: as the model does.
-        ValueError, KeyError, TypeError, AttributeError: it answered something else than a choice.
+        CallError, FatalCallError: raised by the model.
+        ValueError, KeyError, TypeError, AttributeError: the model answered something other than a choice.
     """
     from autoevals import LLMClassifier
 
-    # Model and client are always given: AutoEvals would else look for keys and addresses of its own in the environment.
+    # Model and client are always given, as AutoEvals would otherwise read keys and addresses from the environment.
     classifier = LLMClassifier(
         "judge", prompt.template, dict(prompt.choices), model=name, use_cot=True, client=_client_class()(model)
     )
-    score = await classifier.eval_async(output=generated, expected=expected, schema=schema)
+    mark = mark_of(generated, expected, schema, *prompt.variables.values())
+    told = {**prompt.variables, "schema": schema, "mark": mark}
+    score = await classifier.eval_async(output=generated, expected=expected, **told)
     return float(score.score), str(score.metadata["choice"]), str(score.metadata["rationale"])
 
 
 @lru_cache(maxsize=1)
 def _client_class() -> Any:
-    """AutoEvals' own kind of client, without what it does to OpenAI's: tracing, routes by the model's name."""
+    """Returns AutoEvals' client class without its handling of OpenAI clients (tracing, routing by model name)."""
     from autoevals.oai import LLMClient
 
     class Client(LLMClient):  # type: ignore[misc]
@@ -129,24 +132,24 @@ def _client_class() -> Any:
             super().__init__(openai=None, complete=model.complete, RateLimitError=_NeverRaisedError, is_async=True)
 
         def __post_init__(self) -> None:
-            """Nothing to find out."""
+            """Does nothing: there is nothing to detect."""
 
     return Client
 
 
 class _NeverRaisedError(Exception):
-    """What AutoEvals waits for to repeat a call."""
+    """The exception on which AutoEvals would repeat a call; never raised."""
 
 
 def _bounded(schema: Mapping[str, Json], longest_reason: int) -> dict[str, Json]:
-    """AutoEvals' schema of a choice, closed and with a limit to the reasoning."""
+    """Returns AutoEvals' schema of a choice, with a limit on the reasons' length and no additional properties."""
     fields = dict(schema["properties"])
     fields["reasons"] = {**fields["reasons"], "maxLength": longest_reason}
     return {**schema, "properties": fields, "additionalProperties": False}
 
 
 def _call(prompt: Prompt) -> Call:
-    """The question as providers take it; nothing in it belongs to a turn."""
+    """Returns the question as a call for providers; the call belongs to no turn."""
     place = f"judge/{text_hash(prompt.text())}"
     return Call(
         suite="judge",
@@ -162,7 +165,7 @@ def _call(prompt: Prompt) -> Call:
 
 
 class _NothingKnown:
-    """Stands for gold and task: a judge has neither, so stand-ins for a model cannot serve as one."""
+    """Empty gold and task: a judge has neither, so stand-ins for a model cannot act as one."""
 
     def fingerprint(self) -> str:
         return ""

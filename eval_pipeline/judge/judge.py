@@ -1,4 +1,4 @@
-"""The judge at work: no pair is judged twice, no question takes longer than it may, and no failure stops a run."""
+"""The LLM judge: judges each pair once, within a time limit, and never lets a failure stop the run."""
 
 import asyncio
 import os
@@ -14,31 +14,31 @@ from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import Usage
+from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge.cache import LIFE_S, JudgementCache
 from eval_pipeline.judge.classifier import AskedModel, classify
-from eval_pipeline.judge.judgement import TIMEOUT, Judge, Judgement, NoJudge
+from eval_pipeline.judge.judgement import OVER_BUDGET, TIMEOUT, Judge, Judgement, NoJudge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.base import CallError, Environment, Provider
 from eval_pipeline.providers.registry import create, missing_packages, traits_of
 
 LIMIT_S = 30.0
-"""Seconds for one question, retries among them."""
+"""Time limit for one question in seconds, including retries."""
 DEFAULT_JUDGE = ModelVersion(
     name="judge", provider="anthropic", model="claude-sonnet-5-5", max_tokens=2048, concurrency=8, active=False
 )
-"""Who judges where nobody else is named."""
+"""The judge used if no other is named."""
 _CHOICE_TOKENS = 48
-"""Of an answer, for all but the reasons."""
+"""Tokens of an answer that are reserved for everything but the reasons."""
 
 
 class LLMJudge:
-    """A model that judges; belongs to one event loop while it is open.
+    """A judge that asks a model; while open, it belongs to one event loop.
 
     Attributes:
-        calls: questions put to the model so far.
-        hits: questions that the cache, or an equal question under way, answered.
+        calls: questions sent to the model so far.
+        hits: questions answered from the cache or by an equal question asked at the same time.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class LLMJudge:
         retries: RetryPolicy | None = None,
         budget: Budget | None = None,
     ) -> None:
-        """Nothing is asked yet.
+        """Creates the judge without asking anything.
 
         Args:
-            provider: what is asked; opened and closed with the judge.
-            version: the model version behind it.
+            provider: the provider to ask; opened and closed with the judge.
+            version: the model version of the judge.
             cache: closed with the judge.
-            prompt: what is asked.
-            limit_s: seconds for one question, from when the endpoint may be asked.
-            retries: the policy of retries within that time.
-            budget: what may be spent; None: whatever it takes.
+            prompt: the question.
+            limit_s: seconds for one question, counted from when the endpoint's limit admits it.
+            retries: the retry policy within that time.
+            budget: what may be spent; None: no limit.
         """
         self.calls = 0
         self.hits = 0
@@ -76,18 +76,18 @@ class LLMJudge:
         self._under_way: dict[str, asyncio.Future[Judgement | Exception | None]] = {}
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
-        """Whether both queries mean the same. Equal questions that are under way at once share one call.
+        """Asks the judge's question. Equal questions asked at the same time share one call.
 
         Args:
-            generated: what a model wrote.
-            expected: what is right.
-            schema: DDL of the database, None where it is not known.
+            generated: the model's answer.
+            expected: the right answer.
+            schema: what both refer to, e.g. the DDL of a database or the question; None if unknown.
 
         Returns:
-            The judgement. A judge that fails, or takes too long, says so in `error` with the value 0.0.
+            The judgement. If the judge fails or takes too long, `error` is set and the value is 0.0.
 
         Raises:
-            FatalCallError: no question can be answered (a wrong key, an unknown model).
+            FatalCallError: no question can be answered (e.g. a wrong key or an unknown model).
         """
         asked = perf_counter()
         key = self._key(generated, expected, schema)
@@ -98,7 +98,7 @@ class LLMJudge:
             if told is not None:
                 self.hits += 1
                 return replace(told, usage=Usage(), cached=True, seconds=perf_counter() - asked)
-            # The task that was asking has been cancelled: this one looks again, and asks itself.
+            # The asking task was cancelled: this one looks again and asks itself.
         known = self._cache.get(key)
         if known is not None:
             self.hits += 1
@@ -134,7 +134,7 @@ class LLMJudge:
 
     async def _ask(self, generated: str, expected: str, schema: str, asked: float) -> Judgement:
         self.calls += 1
-        # A small model that goes astray writes a character a token; the choice has to fit in after it.
+        # A small model that degenerates writes one character per token; the choice must still fit after its reasons.
         longest_reason = min(self._prompt.longest_reason, max(self._version.max_tokens - _CHOICE_TOKENS, 1))
         model = AskedModel(self._provider, self._retries, self._limit, longest_reason, self._budget)
 
@@ -159,6 +159,8 @@ class LLMJudge:
             except DeadlineError:
                 return told(0.0, error=TIMEOUT)
             except CallError as failure:
+                if failure.kind is CallErrorKind.BUDGET:
+                    return told(0.0, error=OVER_BUDGET)
                 return told(0.0, error=f"LLM judge failed ({failure.kind}): {failure.message}")
             except (ValueError, KeyError, TypeError, AttributeError) as nonsense:
                 what = f"{type(nonsense).__name__}: {nonsense}"
@@ -175,18 +177,18 @@ def open_judge(
     prompt: JudgePrompt = SQL_MEANING,
     budget: Budget | None = None,
 ) -> Judge:
-    """The judge that a model version makes, or one that says that there is none.
+    """Opens the judge of a model version, or a `NoJudge` if none can be used.
 
     Args:
-        version: who judges; None: nobody. `DEFAULT_JUDGE` is a Claude model.
-        cache_file: where judgements are kept across runs; None keeps them for this run.
-        life_s: seconds for which they are.
+        version: the model version that judges; None: no judge. `DEFAULT_JUDGE` is a Claude model.
+        cache_file: where judgements are kept across runs; None keeps them for this run only.
+        life_s: how long they are kept, in seconds.
         limit_s: seconds for one question.
-        prompt: what is asked.
-        budget: what may be spent; None: whatever it takes.
+        prompt: the question.
+        budget: what may be spent; None: no limit.
 
     Raises:
-        UsageError: the provider is unknown, or refuses the settings.
+        UsageError: the provider is unknown or rejects the settings.
     """
     why_not = "none is named" if version is None else why_no_judge(version)
     if version is None or why_not:
@@ -197,7 +199,7 @@ def open_judge(
 
 
 def why_no_judge(version: ModelVersion) -> str:
-    """What keeps a model version from judging; empty where nothing does."""
+    """Returns why a model version cannot judge; empty if it can."""
     traits = traits_of(version.provider)
     if not traits.can_judge:
         return f"'{version.name}' is no model that could judge"
@@ -209,6 +211,6 @@ def why_no_judge(version: ModelVersion) -> str:
 
 
 def _excerpt(model: AskedModel) -> str:
-    """The beginning of what the model answered, on one line."""
+    """Returns the beginning of the model's answer, in one line."""
     text = model.response.text if model.response is not None else ""
     return " ".join(text.split())[:200] or "an empty answer"

@@ -1,4 +1,4 @@
-"""What a judge says, and the protocol of judges."""
+"""The result of a judge, and the protocol of judges."""
 
 import logging
 from types import TracebackType
@@ -12,24 +12,26 @@ _log = logging.getLogger(__name__)
 TIMEOUT = "LLM judge timeout"
 """The error of a judgement that took too long."""
 NO_JUDGE = "no judge configured"
-"""The reason of a judgement where there is nobody to ask."""
+"""The reason of a judgement when no judge is configured."""
+OVER_BUDGET = "not asked: the budget of the judge is reached"
+"""The error of a judgement that the judge's budget did not allow."""
 
 
 @value
 class Judgement:
-    """What the judge said of one pair.
+    """The judge's opinion on one answer.
 
     Attributes:
-        value: 1.0 same meaning, 0.5 partly right, 0.0 wrong, and 0.0 where the judge failed; None without a judge.
-        choice: the judge's own word; empty where there is none.
-        reason: why, in the judge's words; or why there is no value.
-        error: why the judge failed, None where it did not.
+        value: 1.0 same meaning, 0.5 partly right, 0.0 wrong or the judge failed; None without a judge.
+        choice: the judge's own word; may be empty.
+        reason: the judge's explanation, or why there is no value.
+        error: why the judge failed; None if it did not.
         trace: stack trace of the failure, for the log of metric errors.
-        model: who judged, as `provider/model`.
-        prompt_version: of the question it was asked.
-        usage: tokens of this call; none where the cache answered.
-        seconds: from the question to the answer.
-        cached: the cache, or an equal question under way, answered.
+        model: the judging model, as `provider/model`.
+        prompt_version: version of the question.
+        usage: tokens of this call; zero if answered from the cache.
+        seconds: time from question to answer.
+        cached: whether the answer came from the cache or from an equal question asked at the same time.
     """
 
     value: float | None
@@ -45,10 +47,10 @@ class Judgement:
 
 
 class Judge(Protocol):
-    """Compares a generated with an expected query; an async context manager."""
+    """Compares a generated query with an expected one; an async context manager."""
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
-        """Whether both mean the same; `schema` is the DDL of the database."""
+        """Asks whether both have the same meaning; `schema` is the DDL of the database."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -59,18 +61,18 @@ class Judge(Protocol):
 
 
 class NoJudge:
-    """Stands where no judge is configured: everything stays without a value, and the log says so once."""
+    """Used if no judge is configured: gives no values and logs one warning."""
 
     def __init__(self, why: str = "") -> None:
-        """Takes what is missing, for the log."""
+        """Takes the reason for the log: what is missing."""
         self._why = why
         self._told = False
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
-        """No value, for the reason NO_JUDGE."""
+        """Returns a judgement without a value, for the reason NO_JUDGE."""
         if not self._told:
             self._told = True
-            _log.warning("%s%s: query_correctness stays without a value", NO_JUDGE, f" ({self._why})" * bool(self._why))
+            _log.warning("%s%s: answers stay without its verdict", NO_JUDGE, f" ({self._why})" * bool(self._why))
         return Judgement(None, reason=NO_JUDGE)
 
     async def __aenter__(self) -> Self:

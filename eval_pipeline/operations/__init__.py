@@ -1,1 +1,1 @@
-"""What commands do beside running the chain: planning, importing, pruning, looking after the installation."""
+"""Operations behind commands, beside running the chain: planning, importing, pruning, maintenance."""

@@ -1,4 +1,4 @@
-"""What has changed since figures were made and is only told: libraries, and the question to the judge."""
+"""Changes that do not make a stage run again but are reported: library versions, and the judge's prompt."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,14 @@ from eval_pipeline.workspace.inputs import Inputs
 
 
 def changes_told(inputs: Inputs) -> list[str]:
-    """A sentence for each such change of an evaluation, with the command that follows it and what that would take."""
+    """Returns a sentence for each such change of an evaluation, with the command that applies it and its cost."""
     found: dict[str, list[tuple[str, str]]] = {}
     try:
         for stage in (stage for stage in evaluating(chain_of(inputs.track)) if stage.writes):
             for name, pair in changes(stage, prepared(stage, inputs)).items():
                 found.setdefault(name, []).append(pair)
     except EvalError:
-        return []  # whatever is wrong is told by the run
+        return []  # the run reports the problem
     place, command = inputs.place, "eval-pipeline rescore"
     command += f" --suite {place.suite} --model-version {place.model_version} --eval-date {place.eval_date}"
     told = []
@@ -39,6 +39,6 @@ def changes_told(inputs: Inputs) -> list[str]:
 
 
 def _updated(before: str, now: str) -> Iterator[str]:
-    """The libraries whose versions differ, each with both."""
+    """Yields the libraries whose versions differ, with both versions."""
     old, new = (dict(part.rsplit(" ", 1) for part in text.split(", ") if part) for text in (before, now))
     yield from (f"{name} {old[name]} (now {new[name]})" for name in old if name in new and old[name] != new[name])

@@ -1,4 +1,4 @@
-"""`doctor`: whether this installation can do what it should, and what to do where it cannot."""
+"""The command `doctor`: checks the installation and says how to fix problems."""
 
 import itertools
 import os
@@ -25,12 +25,13 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
 LEAST_FREE = 1_000_000_000
-REPAIR = "`eval-pipeline doctor --repair` makes it again, and says what it cannot"
+INIT = "`eval-pipeline init FOLDER`"
+REPAIR = "`eval-pipeline doctor --repair` restores what can be restored and lists the rest"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at; `remedy` says what to do where it is not fine."""
+    """The result of one check; `remedy` says what to do if it is not fine."""
 
     topic: str
     fine: bool
@@ -39,7 +40,7 @@ class Finding:
 
 
 def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
-    """Looks at everything, one finding after the other; a broken thing never hides the next."""
+    """Runs all checks and yields the findings; a check that fails does not prevent the next ones."""
     workspace = Workspace(home)
     looks: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
         _versions,
@@ -49,6 +50,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _model_versions,
         _providers,
         _python_sandbox,
+        _servers,
         _keys,
         _journal,
         _record,
@@ -58,11 +60,11 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
     for look in looks:
         topic = look.__name__.strip("_").replace("_", " ")
         try:
-            with busy(progress, f"looking at: {topic}"):
+            with busy(progress, f"checking: {topic}"):
                 findings = list(look(workspace))
             yield from findings
         except (EvalError, OSError) as error:
-            yield Finding(topic, False, str(error), "mend the file named")
+            yield Finding(topic, False, str(error), "correct the file that is named here")
 
 
 def _versions(_: Workspace) -> Iterator[Finding]:
@@ -81,7 +83,7 @@ def _plugins(_: Workspace) -> Iterator[Finding]:
 
     for plugin, trouble in plugins_with_trouble():
         text = trouble or f"{plugin.place}, from {plugin.origin}"
-        yield Finding(f"{plugin.group} {plugin.name}", trouble is None, text, "mend or uninstall that package")
+        yield Finding(f"{plugin.group} {plugin.name}", trouble is None, text, "update or uninstall that package")
 
 
 def _disk(workspace: Workspace) -> Iterator[Finding]:
@@ -94,17 +96,20 @@ def _disk(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _suites(workspace: Workspace) -> Iterator[Finding]:
+    if not workspace.suites:
+        places = " or ".join(map(str, workspace.home.suite_folders))
+        yield Finding("suites", False, f"none in {places}", f"add one, or make a project: {INIT}")
     for source in workspace.suites.values():
         fine, text = False, ""
         try:
             found = read_suite(source)
             fine, text = not found.problems, f"{source.folder}: {len(found.cases):,} cases"
-            text += f"; others cannot be read: {_first(found.problems)}" if found.problems else ""
+            text += f"; other cases cannot be read: {_first(found.problems)}" if found.problems else ""
         except InputError as error:
             text = _first(error.problems)
         except EvalError as error:
             text = str(error)
-        yield Finding(f"suite {source.name}", fine, text, "`eval-pipeline validate` says all that is wrong")
+        yield Finding(f"suite {source.name}", fine, text, "`eval-pipeline validate` lists every problem")
 
 
 def _first(problems: Sequence[Problem]) -> str:
@@ -114,14 +119,16 @@ def _first(problems: Sequence[Problem]) -> str:
 
 def _model_versions(workspace: Workspace) -> Iterator[Finding]:
     names = list(workspace.model_versions)
-    yield Finding("model versions", bool(names), f"{len(names)}: {', '.join(names)}", "add one to model_versions.yaml")
+    files = workspace.home.model_version_files
+    text = f"{len(names)}: {', '.join(names)}" if names else f"none in {workspace.home.model_version_places}"
+    yield Finding("model versions", bool(names), text, f"add one to {files[0]}, or make a project: {INIT}")
 
 
 def _providers(_: Workspace) -> Iterator[Finding]:
     from eval_pipeline.providers.registry import all_traits
 
     for name, traits in all_traits().items():
-        if traits.packages:  # nothing else needs these
+        if traits.packages:  # providers without packages always work
             yield Finding(f"provider {name}", True, traits.lacks() or "can run here")
 
 
@@ -129,10 +136,17 @@ def _python_sandbox(_: Workspace) -> Iterator[Finding]:
     from eval_pipeline.sandbox.diagnosis import diagnose
 
     found = diagnose()
-    text = "; ".join([found.title or "nothing here can hold model-written code", *found.reasons])
-    # Only tracks whose models write Python need one; a lesser tier holds too.
-    advice = "" if found.best else f"; for the best: {found.remedy}"
+    text = "; ".join([found.title or "nothing on this machine can confine model-written code", *found.reasons])
+    # Only tracks whose models write Python need a sandbox; a lower tier is sufficient, too.
+    advice = "" if found.best else f"; for a safer sandbox: {found.remedy}"
     yield Finding("python sandbox", found.title is not None, text + advice, found.remedy)
+
+
+def _servers(_: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
+
+    for found in diagnose_servers():
+        yield Finding(f"engine {found.server}", found.fine, found.text, found.remedy)
 
 
 def _keys(_: Workspace) -> Iterator[Finding]:
@@ -145,12 +159,14 @@ def _keys(_: Workspace) -> Iterator[Finding]:
 def _journal(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.journal
     if not path.exists():
-        yield Finding("journal", True, f"{path}: none yet")
+        yield Finding("journal", True, f"{path}: does not exist yet")
         return
     try:
         found = check_journal(path)
-    except sqlite3.Error as error:  # it could not be read, which says nothing of what is in it
-        yield Finding("journal", False, f"{path}: {error}", "free some space, end what holds it, and look again")
+    except sqlite3.Error as error:  # the file could not be read, which does not prove damage
+        yield Finding(
+            "journal", False, f"{path}: {error}", "free some disk space, end programs that use the file, and try again"
+        )
         return
     text = found.problem or f"{found.rows:,} responses"
     text += f", {found.unsealed:,} of them without a checksum (from 0.1.0)" if found.unsealed else ""
@@ -163,14 +179,14 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
     whole = [one for one in files if (one[0].name, one[1]) not in wrong]
     old = sum(header is not None and not header.sealed for header in itertools.starmap(workspace.record.header, whole))
     text = "; ".join([f"{len(files)} files below {workspace.home.record}", *wrong.values()])
-    text += f"; the footers of {old} of them, from 0.1.0, have no digest" if old else ""
+    text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
 
 
 def unreadable_files(
     workspace: Workspace, before: Callable[[int], None] = lambda _: None
 ) -> Iterator[tuple[Table, RecordKey, EvalError]]:
-    """The files of the record that are damaged, or that newer code wrote; `before` is told the bytes of each."""
+    """Yields the damaged files of the record and those of a newer version; `before` receives the size of each file."""
     for source, key in _files(workspace):
         try:
             before(workspace.record.path(source, key).stat().st_size)
@@ -190,7 +206,7 @@ def _figures(workspace: Workspace) -> Iterator[Finding]:
     found = evaluations(workspace, Chosen())
     others = outdated(workspace, found)
     workspace.fingerprints.save()
-    text = f"{len(others)} of {len(found)} evaluations were scored by other code or libraries than today's"
+    text = f"{len(others)} of {len(found)} evaluations were scored by code or libraries that have changed since"
     told = "; `eval-pipeline rescore --dry-run` lists them" if others else ""
     yield Finding("figures", True, text + told)
 
@@ -198,14 +214,14 @@ def _figures(workspace: Workspace) -> Iterator[Finding]:
 def _store(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.store
     if not path.exists():
-        yield Finding("store", True, f"{path}: none yet; `eval-pipeline run` makes it")
+        yield Finding("store", True, f"{path}: does not exist yet; `eval-pipeline run` creates it")
         return
     problem = store_problem(workspace)
     yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
 
 
 def store_problem(workspace: Workspace) -> str:
-    """What is wrong with the store; empty where nothing is."""
+    """Returns what is wrong with the store; empty if nothing is."""
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:

@@ -1,4 +1,4 @@
-"""The numbers people look at first, read back from the record."""
+"""The most important numbers of an evaluation, read from the record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
 from eval_pipeline.core.coverage import Coverage
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import RecordKey
@@ -16,6 +15,7 @@ from eval_pipeline.store.tables import (
     GENERATIONS,
     GOLD_EDITIONS,
     MODEL_VERSIONS,
+    SAMPLED_ESTIMATES,
     STATISTICS,
 )
 from eval_pipeline.workspace.planned import planned_scope
@@ -24,17 +24,18 @@ from eval_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What one evaluation came to.
+    """The headline numbers of one evaluation.
 
     Attributes:
-        overall: rows of `statistics` over all turns, by metric.
+        overall: metric → row of `statistics` over all turns.
         cost: the row of `cost_per_correct_answer`.
         ceiling: the row of `complexity_ceiling` on the gold's own axis.
-        simulated: the responses were not a real model's.
-        scope: `full`, or what part of the suite was run.
+        simulated: whether a stand-in gave the responses.
+        scope: `full`, or the part of the suite that was run.
         coverage: how far its turns got.
-        editions: rows of `gold_editions`; none of an evaluation older than them.
-        served: which models answered, in the provider's own words.
+        editions: rows of `gold_editions`; empty for evaluations older than that table.
+        drawn: rows of `sampled_estimates`; empty unless the cases were drawn.
+        served: the models that answered, by the provider's names.
     """
 
     partition: Partition
@@ -46,10 +47,11 @@ class Headline:
     coverage: Coverage
     served: Served
     editions: Sequence[Mapping[str, Any]] = ()
+    drawn: Sequence[Mapping[str, Any]] = ()
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
-    """The headline of a partition whose aggregates are in the record."""
+    """Reads the headline of an evaluation whose aggregates are recorded."""
     record, key = workspace.record, RecordKey.of(partition)
     statistics = record.read(STATISTICS, key).to_pylist()
     ceilings = record.read(COMPLEXITY_CEILING, key).to_pylist()
@@ -64,23 +66,5 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         recorded_coverage(record, partition),
         Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT])),
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
+        record.read(SAMPLED_ESTIMATES, key).to_pylist() if record.header(SAMPLED_ESTIMATES, key) else (),
     )
-
-
-def failed_gates(headlines: Sequence[Headline], gates: Mapping[str, float]) -> list[str]:
-    """A sentence for every metric that is below its gate.
-
-    Raises:
-        UsageError: a gate on something that is no metric.
-    """
-    sentences = []
-    for found in headlines:
-        for metric, least in gates.items():
-            if metric not in found.overall:
-                raise UsageError(f"no metric '{metric}'; metrics: {', '.join(sorted(found.overall))}")
-            mean = found.overall[metric]["mean"]
-            if mean is None or mean < least:
-                shown = "not known" if mean is None else f"{mean:.4f}"
-                place = f"{found.partition.suite}, {found.partition.model_version}"
-                sentences.append(f"{place}: {metric} is {shown}, the gate is {least:g}")
-    return sentences

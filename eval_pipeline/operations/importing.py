@@ -1,10 +1,11 @@
-"""Bringing in foreign data sets as suites. Recorded predictions: `recorded/`."""
+"""Imports foreign data sets as suites. For recorded predictions, see `recorded/`."""
 
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 import yaml
 from pydantic import (
@@ -18,6 +19,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
+from eval_pipeline.tracks.import_notes import import_notes
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -26,11 +28,12 @@ CASES_FILE = "cases.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ImportedSuite:
-    """What an import of a data set made.
+    """The result of importing a data set.
 
     Attributes:
-        wrong_gold: turns whose own gold does not hold, each with the reason.
-        left_out: their cases are not in the suite.
+        wrong_gold: turns with invalid gold, each with the reason.
+        left_out: whether their cases were left out of the suite.
+        notes: what the importer changed or made up, in sentences.
     """
 
     folder: Path
@@ -38,9 +41,26 @@ class ImportedSuite:
     turns: int
     wrong_gold: tuple[str, ...]
     left_out: bool = False
+    notes: tuple[str, ...] = ()
 
 
 _imported = TypeAdapter(ImportedSuite)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of a table that becomes a suite.
+
+    Attributes:
+        by_field: the column for each field of a case.
+        answer_form: form of the answers; guessed if None.
+    """
+
+    by_field: Mapping[str, str] = field(default_factory=dict)
+    answer_form: str | None = None
+
+
+NO_COLUMNS = Columns()
 
 
 def import_suite(
@@ -50,14 +70,22 @@ def import_suite(
     name: str,
     limit: int | None = None,
     further: Sequence[Path] = (),
+    columns: Columns = NO_COLUMNS,
 ) -> ImportedSuite:
-    """Turns a foreign data set into a suite below `$EVAL_HOME/suites`; nothing is left behind where it is wrong.
+    """Converts a foreign data set to a suite below `$EVAL_HOME/suites`; on an error, nothing is left behind.
 
-    `further` are files that the data set comes with, where its form knows such.
+    Args:
+        workspace: the workspace.
+        form: format of the data set.
+        source: the data set.
+        name: name of the suite.
+        limit: maximum number of cases.
+        further: additional files of the data set, for formats that need them.
+        columns: the columns to read, for formats without fixed column names.
 
     Raises:
-        UsageError: an unknown form, or the name of a suite that is not an imported one.
-        InputError: the source is not of that form.
+        UsageError: the format is unknown, or the name belongs to a suite that was not imported.
+        InputError: the source does not have that format.
     """
     foreign, importer = load_importer(form)
     folder = workspace.home.imported_suites / name
@@ -68,15 +96,19 @@ def import_suite(
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
     try:
-        # Built aside under the same name, since a suite's name is its folder's.
+        # Built in a temporary folder of the same name, since a suite's name is that of its folder.
         made = aside / name
         made.mkdir()
-        raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
+        header: dict[str, Json] = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
+        if foreign.maps_columns:
+            raws, header["options"] = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form)
+        else:
+            raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
         _write_cases(made, raws)
-        header = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
-        header["description"] = f"imported from {source.name} ({form})"
-        (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False))
-        if (folder / OVERRIDES_FILE).exists():  # somebody's work, and no part of what is imported
+        notes = import_notes(made)
+        header["description"] = "; ".join([f"imported from {source.name} ({form})", *notes])
+        (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
             shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)
         suite = read_header(made)
         read = read_suite(suite)
@@ -88,7 +120,7 @@ def import_suite(
         if foreign.leaves_out_wrong_gold and problems:
             cases = tuple(case for case in cases if not wrong[case.id])
             _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
-        if (folder / REVIEWS_FOLDER).exists():  # this too; last, since somebody may be reviewing
+        if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():
             folder.rename(aside / "before")
@@ -96,25 +128,36 @@ def import_suite(
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     turns = sum(len(case.turns) for case in cases)
-    return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold)
+    return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes))
 
 
 def import_at_arms_length(
-    form: str, source: Path, name: str, limit: int | None, further: Sequence[Path]
+    form: str, source: Path, name: str, limit: int | None, further: Sequence[Path], columns: Columns = NO_COLUMNS
 ) -> ImportedSuite:
-    """`import_suite` into the home of the environment, in a process of its own: a foreign file may crash its reader.
+    """Runs `import_suite` in a child process, since a foreign file may crash its parser.
 
     Raises:
-        InputError: as of `import_suite`, or because reading a file ended that process.
-        EvalError: as of `import_suite`.
+        InputError: as for `import_suite`, or reading a file crashed the child.
+        EvalError: as for `import_suite`.
     """
     given: list[Json] = [str(path) for path in further]
-    told = at_arms_length(_import_there, [form, str(source), name, limit, given], [source, *further])
+    mapped: list[Json] = [dict(columns.by_field), columns.answer_form]
+    told = at_arms_length(_import_there, [form, str(source), name, limit, given, *mapped], [source, *further])
     return _imported.validate_python(told)
 
 
-def _import_there(form: str, source: str, name: str, limit: int | None, further: list[str]) -> Json:
-    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, [Path(path) for path in further])
+def _import_there(
+    form: str,
+    source: str,
+    name: str,
+    limit: int | None,
+    further: list[str],
+    by_field: dict[str, str],
+    answer: str | None,
+) -> Json:
+    paths = [Path(path) for path in further]
+    columns = Columns(by_field, answer)
+    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns)
     found: Json = _imported.dump_python(made, mode="json")
     return found
 
@@ -129,7 +172,7 @@ def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
         SuiteFile(name=name, version="1", track="", cases="")
     except ValidationError as error:
         raise UsageError(
-            f"'{name}' is no name for a suite: lower-case letters, digits and '_', a letter first"
+            f"'{name}' is not a valid suite name: use lower-case letters, digits and '_', beginning with a letter"
         ) from error
     if name in workspace.suites and workspace.suites[name].folder != folder:
         raise UsageError(f"there is a suite '{name}' at {workspace.suites[name].folder} already; give another --suite")

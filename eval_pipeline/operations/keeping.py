@@ -1,4 +1,4 @@
-"""What a run does for evaluations that are up to date: store and reports are to hold what the record does."""
+"""Brings store and reports in line with the record for evaluations that are up to date."""
 
 from collections.abc import Sequence
 from uuid import uuid4
@@ -16,7 +16,7 @@ from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.generate import note_generating, prepare_generating
-from eval_pipeline.stages.publishing import close_run, publish_together
+from eval_pipeline.stages.publishing import close_run, publish_suites, publish_together
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, ending_failed
@@ -25,19 +25,19 @@ REPORTS = ("report", "comparison_report")
 
 
 def evaluation_is_current(inputs: Inputs) -> bool:
-    """Whether the record holds everything of an evaluation as it would be made now."""
+    """Whether the record holds everything about an evaluation in its current form."""
     try:
         chain = chain_of(inputs.track)
-    except EvalError:  # the run says what is wrong with the suite
+    except EvalError:  # the run reports the problem with the suite
         return False
     return is_up_to_date((*ingesting(chain), *evaluating(chain)), inputs)
 
 
 def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Partition, list[str] | StoreError]:
-    """Notes runs that had nothing to do, and makes sure that store and reports hold what the record does.
+    """Records runs that had nothing to do, and brings store and reports in line with the record.
 
     Returns:
-        For each evaluation a sentence for each check that does not pass, or what kept it from being published.
+        For each evaluation, a sentence for each failed check, or the error that prevented publishing.
     """
     runs, told = [], dict[Partition, list[str] | StoreError]()
     for inputs in found:
@@ -68,7 +68,7 @@ def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Part
 
 
 def remarks(inputs: Inputs) -> list[str]:
-    """What is odd about the answers of an evaluation and no error, a sentence each."""
+    """Returns a sentence for each oddity in the answers of an evaluation that is not an error."""
     found = (check_readable(inputs), check_plausible(inputs), check_judge_family(inputs))
     place = f"{inputs.suite}, {inputs.place.model_version}"
     odd = [verdict for verdict in found if verdict.warning and not verdict.passed]
@@ -76,7 +76,10 @@ def remarks(inputs: Inputs) -> list[str]:
 
 
 def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition, StoreError]:
-    """Publishes all together; where one is damaged, each by itself, so that it stops no other."""
+    """Publishes all evaluations together.
+
+    If one is damaged, publishes each by itself, so that it does not stop the others.
+    """
     if not runs:
         return {}
     shut = gate(runs[0][0].workspace)
@@ -89,31 +92,56 @@ def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition
     return {}
 
 
-def keep_comparisons(inputs: Inputs, asked: Asked, *, with_report: bool) -> tuple[list[str], list[str]]:
-    """Makes sure that the comparisons of a suite are those of its evaluations; a run that ended well has made them.
+def keep_comparisons(suites: Sequence[tuple[Inputs, Asked]], *, with_report: bool) -> tuple[list[str], list[str]]:
+    """Makes the comparisons of suites that are not current, and publishes those of all suites together.
 
     Args:
-        inputs: of the suite.
-        asked: the model versions that were run, and for which date.
-        with_report: make the report too.
+        suites: each suite, with model version → date for those that were run.
+        with_report: make the report, too.
 
     Returns:
-        A sentence for what fails and for a loss of one of these model versions, and one for each that drifts or
-        was answered by another model.
+        Errors (a sentence for each failure and for each loss of one of these model versions), and warnings (a sentence
+        for each one that drifts or was answered by another model).
     """
+    failed: dict[str, EvalError] = {}
+    for inputs, _ in suites:
+        try:
+            compare(inputs)
+        except EvalError as error:
+            failed[inputs.suite] = error
+    failed |= _published_comparisons([inputs for inputs, _ in suites if inputs.suite not in failed])
+    errors, warnings = [], []
+    reports = [stage for stage in comparing(chain_of(None)) if stage.name in REPORTS]
+    for inputs, asked in suites:
+        try:
+            if inputs.suite in failed:
+                raise failed[inputs.suite]
+            deliver(reports, inputs, with_report=with_report)
+        except EvalError as error:
+            errors.append(f"{inputs.suite}: {error}")
+            continue
+        loss = check_no_loss(inputs, asked)
+        errors += [f"{inputs.suite}: {loss.text}"] * (not loss.passed)
+        found = (check_no_drift(inputs, asked), check_served(inputs, asked))
+        warnings += [f"{inputs.suite}: {verdict.text}" for verdict in found if not verdict.passed]
+    return errors, warnings
+
+
+def _published_comparisons(suites: Sequence[Inputs]) -> dict[str, EvalError]:
+    """Publishes the comparisons of all suites together, or one by one if that fails; returns errors by suite."""
+    if not suites:
+        return {}
     try:
-        compare(inputs)
-        deliver(comparing(chain_of(None)), inputs, with_report=with_report)
+        publish_suites(suites, gate(suites[0].workspace))
     except EvalError as error:
-        return [f"{inputs.suite}: {error}"], []
-    loss = check_no_loss(inputs, asked)
-    warnings = (check_no_drift(inputs, asked), check_served(inputs, asked))
-    told = [f"{inputs.suite}: {found.text}" for found in warnings if not found.passed]
-    return [f"{inputs.suite}: {loss.text}"] * (not loss.passed), told
+        if len(suites) == 1:
+            return {suites[0].suite: error}
+        return {suite: why for inputs in suites for suite, why in _published_comparisons([inputs]).items()}
+    return {}
 
 
 def compare(inputs: Inputs) -> bool:
-    """Makes the comparisons of a suite where they are not current; whether they were."""
+    """Makes the comparisons of a suite if they are not current; returns whether they were."""
     chain = [stage for stage in comparing(chain_of(None)) if stage.writes]
     current = is_up_to_date(chain, inputs)
     for stage in () if current else chain:
@@ -122,12 +150,12 @@ def compare(inputs: Inputs) -> bool:
 
 
 def publish_comparisons(inputs: Inputs) -> None:
-    """Has the store hold the comparisons of a suite as they are on record."""
+    """Publishes the recorded comparisons of a suite."""
     deliver(comparing(chain_of(None)), inputs, with_report=False)
 
 
 def deliver(chain: Chain, inputs: Inputs, *, with_report: bool) -> None:
-    """Has store and reports hold what the record does."""
+    """Runs the delivering stages, which bring store and reports in line with the record."""
     for stage in chain:
         if stage.deliver and (with_report or stage.name not in REPORTS):
             run_stage(stage, inputs)

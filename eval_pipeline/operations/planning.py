@@ -1,15 +1,17 @@
-"""The dry run: what an evaluation would ask and cost, before anything is spent."""
+"""The dry run: what an evaluation would ask and cost, computed without spending anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
+from typing import Any
 
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import Journal
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.judge import why_no_judge
 from eval_pipeline.operations.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
 from eval_pipeline.operations.told_costs import told_so_far
 from eval_pipeline.providers.base import Call
@@ -19,27 +21,29 @@ from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_us
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.generate import prompt_version
+from eval_pipeline.stages.judge_spending import judge_version
 from eval_pipeline.suites import read_cases
-from eval_pipeline.tracks.capabilities import Recovers
+from eval_pipeline.tracks.capabilities import Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.scope import Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
 
 ERROR_TOKENS = 500
-"""Most tokens that the error message in the prompt of a recovery attempt is taken to have."""
+"""Upper bound assumed for the tokens of an error message in the prompt of a recovery attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What calls take at most.
+    """Upper bounds on what calls consume.
 
     Attributes:
-        input_tokens: as they are expected; of recovery attempts the most.
-        output_tokens: `max_tokens` a call.
-        usd: for these tokens, as if no cache were ever hit; None where no price is known.
+        input_tokens: expected tokens; for recovery attempts an upper bound.
+        output_tokens: `max_tokens` for each call.
+        usd: cost of these tokens without any cache hits; None without a known price.
 
-    Of an application with a prompt of its own they are no bounds: as its earlier answers told, None where they did not.
+    For an application with its own prompts, these are no bounds but means of its earlier answers, or None if they did
+    not report them.
     """
 
     calls: int
@@ -50,19 +54,23 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What evaluating one suite with one model version would take.
+    """What evaluating one suite with one model version would consume.
 
     Attributes:
-        turns: generations, samples among them.
-        journalled: of these, how many the journal answers already.
-        in_batches: of the others, how many a batch that is open has already.
-        open_batches: batches handed in by runs that did not end.
-        how: how input tokens are known.
-        why: why they were only estimated though the provider counts them; else empty.
-        answers: of an application: how many of its answers `told`.
-        cacheable: share of the input tokens that later calls can read from a cache, where the endpoint has one.
+        turns: number of first answers, including samples.
+        journalled: how many of these are in the journal already.
+        in_batches: how many of the others are in an open batch.
+        open_batches: number of batches submitted by unfinished runs.
+        how: how the input tokens were determined.
+        why: why they were only estimated although the provider can count them; else empty.
+        answers: for an application, the number of earlier answers that the means are based on.
+        cacheable: share of the input tokens that later calls can read from a cache, if the endpoint has one.
         generations: the calls still to be made.
-        recovery: what comes on top at most, if no generation ran and no attempt recovered it.
+        recovery: upper bound of the additional cost, if no answer ran and no recovery attempt succeeded.
+        judge: upper bound of what the suite's judge adds, if it is asked about every answer and each answer has
+            `max_tokens`; None if the suite has no judge that can be asked.
+        judge_name: the judge's model version; empty if the suite has no judge that matters to the plan.
+        judge_missing: why the judge cannot be asked although it decides which answers are correct; else empty.
     """
 
     suite: str
@@ -77,16 +85,19 @@ class RunPlan:
     recovery: Bound
     why: str = ""
     answers: int = 0
+    judge: Bound | None = None
+    judge_name: str = ""
+    judge_missing: str = ""
 
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> RunPlan:
-    """Plans without asking any model. Conversations with `history: own` are planned as if the gold answers were given.
+    """Plans an evaluation without asking any model; conversations with `history: own` are planned with gold answers.
 
-    As in a run, no epoch means that of what the partition holds.
+    As in a run, an empty epoch means that of the existing results.
 
     Raises:
         InputError: the suite's files are wrong.
-        UsageError: an unknown name.
+        UsageError: a name is unknown.
     """
     suite = partition.suite
     version = workspace.model_version(partition.model_version)
@@ -94,6 +105,14 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     failed = failed_cases(workspace.record, partition) if scope.failed else None
     cases = scope.select(read_cases(workspace.suite(suite)), failed)
     calls = _calls(workspace, suite, version, cases)
+    return replace(_of_model(workspace, partition, version, calls, epoch), **_judging(workspace, suite, version, calls))
+
+
+def _of_model(
+    workspace: Workspace, partition: Partition, version: ModelVersion, calls: Sequence[Call], epoch: str
+) -> RunPlan:
+    """Plans what the model is asked."""
+    suite = partition.suite
     provider = provider_for(workspace, version)
     if provider.recorded:
         nothing = Bound(0, 0, 0, 0.0)
@@ -125,8 +144,23 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     )
 
 
+def _judging(workspace: Workspace, suite: str, version: ModelVersion, calls: Sequence[Call]) -> dict[str, Any]:
+    """Returns the fields of the plan about the judge. It sees at most the question, the gold and a whole answer."""
+    track = workspace.track(suite)
+    if not isinstance(track, Judged):
+        return {}
+    judge, options = judge_version(workspace, suite), workspace.suite(suite).require().options
+    if missing := why_no_judge(judge):
+        return {"judge_name": judge.name, "judge_missing": missing} if track.judge_decides(options) else {}
+    prompt = track.judge_prompt(options)
+    own = len(prompt.template) + sum(map(len, prompt.variables.values()))
+    shown = [own + characters(call.prompt) + len(call.gold.oracle()) for call in calls]
+    tokens = [(length / CHARACTERS_PER_TOKEN + version.max_tokens, 0.0) for length in shown]
+    return {"judge_name": judge.name, "judge": _bound(judge.model_copy(update={"batch": False}), tokens)}
+
+
 def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> RunPlan:
-    """For an application that makes its own prompts, of which `left` turns are still to be asked."""
+    """Plans for an application that makes its own prompts; `left` turns are still to be asked."""
     told = told_so_far(workspace, partition)
 
     def expected(calls: int) -> Bound:
@@ -151,12 +185,12 @@ def _of_application(workspace: Workspace, partition: Partition, turns: int, left
 
 
 def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound:
-    """For calls with so many input tokens each, and so many of them shared with others."""
+    """Returns the bounds for calls given as (input tokens, tokens shared with other calls)."""
     today, usd = datetime.now(UTC).date().isoformat(), 0.0
     priced = True
     for tokens, shared in calls:
         whole = ceil(tokens)
-        # Writing a prefix to a cache can cost more than sending it: at worst every call does.
+        # Writing a prefix to a cache can cost more than sending it; in the worst case, every call does so.
         usages = (Usage(whole, version.max_tokens), Usage(whole, version.max_tokens, 0, min(ceil(shared), whole)))
         costs = [cost_usd(version, usage, today, batch=version.batch) for usage in usages]
         known = [cost for cost in costs if cost is not None]
@@ -168,20 +202,20 @@ def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound
 
 
 def _recovery(version: ModelVersion, calls: Sequence[Call], rate: float, attempts: int) -> Bound:
-    """For that many attempts at every turn: its prompt with the response before, and the error it ran into."""
+    """Returns the bounds for recovery attempts at every turn; their prompts contain the last response and its error."""
     added = version.max_tokens + ERROR_TOKENS
     return _bound(version, [(characters(call.prompt) * rate + added, 0.0) for call in calls for _ in range(attempts)])
 
 
 def _shared(call: Call, rate: float) -> float:
-    """Tokens at the beginning of the prompt that other calls of the run begin with too."""
+    """Returns the tokens at the start of the prompt that it shares with other calls of the run."""
     if call.prefix_uses < 2:
         return 0.0
     return rate * sum(len(message.text) for message in call.prompt.messages[: call.prompt.shared])
 
 
 def _cacheable(calls: Sequence[tuple[Call, float]], rate: float) -> float:
-    """Share of the tokens that stand in a prefix which an earlier one of the calls has sent already."""
+    """Returns the share of tokens in prefixes that an earlier call has already sent."""
     sent: set[tuple[str, ...]] = set()
     again = 0.0
     for call, _ in calls:

@@ -1,4 +1,4 @@
-"""Every plug-in with what is wrong with it."""
+"""Lists all plug-ins with their problems."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,7 +20,7 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
 
 
 def plugins_with_trouble() -> Iterator[tuple[Plugin, str | None]]:
-    """Every plug-in, loaded, and a sentence where it cannot be used."""
+    """Loads every plug-in and yields it, with a sentence if it cannot be used."""
     for plugin in installed():
         if plugin.group in _TROUBLE:
             yield plugin, _TROUBLE[plugin.group](plugin)

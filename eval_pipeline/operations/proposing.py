@@ -1,4 +1,4 @@
-"""What reviews propose to change about the gold: entries for `gold_overrides.yaml`, which alone changes figures."""
+"""Proposes entries for `gold_overrides.yaml` from reviews; only that file changes figures."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,25 +19,26 @@ from eval_pipeline.suites.reviews.review import Review
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What follows from reviews that call the gold wrong.
+    """Proposals from reviews that call the gold wrong.
 
     Attributes:
-        entries: of `gold_overrides.yaml`.
-        left: turns of which nothing follows, with the reason.
+        entries: entries for `gold_overrides.yaml`.
+        left: turn → why nothing is proposed for it.
     """
 
     entries: Sequence[Mapping[str, Any]]
     left: Mapping[str, str]
 
     def text(self) -> str:
-        """The entries as they are written."""
+        """Returns the entries as YAML."""
         return entries_text(self.entries)
 
 
 def proposals(source: SuiteSource, reviewed: Reviewed) -> Proposals:
-    """What the reviews of a suite propose.
+    """Returns the proposals from the reviews of a suite.
 
-    A correction becomes `corrected`, no correction `excluded`: whoever puts the entry into the file decides.
+    A correction becomes `corrected`, no correction becomes `excluded`; the person who adds the entry to the file
+    decides.
 
     Raises:
         InputError: the suite cannot be read.
@@ -69,11 +70,11 @@ def proposals(source: SuiteSource, reviewed: Reviewed) -> Proposals:
 
 
 def write_proposals(source: SuiteSource, found: Proposals) -> Path:
-    """Adds the entries to the suite's `gold_overrides.yaml`, whose text stays as it is.
+    """Appends the entries to the suite's `gold_overrides.yaml`, whose existing text is not changed.
 
     Raises:
-        UsageError: the file is in a form to which nothing can be added, or an entry is wrong.
-        StoreError: it cannot be written.
+        UsageError: nothing can be appended to the file in its present form, or an entry is wrong.
+        StoreError: the file cannot be written.
     """
     path = source.folder / OVERRIDES_FILE
     suite = read_suite(source)
@@ -82,12 +83,12 @@ def write_proposals(source: SuiteSource, found: Proposals) -> Path:
     try:
         after = _read(source, suite, text)
     except InputError as error:
-        raise UsageError(f"a proposal cannot be used, put it in by hand: {error}") from error
+        raise UsageError(f"a proposal cannot be added; add it by hand: {error}") from error
     if [one.turn_id for one in after] != [
         *(one.turn_id for one in suite.overrides),
         *(e["turn"] for e in found.entries),
     ]:
-        raise UsageError(f"{path} is not one list of entries; put the printed ones in by hand")
+        raise UsageError(f"{path} is not a single list of entries; add the printed entries by hand")
     temporary = temporary_path(path)
     try:
         temporary.write_text(text, "utf-8")
@@ -99,7 +100,7 @@ def write_proposals(source: SuiteSource, found: Proposals) -> Path:
 
 
 def entries_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Entries as YAML; what people wrote is quoted where YAML would read it otherwise."""
+    """Returns entries as YAML, with quotes where YAML would misread people's text."""
     return yaml.safe_dump([dict(entry) for entry in entries], sort_keys=False, allow_unicode=True) if entries else ""
 
 
@@ -112,7 +113,7 @@ def _entry(turn: str, reviews: Sequence[Review], correction: Mapping[str, Any] |
 
 
 def _read(source: SuiteSource, suite: SuiteCases, text: str) -> Sequence[Override]:
-    """The overrides that the text would be, checked as those of the suite are."""
+    """Parses and checks the text as overrides of the suite."""
     raws = {case.id: content for case, content in zip(suite.cases, suite.contents, strict=True)}
     with tempfile.TemporaryDirectory() as folder:
         aside = replace(source, folder=Path(folder) / source.folder.name)

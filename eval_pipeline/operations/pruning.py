@@ -1,8 +1,8 @@
-"""Retention: old dates leave record, reports and store, and the journal loses what nothing refers to any more."""
+"""Retention: removes old dates from record, reports and store, and unused responses from the journal."""
 
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -15,7 +15,7 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.operations.keeping import compare, deliver
-from eval_pipeline.reports.paths import comparison_folder, report_folder
+from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
@@ -28,9 +28,9 @@ from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 JOURNAL_MARGIN_S = 7 * 86_400.0
-"""Responses younger than that stay: a killed run may have paid for them and not recorded them yet."""
+"""Newer responses are kept, because a killed run may have paid for them without recording them."""
 _TOLD_BY = ("asked_on", "input_tokens", "output_tokens", "latency_ms")
-"""Columns of attempts that tell which response of the journal they hold; of two equal ones both stay."""
+"""Columns of attempts that identify their response in the journal; if two responses match, both are kept."""
 _Told = tuple[object, ...]
 
 
@@ -39,16 +39,17 @@ class Pruned:
     """What pruning removed, or would remove.
 
     Attributes:
-        partitions: evaluations of old dates, with their reports.
-        in_use: old evaluations that were left since a run is at them.
-        comparison_reports: folders of old comparison reports.
-        responses: entries of the journal that no attempt in the record holds; None where it was left alone since a run
-            is asking models.
+        partitions: removed evaluations of old dates, with their reports.
+        in_use: old evaluations that were kept because a run works on them.
+        comparison_reports: folders of removed comparison reports.
+        night_pages: removed pages of old nights of which no evaluation is left.
+        responses: number of removed journal entries; None if the journal was left alone because a run is asking models.
     """
 
     partitions: tuple[Partition, ...]
     in_use: tuple[Partition, ...]
     comparison_reports: tuple[Path, ...]
+    night_pages: tuple[Path, ...]
     responses: int | None
 
 
@@ -57,19 +58,20 @@ def prune(
 ) -> Pruned:
     """Keeps the newest dates of each suite and model version, and the newest full evaluation if it is older.
 
-    May be killed at any time and started again. A partition leaves the store once its files are gone.
+    It may be killed at any time and started again. A partition leaves the store after its files are gone.
 
     Args:
-        workspace: the home that is pruned.
-        keep: dates that stay, at least 1.
-        dry_run: only say what would be removed.
-        progress: told of the partitions.
-        now: seconds since 1970; for tests.
+        workspace: the workspace.
+        keep: number of dates to keep, at least 1.
+        dry_run: only report what would be removed.
+        progress: receives the progress.
+        now: Unix time in seconds; for tests.
 
     Raises:
         StoreError: a file cannot be removed, or the journal cannot be written.
     """
-    old = list(_old_partitions(workspace, keep))
+    dates = _dates(workspace)
+    old = list(_old_partitions(workspace, dates, keep))
     reports = [folder for suite in _suites(workspace) for folder in _old_comparison_reports(workspace, suite, keep)]
     removed, in_use = [], []
     for partition in counted(progress, "pruning", old, len(old)):
@@ -80,33 +82,42 @@ def prune(
             if not dry_run:
                 _remove(workspace, partition)
             removed.append(partition)
+    left = {day for (suite, name), days in dates.items() for day in days if Partition(suite, name, day) not in removed}
+    pages = _old_night_pages(workspace, left, keep)
     if not dry_run:
         for folder in reports:
             _remove_folder(folder)
+        for page in pages:
+            page.unlink(missing_ok=True)
         _tell_others(workspace, removed, progress)
     with busy(progress, "pruning the journal"):
-        gone = set(removed)  # also those that a dry run left in place
+        gone = set(removed)  # in a dry run, these still exist
         before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
         responses = None if somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
-    return Pruned(tuple(removed), tuple(in_use), tuple(reports), responses)
+    return Pruned(tuple(removed), tuple(in_use), tuple(reports), tuple(pages), responses)
 
 
 def partition_tables() -> list[Table]:
-    """The tables of the record with a file a partition; what is made last comes first, so that no half is whole."""
+    """Returns the tables with a file for each partition, last-made first, so that no remainder looks complete."""
     found = [source for table in all_tables(further_tables()) for source in table.record_tables()]
     return [table for table in reversed(found) if table.key == "partition"]
 
 
-def _old_partitions(workspace: Workspace, keep: int) -> Iterator[Partition]:
-    """The evaluations beyond the newest dates, oldest first in each series; what is left of half removed ones too."""
+def _dates(workspace: Workspace) -> Mapping[tuple[str, str], set[date]]:
+    """Returns the recorded dates of each suite and model version, including those of half-removed evaluations."""
     dates: dict[tuple[str, str], set[date]] = {}
     for table in partition_tables():
         for key in workspace.record.partitions(table):
             assert key.suite and key.model_version and key.eval_date
             dates.setdefault((key.suite, key.model_version), set()).add(key.eval_date)
+    return dates
+
+
+def _old_partitions(workspace: Workspace, dates: Mapping[tuple[str, str], set[date]], keep: int) -> Iterator[Partition]:
+    """Returns the evaluations older than the newest dates, oldest first in each series."""
     for (suite, version), days in sorted(dates.items()):
         if len(days) > keep:
-            shown = newest_partition(workspace, suite, version)  # what `latest_*` shows may be older than parts
+            shown = newest_partition(workspace, suite, version)  # shown by `latest_*`; may be older than partial ones
             found = (Partition(suite, version, day) for day in sorted(days)[:-keep])
             yield from (partition for partition in found if partition != shown)
 
@@ -115,9 +126,26 @@ def _old_comparison_reports(workspace: Workspace, suite: str, keep: int) -> list
     folder = comparison_folder(workspace.home.reports, suite, date.min).parent
     dated = []
     for path in folder.iterdir() if folder.is_dir() else ():
-        with suppress(ValueError):  # something else that lies there
+        with suppress(ValueError):  # not a dated folder
             dated.append((date.fromisoformat(path.name), path))
     return [path for _, path in sorted(dated)[:-keep]]
+
+
+def _old_night_pages(workspace: Workspace, left: Collection[date], keep: int) -> list[Path]:
+    """Returns the pages of nights that are older than the newest remaining dates and have no evaluation left.
+
+    A night whose runs have all failed has a page but no evaluation; the page is kept as long as those of nights near
+    it.
+    """
+    newest = sorted(left)[-keep:]
+    folder = nights_folder(workspace.home.reports)
+    pages = []
+    for path in sorted(folder.glob("*.html")):
+        with suppress(ValueError):  # something else that lies there
+            day = date.fromisoformat(path.stem)
+            if newest and day < newest[0] and day not in left:
+                pages.append(path)
+    return pages
 
 
 def _suites(workspace: Workspace) -> Sequence[str]:
@@ -130,7 +158,7 @@ def _remove(workspace: Workspace, partition: Partition) -> None:
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
-    # Somebody may make one anew just now: then it stays.
+    # If somebody is just creating a new lock, it stays.
     shutil.rmtree(workspace.home.root.joinpath("locks", *key.folders(RUNS)), ignore_errors=True)
 
 
@@ -143,7 +171,7 @@ def _remove_folder(folder: Path) -> None:
 
 
 def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: Progress) -> None:
-    """Takes the partitions out of the store, and their dates out of the trends."""
+    """Removes the partitions from the store, and their dates from the trends."""
     if removed:
         publish_gone(workspace, removed, gate(workspace))
     for suite in sorted({partition.suite for partition in removed} & set(_suites(workspace))):
@@ -153,7 +181,7 @@ def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: P
 
 
 def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> bool:
-    """Whether a run holds the lock of asking for any partition but those whose locks are ours."""
+    """Whether a run holds the asking lock of any partition except those that we hold ourselves."""
     own = {lock_file(workspace, partition, "asking") for partition in ours}
     for path in (workspace.home.root / "locks").rglob("asking.lock"):
         if path in own:

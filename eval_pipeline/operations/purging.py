@@ -1,7 +1,8 @@
-"""What a model version said, taken out of everything that keeps it beside record, reports and store.
+"""Purges a model version's responses wherever they are kept in addition to record, reports and store.
 
-The rule is the same everywhere: what no evaluation that stays holds, goes, where it is the model version's or nobody
-knows whose it is. So nothing has to be known of evaluations that are gone, and a second call does what the first left.
+One rule applies everywhere: a response is removed if no remaining evaluation contains it, and if it belongs to the
+model version or nobody knows to whom. So nothing needs to be known about removed evaluations, and a second call
+completes the first.
 """
 
 import hashlib
@@ -31,8 +32,8 @@ class Removal:
     """What is to be removed.
 
     Attributes:
-        suites: of these suites only; None: of all, and the model version itself.
-        purge: its responses too, wherever the home has them.
+        suites: only these suites; None: all suites, and the model version itself.
+        purge: also remove its responses, wherever the home keeps them.
     """
 
     model_version: str
@@ -40,20 +41,20 @@ class Removal:
     purge: bool = False
 
     def covers(self, suite: str | None) -> bool:
-        """Whether the removal is about the suite."""
+        """Whether the removal covers the suite."""
         return self.suites is None or suite in self.suites
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What was purged beside record, reports and store, or would be.
+    """Numbers of purged items in addition to record, reports and store, or of those that would be.
 
     Attributes:
-        responses: of the journal.
-        of_nobody: those of them that an older version wrote, which did not note who asked.
-        batches: notes of batches that were handed in.
-        judgements: of the judge's cache.
-        files: predictions, exports, and damaged files that a repair had set aside.
+        responses: journal entries.
+        of_nobody: those of them written by an older version, which did not record who asked.
+        batches: records of submitted batches.
+        judgements: entries of the judge's cache.
+        files: predictions, exports, and damaged files set aside by a repair.
     """
 
     responses: int
@@ -64,16 +65,16 @@ class Purged:
 
 
 def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *, dry_run: bool) -> Purged:
-    """Takes out of journal, judge's cache, predictions and exports what the model version said.
+    """Removes the model version's responses from journal, judge's cache, predictions and exports.
 
     Args:
-        workspace: the home.
+        workspace: the workspace.
         removal: what is removed.
-        gone: its evaluations, which a dry run finds in the record still.
+        gone: its evaluations, which still exist in a dry run.
         dry_run: only count.
 
     Raises:
-        StoreError: a file cannot be written, or is in use.
+        StoreError: a file cannot be written or is in use.
     """
     stays = _Stays(workspace, frozenset(map(RecordKey.of, gone)))
     responses = stays.digests(GENERATIONS) | stays.digests(RECOVERY_ATTEMPTS)
@@ -92,29 +93,30 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
 
 
 class _Stays:
-    """What evaluations hold that stay."""
+    """The responses and judgements in the evaluations that remain."""
 
     def __init__(self, workspace: Workspace, gone: frozenset[RecordKey]) -> None:
         self._record, self._gone = workspace.record, gone
-        # Not by `runs` alone: what a repair has set aside is no removal, and answers in the journal are still wanted.
+        # `runs` alone is not enough: files set aside by a repair were not removed on purpose, and their answers are
+        # still needed.
         found = {key for table in partition_tables() for key in self._record.partitions(table)} - gone
         self._places = {(key.suite, key.model_version) for key in found}
         self._names = {key.model_version for key in found}
 
     def is_free(self, asker: Asker | None, removal: Removal) -> bool:
-        """Whether a response that nothing holds may go: nobody else has asked for it who may still want it."""
+        """Whether an unused response may be removed: no other model version that still exists has asked for it."""
         if asker is None:
             return True
         if asker.model_version == removal.model_version and (not asker.suite or removal.covers(asker.suite)):
             return True
-        # It was asked first by somebody who has been removed, and then used by the one that is removed now.
+        # It was first asked for by a model version that is gone, and then used by the one being removed.
         known = (
             (asker.suite, asker.model_version) in self._places if asker.suite else asker.model_version in self._names
         )
         return not known
 
     def digests(self, table: Table) -> _Held:
-        """Of the responses of attempts."""
+        """Returns digests of the responses of attempts."""
         held: _Held = set()
         for key in self._keys(table):
             for group in self._record.row_groups(table, key, _TOLD_BY):
@@ -122,7 +124,7 @@ class _Stays:
         return held
 
     def judgements(self) -> _Held:
-        """Of what judges said."""
+        """Returns digests of judgements."""
         columns = ("value", "choice", "reason")
         held: _Held = set()
         for key in self._keys(JUDGEMENTS):
@@ -144,14 +146,14 @@ def _of_judgement(judgement: Judgement) -> bytes:
 
 
 def _digest(*values: object) -> bytes:
-    """Sixteen bytes that stand for the values; the record has U+FFFD for what is half of a surrogate pair."""
+    """Returns a 16-byte digest of the values; lone surrogates are replaced by U+FFFD, as in the record."""
     text = "\0".join(str(value) for value in values)
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return hashlib.blake2b(whole.encode(), digest_size=16).digest()
 
 
 def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
-    """Predictions, exports, and what repairs have set aside: whole journals, of which nobody knows whose they are."""
+    """Yields predictions, exports and files set aside by repairs, which include whole journals of unknown owners."""
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
     predictions = home.predictions / removal.model_version

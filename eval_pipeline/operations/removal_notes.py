@@ -1,4 +1,4 @@
-"""The note that a removal is under way: who gives the same command again goes on where it was killed."""
+"""Notes of removals in progress, with which the same command continues after being killed."""
 
 import json
 from contextlib import suppress
@@ -12,7 +12,7 @@ from eval_pipeline.reports.paths import safe_name
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a removal has to know that is gone once it has begun.
+    """What must be noted before a removal begins, because the removal deletes it.
 
     Attributes:
         suites: suite → ISO date of the first evaluation that is removed.
@@ -24,14 +24,14 @@ class Note:
 
 
 def noted(home: Home, model_version: str) -> Note | None:
-    """The note of a removal that was cut off; None where there is none."""
+    """Returns the note of an interrupted removal; None if there is none."""
     path = _path(home, model_version)
     text = read_sealed(path)
     return None if text is None else Note(model_version, json.loads(text), path)
 
 
 def write_note(home: Home, note: Note, before: Note | None) -> Note:
-    """Writes down what is removed, beside what a removal that was cut off had to remove. Raises OSError."""
+    """Writes the note of a removal, merged with that of an interrupted one. Raises OSError."""
     suites = dict(before.suites) if before else {}
     for suite, first in note.suites.items():
         suites[suite] = min(first, suites.get(suite, first))
@@ -41,9 +41,9 @@ def write_note(home: Home, note: Note, before: Note | None) -> Note:
 
 
 def end_note(note: Note) -> None:
-    """Nothing is left to do."""
+    """Deletes the note, as nothing is left to do."""
     note.path.unlink(missing_ok=True)
-    with suppress(OSError):  # another removal is under way
+    with suppress(OSError):  # the folder has the note of another removal
         note.path.parent.rmdir()
 
 

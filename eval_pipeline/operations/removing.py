@@ -1,7 +1,7 @@
-"""`remove`: a model version leaves the home, and with a purge everything that it ever said leaves it too.
+"""The command `remove`: removes a model version from the home, and with `--purge` also everything it ever answered.
 
-Each step finds for itself what is left to do, and a note in the home says that a removal is under way, so that a second
-call goes on where a first one was killed. What is made of others is removed first: no half is ever taken for a whole.
+Each step finds out by itself what is left to do, and a note in the home records the removal, so that a second call
+continues where a killed one stopped. Derived files are removed first, so that a remainder never looks complete.
 """
 
 import shutil
@@ -21,6 +21,7 @@ from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.operations.pruning import partition_tables, somebody_asks
 from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removal_notes import Note, end_note, noted, write_note
+from eval_pipeline.operations.removing_nights import tell_nights_again
 from eval_pipeline.providers.model_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
@@ -40,9 +41,9 @@ class Removed:
 
     Attributes:
         partitions: evaluations, sorted.
-        files, size: how many files of record and reports, and their bytes.
-        entry: the imported entry of `model_versions.yaml` is removed.
-        listed_in: the file of the user that still lists it, so that the next run evaluates it again; None: none does.
+        files, size: number and total bytes of files in record and reports.
+        entry: whether the imported entry of `model_versions.yaml` is removed.
+        listed_in: the user's own file that still lists it, so that the next run would evaluate it again; or None.
         purged: None without a purge.
     """
 
@@ -56,13 +57,13 @@ class Removed:
 
 @dataclass(slots=True)
 class _Found:
-    """Where the home has something of the model version."""
+    """Where the home contains something of the model version."""
 
     partitions: set[Partition] = field(default_factory=set)
     folders: list[Path] = field(default_factory=list)
 
     def first_dates(self) -> dict[str, str]:
-        """The first date of each suite."""
+        """Returns the first date for each suite, as ISO texts."""
         first: dict[str, date] = {}
         for partition in self.partitions:
             first[partition.suite] = min(partition.eval_date, first.get(partition.suite, partition.eval_date))
@@ -77,20 +78,20 @@ def remove(
     progress: Progress = SILENT,
     last: Callable[[], object] = lambda: None,
 ) -> Removed:
-    """Removes a model version: its evaluations, reports and rows in the store, and what is compared with it.
+    """Removes a model version: its evaluations, reports, rows in the store, and comparisons with it.
 
-    May be killed at any time and called again. Nothing is begun while a run is at one of its evaluations, or, with a
-    purge, while any run asks models.
+    It may be killed at any time and called again. Nothing is begun while a run works on one of its evaluations or, with
+    a purge, while any run asks models.
 
     Args:
-        workspace: the home.
+        workspace: the workspace.
         removal: what is removed.
-        dry_run: only say what would be.
-        progress: told of the evaluations.
-        last: does what is left to do elsewhere; where it fails, the same call does it again.
+        dry_run: only report what would be removed.
+        progress: receives the progress.
+        last: does remaining work elsewhere; if it fails, calling `remove` again repeats it.
 
     Raises:
-        UsageError: the home has nothing of that name, or a run is at it.
+        UsageError: the home has nothing of that name, or a run works on it.
         StoreError: a file cannot be removed or written.
     """
     found = _find(workspace, removal)
@@ -132,7 +133,7 @@ def _find(workspace: Workspace, removal: Removal) -> _Found:
 
 
 def _in_store(workspace: Workspace) -> Iterator[RecordKey]:
-    """What the store has: a removal that was killed may have left it there alone."""
+    """Yields the keys in the store, because a killed removal may have left rows only there."""
     if not workspace.home.store.exists():
         return
     with connect_read_only(workspace.home.store) as store:
@@ -142,9 +143,9 @@ def _in_store(workspace: Workspace) -> Iterator[RecordKey]:
 
 
 def _folders(workspace: Workspace, removal: Removal) -> Iterator[Path]:
-    """Folders that hold nothing but what belongs to the model version, or to it and a suite, in record and reports.
+    """Yields the folders in record and reports that belong to the model version (or to it and a suite) alone.
 
-    Of tables that only a package knew which is gone too, and with files that killed writers left.
+    This includes tables of packages that are no longer installed, and files left by killed writers.
     """
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
@@ -172,12 +173,12 @@ def _check_known(workspace: Workspace, removal: Removal, found: _Found, *, known
     names = {key.model_version or "" for key in workspace.record.partitions(MODEL_VERSIONS)} | {
         *workspace.model_versions
     }
-    raise UsageError(f"nothing is kept of a model version '{name}'; known: {', '.join(sorted(names)) or 'none'}")
+    raise UsageError(f"the home has nothing of a model version '{name}'; known: {', '.join(sorted(names)) or 'none'}")
 
 
 @contextmanager
 def _alone(workspace: Workspace, removal: Removal, found: _Found) -> Iterator[None]:
-    """Holds the locks of every evaluation, those of today too, which a run may be about to begin."""
+    """Holds the locks of all its evaluations, including today's, which a run may be about to begin."""
     suites = removal.suites if removal.suites is not None else {*workspace.suites}
     begun = {Partition(suite, removal.model_version, today()) for suite in suites}
     with ExitStack() as stack:
@@ -197,7 +198,7 @@ def _alone(workspace: Workspace, removal: Removal, found: _Found) -> Iterator[No
 
 
 def _take_out(workspace: Workspace, removal: Removal, found: _Found, progress: Progress) -> None:
-    """Removes the files of record and reports, what is made last first; then the model version's own."""
+    """Removes the files in record and reports in reverse order of creation, then those of the model version itself."""
     ordered = _sorted(found.partitions)
     for partition in counted(progress, "removing", ordered, len(ordered)):
         key = RecordKey.of(partition)
@@ -208,12 +209,12 @@ def _take_out(workspace: Workspace, removal: Removal, found: _Found, progress: P
     for partition in ordered:
         place = workspace.home.root.joinpath("locks", *RecordKey.of(partition).folders(RUNS))
         shutil.rmtree(place, ignore_errors=True)
-    if not any(key.model_version == removal.model_version for key in workspace.record.partitions(RUNS)):
+    if not workspace.record.partitions(RUNS, RecordKey.of_model_version(removal.model_version)):
         workspace.record.remove(MODEL_VERSIONS, RecordKey.of_model_version(removal.model_version))
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes a folder where there is one. Raises StoreError."""
+    """Removes a folder if it exists. Raises StoreError."""
     try:
         shutil.rmtree(folder)
         fsync_path(folder.parent)
@@ -224,7 +225,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _entries(workspace: Workspace, removal: Removal, *, dry_run: bool) -> tuple[bool, Path | None]:
-    """Whether the imported entry goes, and the user's own file where that lists the model version."""
+    """Returns whether the imported entry is removed, and the user's own file if that lists the model version."""
     name, home = removal.model_version, workspace.home
     imported = forget_imported(home.imported_model_versions, name, removal.suites, dry_run=dry_run)
     listed = name in workspace.model_versions and not imported
@@ -232,7 +233,7 @@ def _entries(workspace: Workspace, removal: Removal, *, dry_run: bool) -> tuple[
 
 
 def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress: Progress) -> None:
-    """Has comparisons, trends and their reports be without the model version, and the store."""
+    """Makes comparisons, trends, their reports and the store again without the model version."""
     suites = sorted(note.suites)
     for suite in suites:
         forget_acknowledged(Inputs(workspace, suite), removal.model_version)
@@ -242,7 +243,7 @@ def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress:
     for suite in suites:
         if suite in readable:
             compare(Inputs(workspace, suite, progress=progress))
-        else:  # nobody can compare anew what is left; it is made again when the suite is there again
+        else:  # nobody can compare the rest now; it is made again when the suite is back
             for table in (MODEL_COMPARISONS, TRENDS):
                 workspace.record.remove(table, RecordKey.of_suite(suite))
     if workspace.home.store.exists():
@@ -254,10 +255,12 @@ def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress:
             publish_keys(workspace, keys, gate(workspace), erase=removal.purge)
     for suite in readable:
         deliver(comparing(chain_of(None)), Inputs(workspace, suite, progress=progress), with_report=True)
+    if note.suites:
+        tell_nights_again(workspace, removal.model_version, min(note.suites.values()))
 
 
 def _comparison_reports(workspace: Workspace, suite: str, first: str) -> list[Path]:
-    """Those that may tell of the model version: of its first date and later ones."""
+    """Returns the reports that may mention the model version: those of its first date and later."""
     folder = comparison_folder(workspace.home.reports, suite, date.min).parent
     found = folder.iterdir() if folder.is_dir() else iter(())
     return [path for path in found if path.is_dir() and path.name.removeprefix(".old-").removeprefix(".new-") >= first]

@@ -1,4 +1,4 @@
-"""`doctor --repair`: what is damaged is made again from what it was made of, and set aside, never thrown away."""
+"""The command `doctor --repair`: makes damaged files again from their sources; the damaged ones are kept aside."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SUPERSEDED_STATISTICS
+from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
@@ -36,16 +36,17 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 _LOST = {
     RUNS.name: "it tells of runs, which nothing else does",
+    SAMPLING_DESIGN.name: "it held the draw of `run --until`; a run in full needs none",
     SUPERSEDED_STATISTICS.name: "it held former figures, whose code is gone",
     ACKNOWLEDGEMENTS.name: "it held what people said; acknowledge the losses again",
 }
-"""Tables that are made of nothing on record, and why they cannot be made again."""
+"""Tables that are derived from nothing on record → why they cannot be made again."""
 
 
 def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Finding]:
-    """Mends journal, record and store, in this order; a finding for each thing that was damaged.
+    """Repairs journal, record and store, in this order; yields a finding for each damaged item.
 
-    Nobody is asked. To be called while nothing runs.
+    No model is asked. Call it only while nothing runs.
     """
     aside = workspace.home.root / "damaged" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     with busy(progress, "mending the journal"):
@@ -85,7 +86,7 @@ def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
 
 
 def _batches(path: Path) -> tuple[list[tuple[Any, ...]], str]:
-    """The batches that are whole, and a sentence about others."""
+    """Returns the undamaged batches, and a sentence about damaged ones."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
             rows = batch_rows(connection)
@@ -117,7 +118,7 @@ def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
 
 
 def _suite(workspace: Workspace, suite: str, waiting: list[tuple[Table, RecordKey]]) -> Iterator[Finding]:
-    """Makes again what is missing of a suite; a finding for what could not be made."""
+    """Makes the missing tables of a suite again; yields a finding for each that could not be made."""
     inputs = Inputs(workspace, suite)
     try:
         run_chain(ingesting(chain_of(inputs.track)), inputs)

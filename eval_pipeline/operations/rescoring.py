@@ -1,4 +1,4 @@
-"""Rescoring: evaluations on record brought to today's code, from the responses they have. Nobody is asked."""
+"""Rescoring: updates recorded evaluations to the current code using their responses, without asking models."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """What became of one evaluation.
+    """The result of rescoring one evaluation.
 
     Attributes:
-        turns: scored turns, samples among them.
-        before, after: share of them that is right; `after` is None where it was not scored again.
-        problem: why it was not.
+        turns: number of scored turns, including samples.
+        before, after: share of right turns; `after` is None if the evaluation was not scored again.
+        problem: why it was not scored again.
     """
 
     partition: Partition
@@ -45,20 +45,20 @@ class Rescored:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which evaluations to look at; what is left empty chooses all."""
+    """Which evaluations to consider; empty fields choose all."""
 
     suites: Collection[str] = ()
     model_versions: Collection[str] = ()
     dates: Collection[date] = ()
 
     def holds(self, partition: Partition) -> bool:
-        """Whether an evaluation is one of them."""
+        """Whether an evaluation is chosen."""
         wanted = ((self.suites, partition.suite), (self.model_versions, partition.model_version))
         return all(not names or name in names for names, name in (*wanted, (self.dates, partition.eval_date)))
 
 
 def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
-    """The evaluations on record that are chosen, of suites that can be read."""
+    """Returns the chosen evaluations on record whose suites can be read."""
     found = []
     for key in workspace.record.partitions(TURN_RESULTS):
         assert key.suite and key.model_version and key.eval_date
@@ -72,7 +72,7 @@ def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
 def outdated(
     workspace: Workspace, partitions: Iterable[Partition], *, ask_judge: bool = False, exact: bool = True
 ) -> list[Partition]:
-    """Those that today's code, or where `exact` other versions of libraries, may score otherwise."""
+    """Returns the evaluations that the current code (or, if `exact`, other library versions) may score differently."""
     return [
         partition
         for partition in partitions
@@ -88,14 +88,14 @@ def rescore(
     ask_judge: bool = False,
     exact: bool = True,
 ) -> Rescored:
-    """Brings an evaluation to today's code; what it was is kept in `superseded_statistics`.
+    """Updates an evaluation to the current code; its previous figures are kept in `superseded_statistics`.
 
     Args:
-        workspace: the home.
+        workspace: the workspace.
         partition: the evaluation.
-        progress: told of what is done.
-        ask_judge: answers are judged again where the question to the judge is another one.
-        exact: other versions of libraries are a reason too.
+        progress: receives the progress.
+        ask_judge: judge answers again if the question to the judge has changed.
+        exact: also update if versions of libraries have changed.
     """
     inputs = _inputs(workspace, partition, ask_judge=ask_judge, exact=exact, progress=progress)
     turns, before = scored(inputs)
@@ -110,10 +110,10 @@ def rescore(
 
 
 def make_again(inputs: Inputs) -> None:
-    """Makes what is not current of an evaluation, publishes it, and writes its report anew where there is one.
+    """Runs the stages of an evaluation that are not current, publishes it, and updates its report if there is one.
 
     Raises:
-        EvalError: it cannot be made.
+        EvalError: a stage cannot be run.
     """
     with ending_failed(inputs.workspace, inputs.place, inputs.run.run_id):
         for stage in _stages(inputs):
@@ -126,14 +126,14 @@ def make_again(inputs: Inputs) -> None:
 
 
 def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
-    """What there is to score again of an evaluation."""
+    """Returns the present state of an evaluation that could be rescored."""
     return Rescored(partition, *scored(Inputs.of(workspace, partition)))
 
 
 def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILENT) -> list[Rescored]:
-    """Rescores what a night compares: each model version's latest evaluation, the one before it, and its first.
+    """Rescores what a nightly run compares: each model version's latest evaluation, the one before, and its first.
 
-    Only where code has changed: other versions of libraries are no reason by themselves.
+    Only changes of code count, not other versions of libraries.
     """
     series = evaluations_of(workspace, suite).items()
     compared = [one for name, found in series if not workspace.is_retired(name) for one in _compared(found)]
@@ -142,7 +142,7 @@ def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILE
 
 
 def scored(inputs: Inputs) -> tuple[int, float | None]:
-    """How many turns are scored, and the share of them that is right; None where there are none."""
+    """Returns the number of scored turns and the share of right ones, None if there are none."""
     correct = inputs.read(TURN_RESULTS, ["correct"])["correct"]
     return len(correct), pc.mean(correct).as_py() if len(correct) else None
 
@@ -156,7 +156,7 @@ def _compared(found: Sequence[Evaluated]) -> Iterator[Partition]:
 def _inputs(
     workspace: Workspace, partition: Partition, *, ask_judge: bool, exact: bool, progress: Progress = SILENT
 ) -> Inputs:
-    """The evaluation as it was asked for: scope and epoch are those of its generations."""
+    """Returns inputs with the scope and epoch of the evaluation's generations."""
     epoch = recorded_epoch(workspace, partition)
     run = RunContext(str(uuid4()), epoch, asks=False, asks_judge=ask_judge, exact=exact)
     header = Inputs.of(workspace, partition).header(GENERATIONS)
@@ -168,26 +168,26 @@ def _is_outdated(inputs: Inputs) -> bool:
     try:
         return not all(is_current(stage, prepared(stage, inputs)) for stage in _stages(inputs))
     except EvalError:
-        return True  # scoring it again says why not
+        return True  # rescoring reports the reason
 
 
 def _stages(inputs: Inputs) -> list[Stage]:
-    """The stages that make an evaluation's tables; of a model version that is gone, what was asked stays as it is."""
+    """Returns the stages that make an evaluation's tables, without those that ask a model version that is gone."""
     known = inputs.place.model_version in inputs.workspace.model_versions
     chain = [stage for stage in chain_of(inputs.track) if stage.writes]
     return [stage for stage in (*ingesting(chain), *evaluating(chain)) if known or not stage.asks]
 
 
 def _why_not(inputs: Inputs) -> str:
-    """Why an evaluation cannot be scored again; empty where it can."""
+    """Returns why an evaluation cannot be rescored; empty if it can."""
     for stage in _stages(inputs)[:2]:
         run_stage(stage, inputs)
     cases, generated = inputs.header(CASES), inputs.header(GENERATIONS)
     assert cases is not None
     if generated is None:
         return "it has no answers on record; `eval-pipeline run` asks for them"
-    # Of a model version that there is, the stage itself finds the old answers by their prompts, or says that it cannot:
-    # where only the gold is another one, all of them are there.
+    # If the model version exists, the stage itself finds the old answers by their prompts or reports that it cannot; if
+    # only the gold has changed, all are found.
     known = inputs.place.model_version in inputs.workspace.model_versions
     if not known and generated.made_from.get(CASES.name) != cases.content_hash:
         return "its questions or their gold have changed since; `eval-pipeline run` evaluates them anew"

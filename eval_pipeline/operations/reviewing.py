@@ -1,4 +1,4 @@
-"""Reviewing: adding what a person says of an answer, and drawing answers for people to look at."""
+"""Reviewing: adds people's reviews of answers, and draws answers to review."""
 
 import getpass
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eval_pipeline.analysis.reviews.answers import answers_of, reviewed_evaluations
+from eval_pipeline.analysis.reviews.answers import Answer, Place, answers_of, reviewed_evaluations
 from eval_pipeline.analysis.reviews.drawing import draw
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
+from eval_pipeline.analysis.reviews.scores import scores_of, together
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.complaints import complaints, dotted
@@ -25,11 +26,11 @@ from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
 
 TAGS = ("misread question", "wrong number", "wrong unit", "calculation", "made up", "form", "declined")
-"""Failure tags to begin with; what reviewers write is offered from then on."""
+"""Initial failure tags; tags used by reviewers are offered in addition."""
 
 
 def own_name() -> str:
-    """Who runs this; empty where the system has no name for them, as in a container."""
+    """Returns the name of the current user; empty if the system has none, as in a container."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -37,7 +38,7 @@ def own_name() -> str:
 
 
 def correction_from(text: str | None, name: str) -> dict[str, Json] | None:
-    """What somebody wrote as the right gold; None for None. Raises UsageError where it is no JSON object."""
+    """Parses a gold correction; None stays None. Raises UsageError if it is not a JSON object."""
     if text is None:
         return None
     try:
@@ -45,13 +46,13 @@ def correction_from(text: str | None, name: str) -> dict[str, Json] | None:
     except ValueError as error:
         raise UsageError(f"{name} is no JSON: {error}") from error
     if not isinstance(found, dict):
-        raise UsageError(f'{name} is no JSON object; expected one such as {{"answer": 81.5}}')
+        raise UsageError(f'{name} is not a JSON object; expected one such as {{"answer": 81.5}}')
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a person says of an answer; fields as of a review."""
+    """A person's statement about an answer; fields as in a review."""
 
     who: str
     verdict: str
@@ -65,10 +66,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far people are with a queue.
+    """Progress of a queue.
 
     Attributes:
-        reviewed: its answers that somebody has reviewed from it, by who has.
+        reviewed: answers reviewed for the queue → the people who did.
     """
 
     queue: Queue
@@ -76,18 +77,16 @@ class Progress:
 
 
 def review_answer(inputs: Inputs, item: QueueItem, said: Said, reviewed: Reviewed | None = None) -> Review:
-    """Adds a review of an answer to the files beside the suite.
-
-    What the same person said of it before is superseded.
+    """Adds a review of an answer to the files beside the suite; an earlier one by the same person is superseded.
 
     Args:
-        inputs: of the suite.
+        inputs: the suite.
         item: the answer; its stratum does not matter.
-        said: what the person says.
-        reviewed: what is kept beside the suite, where it is known.
+        said: the person's statement.
+        reviewed: the existing reviews beside the suite, if already read.
 
     Raises:
-        UsageError: something of it cannot be.
+        UsageError: something in it is invalid.
         StoreError: the suite's folder cannot be written.
     """
     reviewed = reviewed or reviewed_of(inputs)
@@ -118,13 +117,13 @@ def review_answer(inputs: Inputs, item: QueueItem, said: Said, reviewed: Reviewe
 
 
 def answer_on_record(inputs: Inputs, turn: str, sample: int) -> QueueItem:
-    """An answer of an evaluation by its turn: `<case>#<index>`, or the public id.
+    """Returns an answer of an evaluation by its turn: `<case>#<index>`, or the public id.
 
     Raises:
         UsageError: there is none.
     """
     name = turn if turn.startswith(f"{inputs.suite}/") else f"{inputs.suite}/{turn}"
-    found = next((one for one in answers_of(inputs) if (one.turn_id, one.sample) == (name, sample)), None)
+    found = next((one for one in answers_of(inputs, {name}) if one.place[3] == sample), None)
     if found is None:
         place = f"{inputs.place.model_version} of {inputs.place.eval_date}"
         raise UsageError(f"no answer of {place} to '{name}', sample {sample}; expected <case>#<index>, counted from 0")
@@ -132,7 +131,7 @@ def answer_on_record(inputs: Inputs, turn: str, sample: int) -> QueueItem:
 
 
 def gold_hash_of(inputs: Inputs, turn: str) -> str | None:
-    """Hash of the gold of a turn, as the record has it."""
+    """Returns the hash of a turn's recorded gold."""
     own = inputs.anew(partition=None)
     if own.header(TURNS) is None:
         return None
@@ -142,33 +141,45 @@ def gold_hash_of(inputs: Inputs, turn: str) -> str | None:
 
 
 def draw_queue(inputs: Inputs, versions: Sequence[str] | None, by: str, size: int, seed: int) -> Queue:
-    """Draws answers of the latest evaluations of model versions, and keeps the queue beside the suite.
+    """Draws answers from the latest evaluations of model versions, and stores the queue beside the suite.
 
     Raises:
-        UsageError: there is nothing to draw from, or too few are asked for.
+        UsageError: there is nothing to draw from, or `size` is too small.
         StoreError: the suite's folder cannot be written.
     """
     chosen = reviewed_evaluations(inputs.workspace, inputs.suite, versions)
-    answers = [answer for partition in chosen for answer in answers_of(inputs.anew(partition=partition))]
-    queue = draw(answers, by, size, seed)
+    scores = together([scores_of(inputs.anew(partition=partition)) for partition in chosen])
+    queue = draw(scores, by, size, seed, lambda drawn: _read(inputs, drawn))
     write_queue(inputs.workspace.suite(inputs.suite).folder, queue)
     return queue
 
 
+def _read(inputs: Inputs, drawn: Sequence[tuple[Partition, Place]]) -> list[Answer]:
+    """Returns drawn answers with the hashes of their texts, which are read of these turns only."""
+    turns: dict[Partition, set[str]] = {}
+    for partition, place in drawn:
+        turns.setdefault(partition, set()).add(place[0])
+    read = (answer for one, names in turns.items() for answer in answers_of(inputs.anew(partition=one), names))
+    found = {answer.place: answer for answer in read}
+    if any(place not in found for _, place in drawn):
+        raise UsageError("an evaluation was replaced while answers were drawn from it; draw again")
+    return [found[place] for _, place in drawn]
+
+
 def progress_of(reviewed: Reviewed) -> Iterator[Progress]:
-    """How far people are with each queue."""
+    """Yields the progress of each queue."""
     asked = asked_by_queues(reviewed.reviews)
     for queue in reviewed.queues.values():
         yield Progress(queue, asked.get(queue.id, {}))
 
 
 def disputed(reviewed: Reviewed) -> list[list[Review]]:
-    """The answers that people are at odds about, the oldest first."""
+    """Returns the reviews of disputed answers, oldest first."""
     return [found for found in by_answer(reviewed.current).values() if is_disputed(found)]
 
 
 def known_tags(reviewed: Reviewed) -> list[str]:
-    """Failure tags to choose from: those in use, the most frequent first, then those to begin with."""
+    """Returns failure tags to choose from: those in use, most frequent first, then the initial ones."""
     counts: dict[str, int] = {}
     for review in reviewed.current:
         if review.tag is not None:
@@ -177,7 +188,7 @@ def known_tags(reviewed: Reviewed) -> list[str]:
 
 
 def keep_reviews(inputs: Inputs) -> list[dict[str, Any]]:
-    """Brings the tables of reviews up to date, in record and store; the rows of `review_statistics`."""
+    """Updates the tables of reviews in record and store; returns the rows of `review_statistics`."""
     run_stage(stage_of(None, "reviews"), inputs)
     deliver([stage_of(None, "comparison_published")], inputs, with_report=False)
     rows: list[dict[str, Any]] = inputs.read(REVIEW_STATISTICS).to_pylist()
@@ -185,12 +196,12 @@ def keep_reviews(inputs: Inputs) -> list[dict[str, Any]]:
 
 
 def evaluation_to_review(inputs: Inputs, model_version: str) -> Partition:
-    """The latest evaluation of a model version. Raises UsageError where there is none."""
+    """Returns the latest evaluation of a model version. Raises UsageError if there is none."""
     return reviewed_evaluations(inputs.workspace, inputs.suite, [model_version])[0]
 
 
 def _check_correction(inputs: Inputs, said: Said) -> None:
-    """Raises UsageError for a correction of what is no gold."""
+    """Raises UsageError if the correction contains fields that are not part of the gold."""
     if said.correction is None:
         return
     track = inputs.track

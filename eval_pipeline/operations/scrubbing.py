@@ -1,4 +1,4 @@
-"""Scrubbing: everything that figures are made of is read once, slowly, so that damage is told before it matters."""
+"""Scrubbing: reads everything that figures are based on, slowly, to detect damage early."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,15 +10,15 @@ from eval_pipeline.store.parquet import forget_verified
 from eval_pipeline.workspace.workspace import Workspace
 
 BYTES_A_SECOND = 50_000_000
-"""What a scrub reads at the most: a disk gives ten times that to those who wait for it."""
+"""Maximum read rate of a scrub in bytes per second; disks are about ten times as fast."""
 
 
 def scrub(workspace: Workspace, rest: Callable[[float], None] = time.sleep) -> Iterator[str]:
-    """Reads record, journal and store whole; a sentence for each file that is damaged.
+    """Reads record, journal and store completely; yields a sentence for each damaged file.
 
     Args:
-        workspace: the home.
-        rest: waits so many seconds.
+        workspace: the workspace.
+        rest: called to wait for the given number of seconds.
     """
     forget_verified()
     for _, _, error in unreadable_files(workspace, lambda size: rest(size / BYTES_A_SECOND)):

@@ -1,4 +1,4 @@
-"""How many input tokens calls will take: counted by the provider where it can, else estimated."""
+"""Input tokens of planned calls: counted by the provider if possible, otherwise estimated."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,17 @@ from eval_pipeline.core.model import Prompt
 from eval_pipeline.providers.base import Call, CallError, Provider, TokenCounter
 
 COUNTED_ALL = 200
-"""Distinct prompts up to which each is counted; of more, that many are drawn, the same ones each time."""
+"""Up to this number of distinct prompts, each is counted; of more, this many are drawn, always the same ones."""
 CHARACTERS_PER_TOKEN = 4
-"""A rough rule for English text; providers that count tokens themselves come closer."""
+"""Rough rule for English text; counts by providers are more accurate."""
 _AT_ONCE = 4
 
 How = Literal["counted", "sampled", "estimated", "told", "unknown", "recorded"]
-"""How input tokens are known: each counted by the provider; some were, the rest follows from their length; estimated
-from the length alone; told by earlier answers; not at all; nothing is asked, since the answers are on file."""
+"""How input tokens were determined.
+
+In this order: all counted by the provider; some counted and the others estimated by length; all estimated by length;
+reported by earlier answers; unknown; nothing is asked because the answers are recorded.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class TokenCounts:
 
     Attributes:
         how: `counted`, `sampled` or `estimated`.
-        why: what kept a provider that counts from counting all that it was asked; else empty.
+        why: why a provider that counts did not count everything; else empty.
     """
 
     tokens: tuple[float, ...]
@@ -37,7 +40,7 @@ class TokenCounts:
 
 
 def count_input_tokens(provider: Provider, calls: Sequence[Call]) -> TokenCounts:
-    """The input tokens of calls; an estimate where the provider cannot count them, or not now (no key, no network)."""
+    """Returns the input tokens of calls, estimated if the provider cannot count them (or has no key or network)."""
     if not calls:
         return TokenCounts((), "counted")
     why = ""
@@ -55,13 +58,13 @@ def count_input_tokens(provider: Provider, calls: Sequence[Call]) -> TokenCounts
 
 
 def characters(prompt: Prompt) -> int:
-    """Characters of everything that is sent, the schema of the answer among them."""
+    """Returns the number of characters sent, including the schema of the answer."""
     schema = len(json_text(dict(prompt.answer_schema))) if prompt.answer_schema is not None else 0
     return sum(len(message.text) for message in prompt.messages) + schema
 
 
 async def _count(provider: TokenCounter, calls: Sequence[Call], counted: dict[str, int]) -> None:
-    """Adds tokens by the prompt's text. Raises CallError or EvalError."""
+    """Adds counted tokens by prompt text. Raises CallError or EvalError."""
     waiting = iter(calls)
 
     async def worker() -> None:
@@ -79,7 +82,7 @@ async def _count(provider: TokenCounter, calls: Sequence[Call], counted: dict[st
 
 
 def _each(calls: Sequence[Call], counted: Mapping[str, int]) -> tuple[float, ...]:
-    """What was counted, and for other calls as many tokens a character as the counted ones have."""
+    """Returns the counted tokens; other calls get the average number of tokens per character of the counted ones."""
     lengths = {text: characters(call.prompt) for call in calls if (text := call.prompt.text()) in counted}
     rate = sum(counted.values()) / sum(lengths.values())
     found = (counted.get(call.prompt.text()) for call in calls)

@@ -1,1 +1,1 @@
-"""Model providers behind one protocol, the journal of their responses, prices."""
+"""Model providers behind one protocol, and the prices of their calls."""

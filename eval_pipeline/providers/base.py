@@ -1,6 +1,6 @@
-"""The provider protocol: what a model behind an API, in process or in a file has to offer.
+"""The provider protocol: the interface of a model behind an API, in this process or in a file.
 
-Add one with a file in this folder and a line in `registry.py`.
+To add a provider, add a file in this folder and a line in `registry.py`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -21,9 +21,9 @@ class CallError(Exception):
 
     Attributes:
         kind: what went wrong.
-        retryable: asking again may help.
-        retry_after: seconds the server asked to wait, if it did.
-        sent: the question may have left this machine; where it has not, it cannot be charged.
+        retryable: whether asking again may help.
+        retry_after: seconds that the server asked to wait, if it did.
+        sent: whether the request may have left this machine; if not, it cannot have been charged.
     """
 
     def __init__(
@@ -44,34 +44,37 @@ class CallError(Exception):
 
 
 class FatalCallError(EvalError):
-    """No call of this run can succeed (a wrong key, an unknown model): the run ends with this sentence."""
+    """No call of this run can succeed (e.g. a wrong key or an unknown model); the run ends with this message."""
 
 
 class Gold(Protocol):
-    """What a track tells about the right answer of a turn, for providers that stand in for a model."""
+    """A turn's gold answer, as a track offers it to providers that stand in for a model."""
 
     def fingerprint(self) -> str:
-        """Changes when the gold does: a stand-in's response depends on it, so it is part of the request."""
+        """Returns a hash that changes with the gold.
+
+        It is part of a stand-in's request, because its response depends on it.
+        """
         ...
 
     def oracle(self) -> str:
-        """The right answer in the track's answer form."""
+        """Returns the right answer in the track's answer form."""
         ...
 
     def failure_modes(self) -> tuple[str, ...]:
-        """The ways of going wrong that `damage` knows for the track."""
+        """Returns the failure modes that `damage` supports for the track."""
         ...
 
     def damage(self, mode: str, rng: Random) -> str | None:
-        """A response that goes wrong in the given way, or None where this gold cannot go wrong so."""
+        """Returns a response that fails in the given way, or None if this gold cannot fail in that way."""
         ...
 
 
 class Task(Protocol):
-    """What an application under test is told of a turn, for providers that evaluate one rather than a bare model."""
+    """A turn as it is sent to an application under test, which makes its own prompt."""
 
     def as_json(self) -> Json:
-        """The question, its context and the conversation so far, without anything of the gold."""
+        """Returns the question, its context and the conversation so far, without anything from the gold."""
         ...
 
 
@@ -81,12 +84,13 @@ class Call:
 
     Attributes:
         sample: 0..samples_per_turn - 1.
-        number: 0 for the generation, 1.. for recovery attempts.
-        task: the turn as an application gets it that makes its own prompt.
-        prefix_uses: calls of the run that begin with the prompt's shared messages; a cache of them pays from two on.
-        track: of the suite, for stand-ins whose settings differ by track.
-        complexity: of the turn by its gold, for stand-ins that fail more often on harder turns.
-        failed_with: error class of the attempt before, for recovery attempts.
+        number: 0 for the first answer, 1.. for recovery attempts.
+        task: the turn in the form sent to applications that make their own prompts.
+        prefix_uses: number of calls of the run that begin with the prompt's shared messages; caching them pays from two
+            on.
+        track: the suite's track, for stand-ins whose settings differ by track.
+        complexity: the turn's complexity by its gold, for stand-ins that fail more often on harder turns.
+        failed_with: error class of the previous attempt, for recovery attempts.
     """
 
     suite: str
@@ -105,19 +109,19 @@ class Call:
 
 
 class Traits:
-    """What the rest has to know of a kind of provider: a base class with what holds for a model behind an API.
+    """What other code needs to know about a kind of provider; the defaults are those of a model behind an API.
 
     Attributes:
         simulated: responses are not a real model's; every table and report says so.
-        knows_gold: answers are the gold itself, so that agreeing with it says nothing.
-        recorded: responses are in a file; the track reads them leniently and they are not recovered.
-        pool: of the steps that ask, whose number is limited; empty: `provider/<name>`. None: nobody is asked.
-        charged: somebody charges for calls, by the price table; else only a price that the model version states counts.
-        own_prompt: it makes its own prompt: what a call takes is known only by what it told of others.
-        can_judge: an LLM judge can be made of it.
-        key_variable: environment variable with the key, where the model version names none.
-        extra: of eval-pipeline, that installs `packages`; empty where nothing further is needed.
-        packages: names of the modules without which it cannot work.
+        knows_gold: answers are the gold itself, so agreement with it means nothing.
+        recorded: responses are in a file; the track parses them leniently and they are not recovered.
+        pool: concurrency pool of the steps that ask; empty: `provider/<name>`; None: nobody is asked.
+        charged: calls cost money according to the price table; otherwise only a price in the model version counts.
+        own_prompt: it makes its own prompts, so the cost of a call can be estimated only from earlier calls.
+        can_judge: it can be used as an LLM judge.
+        key_variable: default environment variable of the API key.
+        extra: the extra of eval-pipeline that installs `packages`; empty if no package is needed.
+        packages: names of modules that it requires.
     """
 
     simulated: ClassVar[bool] = False
@@ -133,37 +137,37 @@ class Traits:
 
     @classmethod
     def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
-        """What keeps a model version from answering a suite, as the rest of a sentence; None where nothing does.
+        """Returns why a model version cannot answer a suite, to complete a sentence; None if it can.
 
         Args:
-            version: whose provider this is.
-            suite: its name.
-            track: of the suite.
-            failure_modes: the ways of going wrong that the track knows.
+            version: a model version of this provider.
+            suite: name of the suite.
+            track: the suite's track.
+            failure_modes: the failure modes that the track knows.
         """
         return None
 
     def prompt_shown(self, call: "Call") -> str | None:
-        """What the model was shown where that is not the prompt of the call; None where it is."""
+        """Returns the prompt that the model saw, if it differs from the call's; otherwise None."""
         return None
 
     @classmethod
     def lacks(cls) -> str | None:
-        """What keeps this kind of provider from working on this machine, in a sentence; None where nothing is known."""
+        """Returns a sentence on why this kind of provider cannot work on this machine; None if no reason is known."""
         return None
 
 
 class Provider(Protocol):
-    """A source of responses; an async context manager that holds what the source needs while a run lasts.
+    """A source of responses: an async context manager that holds its resources during a run.
 
-    A class that is one inherits `Traits` beside it.
+    Classes that implement it also inherit `Traits`.
     """
 
     simulated: ClassVar[bool]
     recorded: ClassVar[bool]
 
     def __init__(self, version: ModelVersion, environment: "Environment") -> None:
-        """Raises EvalError where options are wrong; must not connect or start anything."""
+        """Raises EvalError if options are wrong. Must not connect or start anything."""
         ...
 
     def prompt_shown(self, call: Call) -> str | None:
@@ -171,11 +175,11 @@ class Provider(Protocol):
         ...
 
     def request(self, call: Call) -> Json:
-        """The full request, as JSON: with provider, model, sample and epoch it is the journal's key."""
+        """Returns the full request as JSON; with provider, model, sample and epoch it forms the journal key."""
         ...
 
     async def generate(self, call: Call) -> Response:
-        """Asks once. Raises CallError, or FatalCallError where no call can succeed."""
+        """Makes one try. Raises CallError, or FatalCallError if no call can succeed."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -187,12 +191,12 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch as the provider lists it.
+    """A batch as the provider reports it.
 
     Attributes:
-        requests: how many it has.
+        requests: number of requests.
         created_at: by the provider's clock, with a time zone.
-        ended: results can be read.
+        ended: whether its results can be read.
     """
 
     id: str
@@ -203,49 +207,49 @@ class Batch:
 
 @runtime_checkable
 class BatchProvider(Protocol):
-    """What a provider offers beside `Provider` where it takes many calls at once and answers later.
+    """Additional methods of a provider that accepts batches of calls and answers them later.
 
     Attributes:
-        max_batch_requests: the most that one batch may hold.
-        max_batch_bytes: the most that the requests of a batch may take as JSON.
+        max_batch_requests: maximum number of requests in a batch.
+        max_batch_bytes: maximum size of a batch's requests as JSON.
     """
 
     max_batch_requests: ClassVar[int]
     max_batch_bytes: ClassVar[int]
 
     async def submit_batch(self, calls: Mapping[str, Call]) -> Batch:
-        """Hands in the calls, each under its custom id. Raises CallError or FatalCallError."""
+        """Submits the calls, each under its custom id. Raises CallError or FatalCallError."""
         ...
 
     async def batch(self, batch_id: str) -> Batch | None:
-        """How a batch stands; None where the provider does not know it. Raises CallError."""
+        """Returns the state of a batch; None if the provider does not know it. Raises CallError."""
         ...
 
     def batches(self, since: datetime) -> AsyncIterator[Batch]:
-        """The account's batches created since then, the newest first. Raises CallError."""
+        """Yields the account's batches created since then, newest first. Raises CallError."""
         ...
 
     def batch_results(self, batch_id: str) -> AsyncGenerator[tuple[str, "Response | CallError"], None]:
-        """What became of each request of a batch that has ended, by custom id. Raises CallError."""
+        """Yields the result of each request of an ended batch, by custom id. Raises CallError."""
         ...
 
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """What a provider offers beside `Provider` where it can tell the tokens of a prompt without answering it."""
+    """An additional method of a provider that can count the tokens of a prompt without answering it."""
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens that the call would be charged for. Raises CallError or FatalCallError."""
+        """Returns the number of input tokens that the call would be charged for. Raises CallError or FatalCallError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a provider may know of its surroundings.
+    """What a provider may know about its surroundings.
 
     Attributes:
-        predictions_dir: where imported predictions lie.
-        code: of a provider that makes its answers itself, what stands for the code that does.
+        predictions_dir: folder of the imported predictions.
+        code: for providers that make up their answers, the fingerprint of the code that does so.
     """
 
     predictions_dir: str = ""

@@ -1,4 +1,4 @@
-"""Which family a model is of, by its name: a judge favours what its own family writes (Panickssery et al. 2024)."""
+"""Model families, recognised by model names: a judge favours texts of its own family (Panickssery et al. 2024)."""
 
 import re
 
@@ -20,14 +20,14 @@ _FAMILIES = {
     "GLM": r"glm|chatglm",
     "Nemotron": r"nemotron",
 }
-"""Family → how a part of a model's name begins; a distilled model is of both families that its name tells."""
+"""Family → pattern at the start of a part of a model's name; a distilled model may belong to two families."""
 _PATTERNS = {family: re.compile(rf"(?:^|[^a-z0-9])(?:{names})") for family, names in _FAMILIES.items()}
 
 
 def families_of(*names: str) -> frozenset[str]:
-    """The families that any of the names tells; none for names that tell nothing.
+    """Returns the families that the names indicate; empty if they indicate none.
 
     Args:
-        names: of models, as providers and gateways write them (`bedrock/anthropic.claude-3-haiku`, `llama3.2:1b`).
+        names: model names as providers and gateways write them (`bedrock/anthropic.claude-3-haiku`, `llama3.2:1b`).
     """
     return frozenset(family for family, form in _PATTERNS.items() for name in names if form.search(name.lower()))

@@ -1,4 +1,4 @@
-"""Reading and writing `model_versions.yaml`: every mistake is told with its file, line, entry and field."""
+"""Reads and writes `model_versions.yaml`; every mistake is reported with file, line, entry and field."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ from eval_pipeline.providers.registry import check_settings, traits_of
 from eval_pipeline.providers.validation import SettingsError
 
 Check = Callable[[ModelVersion], Iterable[Complaint]]
-"""Looks at a model version for what only others can know: `prompt` is checked by the tracks."""
+"""Returns further complaints about a model version that only other code can find; e.g. tracks check `prompt`."""
 
 _TOP = "model_versions"
 _TEXTS = {"name", "provider", "model", "priced_as"}
@@ -35,12 +35,14 @@ def _unchecked(_: ModelVersion) -> tuple[Complaint, ...]:
 
 
 def load_model_versions(files: Sequence[Path], check: Check = _unchecked) -> dict[str, ModelVersion]:
-    """The model versions of the files by name, in order; a file that does not exist has none.
+    """Loads the model versions of several files by name, in order; missing files are skipped.
 
-    `check` says what else is wrong with one that is sound by itself.
+    Args:
+        files: the files.
+        check: returns further complaints about an otherwise valid model version.
 
     Raises:
-        InputError: with everything that is wrong in any of the files.
+        InputError: lists everything that is wrong in any of the files.
     """
     problems: list[Problem] = []
     versions: dict[str, ModelVersion] = {}
@@ -60,30 +62,30 @@ def load_model_versions(files: Sequence[Path], check: Check = _unchecked) -> dic
 
 
 def save_imported(path: Path, version: ModelVersion) -> None:
-    """Adds an entry to the file of imported model versions, or replaces the one of its name.
+    """Adds an entry to the file of imported model versions, or replaces the one of the same name.
 
-    The file is replaced as a whole: a reader sees the old one or the new one. Imports at the same time wait.
+    The file is replaced atomically. Simultaneous imports wait for each other.
 
     Raises:
-        InputError: the file as it is cannot be read.
-        OSError: the new one cannot be written.
+        InputError: the existing file cannot be read.
+        OSError: the new file cannot be written.
     """
     with _imported(path) as versions:
         versions[version.name] = version
 
 
 def forget_imported(path: Path, name: str, suites: Collection[str] | None, *, dry_run: bool) -> bool:
-    """Takes an entry out of the file of imported model versions; whether it goes.
+    """Removes an entry from the file of imported model versions; returns whether the entry as a whole is removed.
 
     Args:
         path: the file, which need not exist.
-        name: of the entry.
-        suites: only their predictions go; None: all. An entry without any is gone.
-        dry_run: only look.
+        name: name of the entry.
+        suites: remove only the predictions for these suites; None: all. An entry without predictions is removed.
+        dry_run: change nothing.
 
     Raises:
-        InputError: the file as it is cannot be read.
-        OSError: the new one cannot be written.
+        InputError: the existing file cannot be read.
+        OSError: the new file cannot be written.
     """
     entry = load_model_versions([path]).get(name)
     if entry is None:
@@ -99,7 +101,7 @@ def forget_imported(path: Path, name: str, suites: Collection[str] | None, *, dr
 
 @contextmanager
 def _imported(path: Path) -> Iterator[dict[str, ModelVersion]]:
-    """The entries of the file, which has what is made of them when the block ends; others who change it wait."""
+    """Locks the file, yields its entries for modification, and writes them when the block ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -111,7 +113,7 @@ def _imported(path: Path) -> Iterator[dict[str, ModelVersion]]:
         _replace(path, text)
         os.fsync(folder)
     finally:
-        os.close(folder)  # and with it goes the lock
+        os.close(folder)  # this also releases the lock
 
 
 def _as_written(version: ModelVersion) -> dict[str, Any]:
@@ -140,7 +142,7 @@ class _Entry:
 
 
 def _read(path: Path, check: Check, problems: list[Problem]) -> Iterator[_Entry]:
-    """The sound entries of a file; what is wrong with the others is added to the problems."""
+    """Yields the valid entries of a file, and adds the problems of the others to `problems`."""
     try:
         composed = _compose(path)
     except InputError as error:
@@ -169,7 +171,7 @@ def _read(path: Path, check: Check, problems: list[Problem]) -> Iterator[_Entry]
 
 
 def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
-    """The nodes of a file, which know their lines, and its value; None where there is nothing in it."""
+    """Parses a file into YAML nodes, which know their lines, and values; returns None if it is missing or empty."""
     try:
         text = read_text(path, most=MOST_DOCUMENT_BYTES)
     except FileNotFoundError:
@@ -184,7 +186,7 @@ def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
             return None
         _keep_texts(root)
         return root, loader.construct_document(root)
-    except Exception as error:  # constructors of YAML's own types raise what they like
+    except Exception as error:  # YAML constructors may raise anything
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = None if mark is None else mark.line + 1
         told = getattr(error, "problem", None) or error
@@ -192,7 +194,7 @@ def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
 
 
 def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
-    """The model version in an entry, or what is wrong with it."""
+    """Validates an entry; returns the model version, or the complaints about it."""
     if not isinstance(entry, dict):
         return (Complaint((), "expected a mapping with at least name and provider"),)
     unknown = _unknown_provider(entry.get("provider"))
@@ -205,7 +207,7 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
     try:
         check_settings(version)
     except PluginError:
-        return version  # what is wrong with its provider is told where it is used: it must not stop the others
+        return version  # problems of its provider are reported when it is used, so that the others stay usable
     except SettingsError as error:
         return error.complaints
     except UsageError as error:
@@ -217,7 +219,7 @@ def _checked(entry: Any) -> ModelVersion | tuple[Complaint, ...]:
 
 
 def _unknown_provider(provider: Any) -> tuple[Complaint, ...]:
-    """What is wrong with a provider's name; a plug-in that cannot be used has a good one."""
+    """Returns a complaint if the provider's name is unknown; the name of a plug-in that cannot be loaded is known."""
     try:
         if isinstance(provider, str):
             traits_of(provider)
@@ -229,12 +231,12 @@ def _unknown_provider(provider: Any) -> tuple[Complaint, ...]:
 
 
 def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Keys that a mapping has twice, of which YAML would silently take the last."""
+    """Yields keys that occur twice in a mapping; YAML would silently use the last one."""
     seen_nodes: set[int] = set()
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        if id(node) in seen_nodes:  # an alias
+        if id(node) in seen_nodes:  # reached through an alias
             continue
         seen_nodes.add(id(node))
         if isinstance(node, yaml.SequenceNode):
@@ -250,7 +252,7 @@ def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def _keep_texts(root: yaml.Node) -> None:
-    """Has `provider: null`, `model: 4.5` and `name: on` mean the texts they look like."""
+    """Makes YAML read values such as `provider: null`, `model: 4.5` and `name: on` as texts."""
     for entry in _entry_nodes(root):
         if isinstance(entry, yaml.MappingNode):
             for key, value in entry.value:
@@ -264,7 +266,7 @@ def _entry_nodes(root: yaml.Node) -> list[yaml.Node]:
 
 
 def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The value under a key or index, and the node that names its place; None where there is none."""
+    """Returns the value under a key or index and the node at its position; None if there is none."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value == str(part):
@@ -275,7 +277,7 @@ def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Node, yaml.Node] | No
 
 
 def _line_at(node: yaml.Node, location: Location) -> int:
-    """The line of a place in an entry, or of the deepest thing around it that is there."""
+    """Returns the line of a location in an entry, or of its closest existing parent."""
     line = _line(node)
     for part in location:
         found = _child(node, part)

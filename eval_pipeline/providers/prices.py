@@ -1,4 +1,4 @@
-"""What calls cost: tokens times the price of the day, from `genai-prices` or as the model version states it."""
+"""Costs of calls: tokens times the price of the day, from `genai-prices` or from the model version."""
 
 import logging
 from dataclasses import dataclass
@@ -15,34 +15,35 @@ _LOG = logging.getLogger(__name__)
 _MILLION = 1_000_000
 _USUAL_BATCH_DISCOUNT = Decimal("0.5")
 _USUAL_CACHE_WRITE = 1.25
-"""Of the price of input: what those ask who charge for writing to a cache."""
+"""Usual price of writing to a cache, as a multiple of the input price."""
 _BATCH = {"processing": "batch"}
 
 
 def price_version() -> str:
-    """Where prices come from, e.g. `genai-prices 0.2.3`: stored beside every cost."""
+    """Returns the source of prices, e.g. `genai-prices 0.2.3`; it is stored beside every cost."""
     return f"genai-prices {package_version('genai-prices')}"
 
 
 def has_price(version: ModelVersion) -> bool:
-    """Whether dollars of the model version's calls can be told today."""
+    """Whether the cost of the model version's calls can be computed today."""
     return cost_usd(version, Usage(1, 1), datetime.now(UTC).date().isoformat()) is not None
 
 
 def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool = False) -> float | None:
-    """The cost of a call in US dollars, or None where the price or the tokens are unknown; never 0 for that.
+    """Returns the cost of a call in US dollars; None if the price or the tokens are unknown.
+
+    Inconsistent token counts also give None, with a warning: the call is paid for, so a wrong count must not discard
+    its answer.
 
     Args:
-        version: its `price` goes first, from the day in `since` on; then the price table under `priced_as` or `model`.
-        usage: of the call.
+        version: its `price` takes precedence from the day in `since` on; otherwise the price table is used, under
+            `priced_as` or `model`.
+        usage: token counts of the call.
         asked_on: ISO date of the call.
-        batch: asked in a batch.
-
-    Tokens counted so oddly that no cost follows from them give None too, with a warning: the call is paid for, and one
-    wrong count must not lose it.
+        batch: whether the call was part of a batch.
 
     Raises:
-        ValueError: `asked_on` is no date.
+        ValueError: `asked_on` is not a date.
     """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
@@ -63,7 +64,7 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
 
 @lru_cache
 def _warn_of_counts(model_version: str) -> None:
-    """Once a model version."""
+    """Warns once for each model version."""
     _LOG.warning(
         "model version '%s': a response counts more tokens from and to the cache than tokens put in, "
         "which has to count them too; what it cost is unknown",
@@ -76,7 +77,7 @@ class _UnitPrices:
     """US dollars per million tokens of each kind, and per call.
 
     Attributes:
-        first_tier: with more input tokens than this, other prices hold; None where the prices are the same for all.
+        first_tier: number of input tokens above which other prices apply; None if there is no such limit.
     """
 
     input: float
@@ -87,7 +88,7 @@ class _UnitPrices:
     first_tier: int | None = None
 
     def of(self, usage: Usage) -> float:
-        """Dollars for a call whose tokens are known."""
+        """Returns the cost in dollars of a call with known token counts."""
         assert usage.input_tokens is not None
         assert usage.output_tokens is not None
         plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
@@ -105,9 +106,10 @@ def _stated(price: Price, batch: bool) -> _UnitPrices:
 
 @lru_cache(maxsize=4096)
 def _from_table(name: str, asked_on: str, batch: bool) -> _UnitPrices | None:
-    """Unit prices of a model on a day, found by asking the package for one token of each kind; None: not in the table.
+    """Returns the unit prices of a model on a day, or None if the model is not in the table.
 
-    So its rules on what a kind costs that has no price of its own are followed, and it is asked once a model and day.
+    The prices are found by asking `genai-prices` for the cost of one token of each kind. So its rules for kinds without
+    a price of their own apply, and it is asked only once per model and day.
     """
     if not name or not _has_prices(name, asked_on, batch):
         return None
@@ -127,7 +129,7 @@ def _from_table(name: str, asked_on: str, batch: bool) -> _UnitPrices | None:
 
 
 def _ask(name: str, asked_on: str, batch: bool, usage: Usage) -> float:
-    """The package's own price of a call to a model that it knows."""
+    """Returns the package's own price of a call to a model that it knows."""
     import genai_prices
 
     told = genai_prices.Usage(
@@ -142,7 +144,7 @@ def _ask(name: str, asked_on: str, batch: bool, usage: Usage) -> float:
     standard = genai_prices.calc_price(told, name, genai_request_timestamp=when)
     batched = genai_prices.calc_price(told, name, genai_request_timestamp=when, price_context=_BATCH)
     if batched.model_price == standard.model_price:
-        # The table does not list batch prices of every model; everybody who has batches asks half for them.
+        # The table does not list batch prices for every model; all providers with batches charge half.
         return float(standard.total_price * (1 - _USUAL_BATCH_DISCOUNT))
     return float(batched.total_price)
 
@@ -156,12 +158,12 @@ def _has_prices(name: str, asked_on: str, batch: bool) -> bool:
         )
     except LookupError:
         return False
-    # A model can be in the table for its audio alone: what its text costs is then unknown, not nothing.
+    # A model may be in the table for its audio alone; the price of its text is then unknown, not zero.
     return found.model_price.input_mtok is not None and found.model_price.output_mtok is not None
 
 
 def _first_tier(name: str, asked_on: str, batch: bool) -> int | None:
-    """The least number of input tokens at which a tier of prices ends; None without tiers."""
+    """Returns the smallest number of input tokens at which a price tier ends; None without tiers."""
     import genai_prices
     from genai_prices.types import TieredPrices
 
@@ -176,5 +178,5 @@ def _first_tier(name: str, asked_on: str, batch: bool) -> int | None:
 
 
 def _moment(asked_on: str) -> datetime:
-    # Some prices depend on the hour: noon is outside the cheap hours of the night, so that no cost is understated.
+    # Some prices depend on the hour. Noon is outside the cheap hours at night, so that costs are not understated.
     return datetime.combine(date.fromisoformat(asked_on), time(12), tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Providers by name. Add one with a file in this folder and a line here, or as a plug-in."""
+"""Providers by name. To add one, add a file in this folder and a line here, or write a plug-in."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ PROVIDERS: Mapping[str, str] = {
     "openai": "eval_pipeline.providers.openai.provider:OpenAIProvider",
     "http": "eval_pipeline.providers.application.provider:ApplicationProvider",
 }
-"""Name → where the class is."""
+"""Name → place of the class."""
 
 
 def _provider(plugin: Plugin, value: Any) -> type[Traits]:
@@ -34,11 +34,11 @@ ALL_PROVIDERS: Registry[type[Traits]] = Registry("providers", PROVIDERS, _provid
 
 
 def traits_of(provider: str) -> type[Traits]:
-    """What is known of a kind of provider.
+    """Returns the traits of a kind of provider.
 
     Raises:
-        UsageError: there is none of that name.
-        PluginError: it is a plug-in that cannot be used.
+        UsageError: there is no provider of that name.
+        PluginError: the provider is a plug-in that cannot be used.
     """
     if provider not in ALL_PROVIDERS:
         raise UsageError(f"unknown provider '{provider}'; allowed: {', '.join(ALL_PROVIDERS.names())}")
@@ -46,21 +46,26 @@ def traits_of(provider: str) -> type[Traits]:
 
 
 def provider_class(provider: str) -> type[Provider]:
-    """The class of that name, as those see it who make one of it. Raises as `traits_of` does."""
+    """Returns the provider class of that name, typed as a `Provider`. Raises as `traits_of` does."""
     return cast("type[Provider]", traits_of(provider))
 
 
 def all_traits() -> Mapping[str, type[Traits]]:
-    """What is known of every provider that can be used, by name."""
+    """Returns the traits of every usable provider, by name."""
     return ALL_PROVIDERS.usable()
 
 
 def create(version: ModelVersion, environment: Environment, *, asks: bool = True) -> Provider:
-    """The provider of a model version; nothing is connected or started yet, nor will be where it is not to be asked.
+    """Creates the provider of a model version, without connecting or starting anything.
+
+    Args:
+        version: the model version.
+        environment: what the provider may know, e.g. the folder of predictions.
+        asks: whether the provider will be asked; only then must its packages be installed.
 
     Raises:
-        UsageError: the provider is unknown, or refuses the settings.
-        MissingExtraError: a package it needs is not installed.
+        UsageError: the provider is unknown or rejects the settings.
+        MissingExtraError: a required package is not installed.
     """
     missing = missing_packages(version.provider)
     if missing and asks:
@@ -71,7 +76,7 @@ def create(version: ModelVersion, environment: Environment, *, asks: bool = True
 
 
 def check_settings(version: ModelVersion) -> None:
-    """Raises UsageError where the provider is unknown or refuses the settings; needs no extra."""
+    """Raises UsageError if the provider is unknown or rejects the settings; needs no extra."""
     provider = _construct(version, Environment())
     if version.batch and not isinstance(provider, BatchProvider):
         told = f"the provider '{version.provider}' has no batches; leave it out"
@@ -79,7 +84,7 @@ def check_settings(version: ModelVersion) -> None:
 
 
 def missing_packages(provider: str) -> tuple[str, ...]:
-    """Packages that a provider needs and that are not installed."""
+    """Returns the packages that a provider needs and that are not installed."""
     return tuple(package for package in traits_of(provider).packages if find_spec(package) is None)
 
 

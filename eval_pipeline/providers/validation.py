@@ -1,4 +1,4 @@
-"""Checking the settings of model versions: what is wrong is told in sentences that name the allowed values."""
+"""Checks the settings of model versions; messages name the allowed values."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 
 
 class SettingsError(UsageError):
-    """Settings of a model version that its provider refuses; every one is listed."""
+    """Settings of a model version that its provider rejects; the message lists all of them."""
 
     def __init__(self, version: str, complaints: tuple[Complaint, ...]) -> None:
         self.version = version
@@ -24,13 +24,13 @@ class SettingsError(UsageError):
 
 
 class Settings(BaseModel):
-    """Base of the settings of a provider: nothing unknown, nothing infinite."""
+    """Base class of a provider's settings: rejects unknown fields and infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 def unshown(message: str) -> PydanticCustomError:
-    """For validators: a complaint that does not repeat what was written, which may be a secret."""
+    """Returns a validation error that does not repeat the input, which may be a secret."""
     return PydanticCustomError("unshown", "{message}", {"message": message})
 
 
@@ -38,7 +38,7 @@ SettingsType = TypeVar("SettingsType", bound=BaseModel)
 
 
 def read_settings(kind: type[SettingsType], version: ModelVersion, field: str = "options") -> SettingsType:
-    """The settings in a field of a model version. Raises SettingsError."""
+    """Reads the settings in a field of a model version. Raises SettingsError."""
     try:
         return kind.model_validate(getattr(version, field))
     except ValidationError as error:
@@ -49,7 +49,7 @@ def read_settings(kind: type[SettingsType], version: ModelVersion, field: str = 
 
 
 def refuse_settings(version: ModelVersion, *fields: str) -> None:
-    """For fields that mean nothing to the provider: one that is set is a mistake. Raises SettingsError."""
+    """Rejects fields that have no meaning for the provider. Raises SettingsError."""
     wrong = [
         Complaint((field,), f"means nothing to the provider '{version.provider}'; leave it out")
         for field in fields

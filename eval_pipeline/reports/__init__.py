@@ -1,1 +1,1 @@
-"""Files for people: tables, statistics, traces and the workbook of one evaluation (docs/reports.md)."""
+"""Report files for one evaluation: tables, statistics, traces, a workbook and a page (docs/reports.md)."""

@@ -1,4 +1,4 @@
-"""Complexity in words."""
+"""Describes the results on complexity in words."""
 
 from eval_pipeline.reports.evaluation import Row
 
@@ -10,12 +10,12 @@ _AXES = {
 
 
 def axis_title(axis: str) -> str:
-    """An axis as people read it."""
+    """Returns a readable title for an axis of complexity."""
     return _AXES.get(axis, axis.replace("_", " "))
 
 
 def ceiling_sentence(row: Row) -> str:
-    """What a row of `complexity_ceiling` says: `ceiling 3 [2, 4] at 50% accuracy`."""
+    """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2, 4] at 50% accuracy`."""
     at = f"at {row['threshold']:.0%} accuracy"
     if row["ceiling"] is None:
         return str(row["reason"] or f"{row['verdict']} ({at})")

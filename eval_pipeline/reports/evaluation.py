@@ -1,4 +1,4 @@
-"""One evaluation as the reports read it from the record."""
+"""Gives reports access to one evaluation in the record."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ from eval_pipeline.store.schemas import Table
 Row = dict[str, Any]
 
 ALL = "all"
-_LATER = (tables.COVERAGE, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS, tables.GOLD_EDITIONS)
+_LATER = (tables.COVERAGE, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS, tables.GOLD_EDITIONS, tables.SAMPLED_ESTIMATES)
 _SERVED = ("served_model", "system_fingerprint")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the run that asked the model was to do.
+    """What the run that asked the model was meant to cover.
 
     Attributes:
-        scope: `full`, or which part of the suite was asked for, as JSON.
-        turns, cases: in that scope; None where no run is on record.
-        software: package name to version.
+        scope: `full`, or as JSON which part of the suite was requested.
+        turns, cases: how many are in that scope; None if no run is on record.
+        software: version of each software package.
     """
 
     scope: str
@@ -45,27 +45,30 @@ class Planned:
 
     @property
     def is_full(self) -> bool:
-        """The whole suite was asked for."""
+        """Whether the whole suite was requested."""
         return self.scope == "full"
 
 
 class Evaluation:
-    """What one model version did with one suite on one date; reads lazily and once."""
+    """The data of one evaluation (a suite, a model version and a date), each part read once, when it is first used."""
 
     def __init__(self, record: Record, partition: Partition, profile: Profile, exported: Path | None = None) -> None:
-        """`exported` is where its pages would lie; reports link to those that are there."""
+        """Sets up access.
+
+        `exported` is where the exported pages of this evaluation would be, so that reports can link to them.
+        """
         self._record = record
         self.exported = exported
         self.partition = partition
         self.profile = profile
 
     def made_from(self, tables: Sequence[Table]) -> dict[str, str]:
-        """Hashes of everything that the reports show, which are tables and more.
+        """Returns hashes of everything that the reports show: tables, and some facts that are in no such table.
 
-        Of `runs` only what they show of it, since every run adds a row there.
+        Of the table `runs` only the facts that are shown are hashed, since every run adds a row there.
 
         Raises:
-            UsageError: the record lacks one of the tables, but for those that earlier versions did not make.
+            UsageError: the record lacks one of the tables (tables that earlier versions did not make may be missing).
         """
         hashes = {table.name: self._header(table).content_hash for table in tables if not self._came_later(table)}
         planned = self.planned
@@ -79,31 +82,44 @@ class Evaluation:
         return hashes
 
     def read(self, table: Table) -> pa.Table:
-        """Rows of a table that belong to this evaluation, or to its suite or model version."""
+        """Returns the rows of a table that belong to this evaluation, or to its suite or its model version."""
         return self._record.read(table, self._key(table))
 
     def rows(self, table: Table) -> list[Row]:
-        """As `read`, as Python values; for tables of moderate size."""
+        """Returns the same rows as `read`, as Python values; meant for tables of moderate size."""
         rows: list[Row] = self.read(table).to_pylist()
         return rows
 
     def optional(self, table: Table) -> list[Row]:
-        """Rows of an aggregate that not every track has; none where this one lacks it."""
+        """Returns the rows of a table of aggregates that only some tracks have.
+
+        Empty if this track does not have it.
+        """
         return self.rows(table) if table in self.profile.aggregates else []
 
     def further(self) -> list[tuple[Table, list[Row]]]:
-        """The aggregates that packages add, with their rows."""
-        return [(table, self.rows(table)) for table in self.profile.further]
+        """Returns the further tables with their rows; those of labels only if the suite has labels."""
+        found = [(table, self.rows(table)) for table in self.profile.further]
+        return [
+            (table, rows) for table, rows in found if rows or table not in (tables.LABEL_CONFUSION, tables.LABEL_SCORES)
+        ]
 
     @cached_property
     def results(self) -> pa.Table:
-        """`turn_results`."""
+        """The table `turn_results`."""
         return self.read(tables.TURN_RESULTS)
 
     @cached_property
     def coverage(self) -> Coverage:
-        """How far the turns got; nothing is known of evaluations that were made before there was such a table."""
+        """How far the turns got (asked, answered, scored); unknown for evaluations older than this table."""
         return recorded_coverage(self._record, self.partition)
+
+    @cached_property
+    def implausible(self) -> list[str]:
+        """Signs that the answers belong to other questions; none for evaluations older than this column."""
+        rows = self._rows_if_there(tables.COVERAGE)
+        signs: list[str] = json.loads(rows[0]["implausible"] or "[]") if rows else []
+        return signs
 
     @cached_property
     def suite(self) -> Row:
@@ -117,7 +133,10 @@ class Evaluation:
 
     @cached_property
     def served(self) -> list[str]:
-        """Models that answered, in the provider's own words, and fingerprints of what ran them; none if not told."""
+        """The models that answered, as the provider named them, and its system fingerprints.
+
+        Empty if it reported none.
+        """
         attempts = self._record.read(tables.GENERATIONS, self._key(tables.GENERATIONS), _SERVED)
         columns = (attempts[name].unique().to_pylist() for name in _SERVED)
         models, fingerprints = (sorted(filter(None, found)) for found in columns)
@@ -125,12 +144,12 @@ class Evaluation:
 
     @cached_property
     def statistics(self) -> list[Row]:
-        """Rows of `statistics`."""
+        """The rows of `statistics`."""
         return self.rows(tables.STATISTICS)
 
     @cached_property
     def overall(self) -> dict[str, Row]:
-        """Rows of `statistics` over all turns, by metric."""
+        """The rows of `statistics` that cover all turns, by metric."""
         return {row["metric"]: row for row in self.statistics if row["split"] == ALL}
 
     @cached_property
@@ -140,44 +159,49 @@ class Evaluation:
 
     @cached_property
     def ceilings(self) -> list[Row]:
-        """Rows of `complexity_ceiling`, the gold's axis first."""
+        """The rows of `complexity_ceiling`, the axis of the gold's complexity first."""
         return self.rows(tables.COMPLEXITY_CEILING)
 
     @cached_property
     def levels(self) -> list[Row]:
-        """Rows of `accuracy_by_complexity`."""
+        """The rows of `accuracy_by_complexity`."""
         return self.rows(tables.ACCURACY_BY_COMPLEXITY)
 
     @cached_property
     def error_groups(self) -> list[Row]:
-        """Rows of `error_analysis`."""
+        """The rows of `error_analysis`."""
         return self.rows(tables.ERROR_ANALYSIS)
 
     @cached_property
     def comparisons(self) -> list[Row]:
-        """Rows of `model_comparisons` in which this very evaluation was compared with another model version's."""
+        """The rows of `model_comparisons` that compare this evaluation with another model version."""
         return pairs_of(self._record, self.partition)
 
     @cached_property
     def editions(self) -> list[Row]:
-        """Rows of `gold_editions`; none of an evaluation older than them."""
+        """The rows of `gold_editions`; empty for evaluations older than that table."""
         return self._rows_if_there(tables.GOLD_EDITIONS)
 
     @cached_property
+    def drawn(self) -> list[Row]:
+        """The rows of `sampled_estimates`; empty unless the cases were drawn with unequal probabilities."""
+        return self._rows_if_there(tables.SAMPLED_ESTIMATES)
+
+    @cached_property
     def overrides(self) -> list[Row]:
-        """Rows of `gold_overrides` of turns that this evaluation has asked; none where nothing of it is overridden."""
+        """The rows of `gold_overrides` for turns of this evaluation; empty if none is overridden."""
         if not any(row["overridden_turns"] for row in self.editions):
             return []
         return sorted(self._rows_if_there(tables.GOLD_OVERRIDES), key=lambda row: row["source_line"])
 
     @cached_property
     def suspects(self) -> list[Row]:
-        """Rows of `gold_suspects` of the suite."""
+        """The rows of `gold_suspects` for the suite."""
         return self._rows_if_there(tables.GOLD_SUSPECTS)
 
     @cached_property
     def planned(self) -> Planned:
-        """From the last run that had the scope of what was generated."""
+        """What was planned, according to the last run with the same scope as the generated answers."""
         scope = self._header(tables.GENERATIONS).made_from.get("scope", "full")
         key = RecordKey.of(self.partition)
         if self._record.header(tables.RUNS, key) is None:
@@ -190,24 +214,24 @@ class Evaluation:
 
     @property
     def simulated(self) -> bool:
-        """The responses are not a real model's."""
+        """Whether the responses come from a simulated model instead of a real one."""
         return bool(self.model["simulated"])
 
     @property
     def turns(self) -> int:
-        """Turns evaluated, every sample counted."""
+        """The number of evaluated turns, counting every sample."""
         return int(self.results.num_rows)
 
     @cached_property
     def several_samples(self) -> bool:
-        """Turns were asked more than once."""
+        """Whether turns were asked more than once."""
         return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
 
     def _rows_if_there(self, table: Table) -> list[Row]:
         return [] if self._record.header(table, self._key(table)) is None else self.rows(table)
 
     def _came_later(self, table: Table) -> bool:
-        """Whether the table is one that older evaluations lack and their reports do without."""
+        """Returns whether this is a newer table that an older evaluation lacks; reports work without it."""
         return table in _LATER and self._record.header(table, self._key(table)) is None
 
     def _header(self, table: Table) -> Header:
@@ -215,7 +239,7 @@ class Evaluation:
         if header is None:
             part = self.partition
             place = f"{part.suite}, {part.model_version}, {part.eval_date}"
-            raise UsageError(f"the record has no {table.name} of {place} yet; materialise what comes before first")
+            raise UsageError(f"the record has no {table.name} of {place} yet; materialise the earlier stages first")
         return header
 
     def _key(self, table: Table) -> RecordKey:

@@ -1,4 +1,4 @@
-"""Where an exported evaluation lies, and how its pages are named: reports link to them."""
+"""Where an exported evaluation is and how its pages are named, so that reports can link to them."""
 
 import os
 from pathlib import Path
@@ -12,17 +12,20 @@ INDEX, DATA, MARKER, TURNS = "index.html", "data.js", ".exported", "turns"
 
 
 def exported_folder(exports: Path, partition: Partition) -> Path:
-    """`<exports>/<suite>/<model_version>/view-<date>`, where a purge finds it."""
+    """Returns `<exports>/<suite>/<model_version>/view-<date>`, the place where a purge looks for it."""
     return exports / partition.suite / safe_name(partition.model_version) / f"view-{partition.eval_date}"
 
 
 def turn_page(turn_id: str, sample: int) -> str:
-    """Path of a turn's page within the folder: ids hold what no file system and no web host takes."""
+    """Returns the path of a turn's page within the folder.
+
+    It is a hash, as ids may contain characters that paths cannot.
+    """
     return f"{TURNS}/{text_hash(f'{turn_id}~{sample}')[:20]}.html"
 
 
 def exported_state(folder: Path) -> str:
-    """What tells one export in a folder from another; empty where there is none."""
+    """Returns a text that identifies the export in a folder; empty if there is no export."""
     try:
         return (folder / MARKER).read_text()
     except OSError:
@@ -30,6 +33,6 @@ def exported_state(folder: Path) -> str:
 
 
 def page_link(exported: Path | None, turn_id: str, sample: int, folder: Path) -> str | None:
-    """Relative link from a page in a folder to the exported page of a turn; None where that is not there."""
+    """Returns a relative link from a page in a folder to a turn's exported page, or None if there is none."""
     page = None if exported is None else exported / turn_page(turn_id, sample)
     return None if page is None or not page.is_file() else quote(os.path.relpath(page, folder), safe="/@+~")

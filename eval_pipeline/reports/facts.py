@@ -1,10 +1,12 @@
-"""What was evaluated, in words."""
+"""Describes in words what was evaluated."""
 
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from eval_pipeline.core.coverage import implausible_text
 from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
+from eval_pipeline.reports.draws import drawn_text
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.gold import data_text, edition_text, overridden_text
 
@@ -15,28 +17,31 @@ READING = (
     "A number that the data cannot carry is left empty; the note says why. It is never 0.",
     "Where a metric itself failed on a turn its value counts as 0; such failures are noted.",
 )
-"""How to read the figures of any report."""
+"""Notes on how to read the figures of any report."""
 _ELSEWHERE = frozenset({"name", "provider", "model", "description", "active", PROVENANCE})
 _NEVER_ASKED = frozenset(
     {"prompt", "sampling", "max_tokens", "history", "concurrency", "deadline_s", "max_recovery_attempts", "batch"}
 )
-"""Settings of asking, which the record of an older import of recorded answers has."""
+"""Settings for asking a model, which the record of an older import of recorded answers also contains."""
 
 
 def warnings(evaluation: Evaluation) -> list[str]:
-    """What has to be known before any figure is believed."""
+    """Returns warnings that a reader must know before trusting any figure."""
     found = [SIMULATED] if evaluation.simulated else []
     if not evaluation.planned.is_full:
-        found.append(f"PART OF THE SUITE ONLY: {scope_text(evaluation.planned.scope)}")
+        part = drawn_text(evaluation.drawn) or scope_text(evaluation.planned.scope)
+        found.append(f"PART OF THE SUITE ONLY: {part}")
     if gaps := evaluation.coverage.gaps():
         found.append(f"COVERAGE: {gaps}")
+    if evaluation.implausible:
+        found.append(f"CONFIGURATION: {implausible_text(evaluation.implausible)}")
     if overridden := overridden_text(evaluation.editions):
         found.append(f"OVERRIDDEN GOLD: {overridden}")
     return found
 
 
 def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Names of facts, and the facts; those not on record left out where nobody would miss them."""
+    """Returns names and values of facts; an unrecorded fact is left out if it is not essential."""
     suite, model, planned = evaluation.suite, evaluation.model, evaluation.planned
     found = (
         ("Suite", f"{evaluation.partition.suite}, version {suite['version']}"),
@@ -61,7 +66,7 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 def scope_text(scope: str) -> str:
-    """A scope as `runs` has it, for people."""
+    """Returns the scope of a run, as stored in `runs`, in words."""
     if scope == "full":
         return "the whole suite"
     values = json.loads(scope)
@@ -79,26 +84,26 @@ def _responses(evaluation: Evaluation) -> str:
 
 
 def _origin(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Of recorded answers where they come from, as far as anybody said."""
+    """Returns where recorded answers come from, as far as known; empty for other answers."""
     if not evaluation.model["recorded"]:
         return []
     return provenance_facts(Provenance.model_validate(provenance_of(evaluation)))
 
 
 def provenance_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What is known of all recorded answers of an evaluation; nothing of those of an older import."""
+    """Returns the provenance of an evaluation's recorded answers; empty for older imports."""
     found: dict[str, Any] = settings_of(evaluation).get(PROVENANCE, {}).get(evaluation.partition.suite, {})
     return found
 
 
 def settings_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The settings of the model version, as they were when it was first used."""
+    """Returns the settings of the model version when it was first used."""
     found: dict[str, Any] = json.loads(evaluation.model["settings"] or "{}")
     return found
 
 
 def _settings(text: str | None, hidden: Collection[str]) -> str:
-    """The settings that are set, without what stands elsewhere on the page."""
+    """Returns the settings that have a value, without those shown elsewhere on the page."""
     settings: dict[str, Any] = json.loads(text or "{}")
     shown = [
         f"{name} {json.dumps(value) if isinstance(value, dict | list) else value}"

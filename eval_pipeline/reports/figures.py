@@ -1,4 +1,4 @@
-"""The figures that people look at first, for every kind of report."""
+"""The headline figures that every kind of report shows first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
 _NO_VALUES = "no turns"
 _COSTS: tuple[tuple[str, str, Unit, str], ...] = (
-    ("Tokens a successful conversation", "tokens_per_success", "tokens", "reason"),
-    ("US dollars a successful conversation", "usd_per_success", "usd", "usd_reason"),
+    ("Tokens per successful conversation", "tokens_per_success", "tokens", "reason"),
+    ("US dollars per successful conversation", "usd_per_success", "usd", "usd_reason"),
 )
 
 
@@ -22,11 +22,11 @@ class Figure:
     """A number with its uncertainty.
 
     Attributes:
-        name: the metric, or the column of the table that it is from.
-        unit: of value, low and high; `level` for a level of complexity.
+        name: the metric, or the table column that it comes from.
+        unit: unit of value, low and high; `level` for a level of complexity.
         low, high: ends of the 95% interval.
-        n: turns, or conversations where the figure is one of conversations.
-        note: why a number is missing, or what else there is to know.
+        n: number of turns, or of conversations for a figure about conversations.
+        note: why a number is missing, or another remark.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Figure:
 
     @property
     def is_primary(self) -> bool:
-        """It is the accuracy."""
+        """Whether this is the accuracy."""
         return self.name == _FIRST[0]
 
     @property
     def is_good_when_high(self) -> bool:
-        """A rate of which more is better."""
+        """Whether this is a rate for which higher is better."""
         return self.unit == "rate" and self.name not in WORSE_WHEN_HIGH
 
 
 def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
-    """Accuracy, conversations, cost and ceilings; then every other metric, and latency."""
+    """Yields accuracy, conversations, cost and complexity ceilings, then all other metrics and latency."""
     primary = evaluation.profile.primary_metric
     labels = {
         "correct": f"Accuracy ({primary})",

@@ -1,4 +1,4 @@
-"""A folder of files that appears whole, is left alone while it is current, and replaces the one before it."""
+"""Builds a folder of files so that it appears complete, is kept while it is current, and replaces its predecessor."""
 
 import json
 import os
@@ -15,15 +15,16 @@ _PATIENCE = 600.0
 
 
 def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path], None]) -> bool:
-    """Has the folder filled where it is not current; whether that was necessary.
+    """Has `fill` build the folder if it is not current, and returns whether that was necessary.
 
-    The files are written into a folder aside, which is then renamed. A reader finds the old folder, the new one, or for
-    the moment between two renames none, never a mixture. What a killed process left aside is removed by the next one.
+    The files are written to a temporary folder, which is then renamed. A reader finds the old folder, the new one or,
+    for the moment between two renames, none, but never a mixture. Files left behind by a killed process are removed by
+    the next one.
 
     Args:
-        folder: what is to appear.
-        made_from: hashes of everything that the files follow from.
-        fill: writes the files into the folder it is given.
+        folder: the folder to build.
+        made_from: hashes of everything that determines the files.
+        fill: writes the files into the folder that it is given.
 
     Raises:
         StoreError: a file cannot be written, or another process has been building for ten minutes.
@@ -53,9 +54,9 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
 
 
 def is_current(folder: Path, made_from: Mapping[str, str]) -> bool:
-    """Whether the folder was made from just these hashes and its files still have the sizes they were written with.
+    """Returns whether the folder was made from exactly these hashes and its files still have their original sizes.
 
-    So a folder with a file missing, cut off or edited is made again.
+    A folder with a missing, truncated or edited file is therefore built again.
     """
     try:
         described = json.loads((folder / MADE_FROM).read_text())
@@ -65,9 +66,9 @@ def is_current(folder: Path, made_from: Mapping[str, str]) -> bool:
 
 
 def _describe(folder: Path, made_from: Mapping[str, str]) -> None:
-    """Writes down what the folder holds, last of all files, and makes the larger ones survive a power failure.
+    """Records what the folder holds (after all other files are written) and syncs the larger files to disk.
 
-    The many small ones are not fsynced one by one; their sizes tell whether they have.
+    The many small files are not synced one by one; a wrong size shows later if one was lost in a power failure.
     """
     text = json.dumps({"made_from": dict(made_from), "files": _sizes(folder)}, indent=0, sort_keys=True)
     (folder / MADE_FROM).write_text(text)
@@ -77,7 +78,7 @@ def _describe(folder: Path, made_from: Mapping[str, str]) -> None:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Size of every file below the folder, by relative path; files of the system's and of editors left out."""
+    """Returns the size of every file below the folder, by relative path; ignores files of the system and editors."""
     found: dict[str, int] = {}
     pending = [("", str(folder))]
     while pending:
@@ -97,7 +98,7 @@ def _remove(folder: Path) -> None:
 
 
 def _tidy(folder: Path, new: Path, old: Path) -> None:
-    """Puts the old folder back where the new one did not come into its place, and removes what is left aside."""
+    """Restores the old folder if the new one did not replace it, and removes temporary folders."""
     with suppress(OSError, StoreError):
         if old.exists() and not folder.exists():
             old.rename(folder)

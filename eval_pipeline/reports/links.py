@@ -1,6 +1,6 @@
-"""Addresses of the workbench that others link to: pages that are mailed, notifications, Dagster, the command line.
+"""Addresses of the workbench's pages, for mailed pages, notifications, Dagster and the command line.
 
-A path is always the same; where the workbench is reached, only whoever set it up knows (`EVAL_VIEW_URL`).
+The path of a page is always the same. The address of the workbench itself is set by whoever runs it (`EVAL_VIEW_URL`).
 """
 
 import os
@@ -11,46 +11,50 @@ from urllib.parse import quote, urlencode
 from eval_pipeline.core.model import Partition
 
 VIEW_URL = "EVAL_VIEW_URL"
-"""Environment variable: where people reach the workbench."""
+"""Environment variable with the address at which people reach the workbench."""
 
 
 def address(path: str, arguments: Mapping[str, Any] | None = None) -> str:
-    """A path with arguments; those that say nothing are left out, lists are given a value each."""
+    """Returns a path with arguments; empty ones are left out, and a list adds one argument per value."""
     said = {name: value for name, value in (arguments or {}).items() if value is not None and value not in ("", [])}
     return f"{path}?{urlencode(said, doseq=True, safe=',')}" if said else path
 
 
 def evaluation_path(partition: Partition, arguments: Mapping[str, Any] | None = None) -> str:
-    """The turns of an evaluation."""
+    """Returns the path of the page with the turns of an evaluation."""
     named = {"model_version": partition.model_version, "eval_date": partition.eval_date.isoformat()}
     return address(f"/suites/{quote(partition.suite)}/turns", {**named, **(arguments or {})})
 
 
 def compare_path(partitions: Sequence[Partition], arguments: Mapping[str, Any] | None = None) -> str:
-    """Evaluations of a suite side by side; the first is what the others are held against."""
-    named = {
+    """Returns the path of the page that shows evaluations side by side; the first is the baseline."""
+    return address(suite_path(partitions[0].suite), {**compare_arguments(partitions), **(arguments or {})})
+
+
+def compare_arguments(partitions: Sequence[Partition]) -> dict[str, str]:
+    """Returns the arguments that select evaluations to show side by side."""
+    return {
         "versions": ",".join(found.model_version for found in partitions),
         "eval_dates": ",".join(found.eval_date.isoformat() for found in partitions),
     }
-    return address(suite_path(partitions[0].suite), {**named, **(arguments or {})})
 
 
 def suite_path(suite: str) -> str:
-    """The newest two evaluations of a suite side by side."""
+    """Returns the path of the page with the two newest evaluations of a suite side by side."""
     return f"/suites/{quote(suite)}/compare"
 
 
 def reviews_path(suite: str) -> str:
-    """What people say of a suite's answers, and the queues to review."""
+    """Returns the path of the page with reviews of a suite's answers and the review queues."""
     return f"/suites/{quote(suite)}/reviews"
 
 
 def view_url() -> str:
-    """Where people reach the workbench, without a slash at the end; empty where nobody has said so."""
+    """Returns the address of the workbench without a trailing slash; empty if it is not set."""
     found = os.environ.get(VIEW_URL, "").strip().rstrip("/")
     return found if found.startswith(("http://", "https://")) else ""
 
 
 def linked(path: str) -> str:
-    """The address of a page of the workbench; its path alone where nobody has said where that is reached."""
+    """Returns the full address of a page of the workbench, or only its path if the workbench's address is not set."""
     return f"{view_url()}{path}"

@@ -1,4 +1,4 @@
-"""Where reports lie, and names made safe for a file system."""
+"""The paths of reports, and how names are made safe for file systems."""
 
 import hashlib
 from datetime import date
@@ -10,36 +10,36 @@ from eval_pipeline.core.model import Partition
 WORKBOOK = "report.xlsx"
 PAGE = "report.html"
 CHARTS = "charts"
-"""Folder of the charts as files."""
+"""Folder with the charts as files."""
 _LONGEST = 180
 _KEPT = 120
 
 
 def report_folder(reports: Path, partition: Partition) -> Path:
-    """`<reports>/<suite>/<model_version>/<eval_date>`."""
+    """Returns `<reports>/<suite>/<model_version>/<eval_date>`."""
     names = (partition.suite, partition.model_version, partition.eval_date.isoformat())
     return reports.joinpath(*[safe_name(name) for name in names])
 
 
 def comparison_folder(reports: Path, suite: str, day: date) -> Path:
-    """`<reports>/compare/<suite>/<date>`."""
+    """Returns `<reports>/compare/<suite>/<date>`."""
     return reports.joinpath("compare", safe_name(suite), day.isoformat())
 
 
 def nights_folder(reports: Path) -> Path:
-    """`<reports>/nights`, with a page a date."""
+    """Returns `<reports>/nights`, which holds one page per date."""
     return reports / "nights"
 
 
 def trace_file(case_id: str) -> str:
-    """Path of a conversation's trace within the report's folder."""
+    """Returns the path of a conversation's trace within the report's folder."""
     return f"traces/{safe_name(case_id)}.json"
 
 
 def safe_name(name: str) -> str:
-    """The name with everything but `A-Za-z0-9_.-@+` percent-encoded; a leading dot too.
+    """Returns the name with everything but `A-Za-z0-9_.-@+` percent-encoded; a leading dot is encoded too.
 
-    A name too long for a file is cut and ends in `~` and a hash; `~` is encoded elsewhere.
+    A name that is too long is cut and ends in `~` and a hash; other `~` are encoded.
     """
     encoded = quote(name, safe="@+").replace("~", "%7E")
     if encoded.startswith("."):

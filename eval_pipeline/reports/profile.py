@@ -1,4 +1,4 @@
-"""What the reports are told of a track, since they know none."""
+"""Describes a track to the reports, which have no code for particular tracks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from eval_pipeline.store.schemas import Table
 Unit = Literal["rate", "score", "count", "tokens", "usd", "ms"]
 
 WORSE_WHEN_HIGH = frozenset({"has_error", "inherited_error", "error_propagation"})
-"""Verdicts and rates of which less is better."""
+"""Metrics for which lower is better."""
 
 _KINDS: Mapping[str, Unit] = {"boolean": "rate", "score": "score", "count": "count"}
 _SHARED: Mapping[str, Unit] = {
@@ -44,9 +44,9 @@ class MetricInfo:
     """A metric of the track.
 
     Attributes:
-        kind: `boolean`, `score` (0..1), `count`, or `label` (no number).
-        mean_name: what its mean over turns is called in `summary` and `statistics.json`.
-        by_turn_name: what its means by turn number are called there; empty where they have no name of their own.
+        kind: `boolean`, `score` (0..1), `count`, or `label` (not a number).
+        mean_name: name of its mean over turns in `summary` and `statistics.json`.
+        by_turn_name: name of its means by turn number there; empty if they have none.
     """
 
     name: str
@@ -58,18 +58,18 @@ class MetricInfo:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A track as the reports see it.
+    """What the reports know about a track.
 
     Attributes:
-        primary_metric: the metric that `correct` stands for.
+        primary_metric: the metric whose value is shown as `correct`.
         features: columns of `turns_table` with facts about the case.
-        error_columns: columns of `turns_table` that the track's errors show beside these; they come first.
-        turns_table: `<track>_turns`.
-        tables: the track's further tables of turns, which its sheets read.
+        error_columns: further columns of `turns_table` that the list of errors shows, before the features.
+        turns_table: the table `<track>_turns`.
+        tables: further turn tables of the track, which its sheets read.
         aggregates: tables of figures that only some tracks have.
-        sheets: writers of the track's own sheets of the workbook (a `Book` and an `Evaluation`).
-        files: writers of the track's own report files (an `Evaluation` and the folder).
-        further: tables of aggregates that packages add, shown as they are.
+        sheets: functions that write the track's own workbook sheets; they take a `Book` and an `Evaluation`.
+        files: functions that write the track's own report files; they take an `Evaluation` and the folder.
+        further: tables of aggregates that plug-in packages add, shown unchanged.
     """
 
     track: str
@@ -90,22 +90,25 @@ class Profile:
         return tuple(metric for metric in self.metrics if metric.kind in _KINDS)
 
     def unit(self, metric: str) -> Unit:
-        """Unit of a metric's mean, the columns that all tracks share among them; rates are shown in percent."""
+        """Returns the unit of a metric's mean, also for the columns that all tracks share.
+
+        Rates are shown in percent.
+        """
         if metric in _SHARED:
             return _SHARED[metric]
         kinds = {info.name: _KINDS[info.kind] for info in self.averaged}
         return kinds.get(metric, "rate" if metric.startswith("pass") else "score")
 
     def meaning(self, metric: str) -> str:
-        """One line about a metric; empty where there is none."""
+        """Returns a one-line description of a metric; empty if there is none."""
         described = {info.name: info.description for info in self.metrics}
         return described.get(metric) or _MEANINGS.get(metric, "")
 
 
 def mean_name(metric: str, kind: str) -> str:
-    """The name of a metric's mean: `soft_match_accuracy`, `has_error_share`, `avg_logic_recall`.
+    """Returns the name of a metric's mean, such as `soft_match_accuracy`, `has_error_share` or `avg_logic_recall`.
 
-    Matches are accuracies; other verdicts are shares; scores and counts are averages.
+    Means of matches are called accuracies, of other true/false metrics shares, and of scores and counts averages.
     """
     if kind != "boolean":
         return f"avg_{metric}"

@@ -1,10 +1,10 @@
-"""The SQL queries with which the figures of a report are found again in the published store."""
+"""SQL queries that return a report's figures from the published store."""
 
 from eval_pipeline.core.model import Partition
 
 
 def where(partition: Partition, alias: str = "") -> str:
-    """The condition that picks an evaluation's rows of a table."""
+    """Returns the condition that selects an evaluation's rows of a table."""
     lead = f"{alias}." if alias else ""
     return (
         f"{lead}suite = {literal(partition.suite)} AND {lead}model_version = {literal(partition.model_version)} "
@@ -13,12 +13,12 @@ def where(partition: Partition, alias: str = "") -> str:
 
 
 def literal(text: str) -> str:
-    """A text as an SQL literal."""
+    """Returns a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def statistics_query(partition: Partition, condition: str = "") -> str:
-    """Rows of `statistics`."""
+    """Returns the query for rows of `statistics`."""
     also = f" AND {condition}" if condition else ""
     return (
         "SELECT metric, split, split_value, n, clusters, mean, se, low, high, failures, mean_without_failures, reason "
@@ -27,12 +27,12 @@ def statistics_query(partition: Partition, condition: str = "") -> str:
 
 
 def table_query(partition: Partition, table: str, columns: str = "*", rest: str = "") -> str:
-    """Columns of an evaluation's rows of any table; `rest` follows the condition."""
+    """Returns the query for an evaluation's rows of any table; `rest` is added after the condition."""
     return f"SELECT {columns} FROM {table} WHERE {where(partition)}{' ' + rest if rest else ''}"
 
 
 def extremes_query(partition: Partition, column: str, rows: int) -> str:
-    """The turns with the most of something."""
+    """Returns the query for the turns with the highest values of a column."""
     return table_query(
         partition,
         "turn_results",
@@ -42,6 +42,6 @@ def extremes_query(partition: Partition, column: str, rows: int) -> str:
 
 
 def explain_query(partition: Partition, turn_id: str) -> str:
-    """Everything about one turn."""
+    """Returns the query for everything about one turn."""
     day = f"on_date := DATE '{partition.eval_date.isoformat()}'"
     return f"SELECT * FROM explain_turn({literal(turn_id)}, {literal(partition.model_version)}, {day})"

@@ -1,4 +1,4 @@
-"""Every file of a report's folder; adding one takes a file here and a line in `REPORTS`, or a plug-in."""
+"""All files of a report's folder. To add one, add a module and a line in `REPORTS`, or write a plug-in."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from eval_pipeline.reports.paths import CHARTS, PAGE, WORKBOOK
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One kind of file.
+    """One kind of report file.
 
     Attributes:
-        files: names it appears under in the folder.
-        write: writes them into the folder it is given.
+        files: names of the files in the folder.
+        write: writes them into the folder that it is given.
     """
 
     files: tuple[str, ...]
@@ -54,18 +54,18 @@ ALL_REPORTS: Registry[Report] = Registry("reports", {report.files[0]: report for
 
 
 def all_reports() -> Iterator[Report]:
-    """Every report, those of plug-ins last."""
+    """Yields every report, those of plug-ins last."""
     yield from REPORTS
     yield from (report for name, report in ALL_REPORTS.usable().items() if name not in ALL_REPORTS.shipped)
 
 
 def write_reports(evaluation: Evaluation, folder: Path, made_from: Mapping[str, str]) -> bool:
-    """Makes the folder with every file; whether that was necessary.
+    """Builds the folder with all files if needed, and returns whether that was necessary.
 
     Args:
-        evaluation: what is reported.
+        evaluation: the evaluation to report.
         folder: where the files appear.
-        made_from: hashes of everything that the files follow from.
+        made_from: hashes of everything that determines the files.
     """
 
     def fill(aside: Path) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them in a page; what is not known is a dash."""
+"""Formats numbers for readers of a page; unknown values are shown as a dash."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,43 +12,43 @@ _LEAST_P = 0.0001
 
 
 def shown(value: float | None, unit: Unit) -> str:
-    """A number in its unit, as the workbook's formats show it: `87.7%`, `0.912`, `183,525`, `$0.0123`, `1,200 ms`."""
+    """Formats a number in its unit as the workbook does: `87.7%`, `0.912`, `183,525`, `$0.0123`, `1,200 ms`."""
     return _BY_UNIT[unit](value)
 
 
 def shown_interval(row: Mapping[str, Any], unit: Unit, name: str = "") -> str:
-    """The interval in the columns `low` and `high` of a row, or `<name>_low` and `<name>_high`."""
+    """Formats the interval in a row's columns `low` and `high`, or `<name>_low` and `<name>_high`."""
     lead = f"{name}_" if name else ""
     ends = (row[f"{lead}low"], row[f"{lead}high"])
     return UNKNOWN if None in ends else " to ".join(shown(end, unit) for end in ends)
 
 
 def shown_points(value: float | None) -> str:
-    """A difference of rates in percentage points."""
+    """Formats a difference between rates, in percentage points."""
     if value is None:
         return UNKNOWN
     return _minus(f"{100 * value:+.1f}") if round(value, 3) else "0.0"
 
 
 def shown_p(value: float | None) -> str:
-    """A probability."""
+    """Formats a probability."""
     if value is None:
         return UNKNOWN
     return "< 0.0001" if value < _LEAST_P else f"{value:.4f}"
 
 
 def shown_rate(value: float | None) -> str:
-    """0..1 in percent."""
+    """Formats a rate from 0 to 1 in percent."""
     return UNKNOWN if value is None else _minus(f"{value:.1%}")
 
 
 def shown_count(value: float | None) -> str:
-    """A whole number."""
+    """Formats a whole number."""
     return UNKNOWN if value is None else _minus(f"{value:,.0f}")
 
 
 def shown_dollars(value: float | None) -> str:
-    """US dollars; below one with at least four decimals."""
+    """Formats US dollars; amounts below one have at least four decimals."""
     if value is None:
         return UNKNOWN
     sign, amount = "−" if value < 0 else "", abs(value)
@@ -58,12 +58,12 @@ def shown_dollars(value: float | None) -> str:
 
 
 def shown_time(value: float | None) -> str:
-    """Milliseconds."""
+    """Formats milliseconds."""
     return UNKNOWN if value is None else f"{shown_count(value)} ms"
 
 
 def shown_json(value: Any) -> str:
-    """A value as `name: value` lines where it is an object; what is empty is left out."""
+    """Formats a value; an object becomes lines of `name: value` without its empty entries."""
     if not isinstance(value, Mapping):
         return _json_text(value)
     told = ((name, found) for name, found in value.items() if found not in (None, "", [], {}))
@@ -75,7 +75,10 @@ def _json_text(value: Any) -> str:
 
 
 def _minus(text: str) -> str:
-    """A number with the sign that is as wide as a plus; no sign where it is rounded to nothing."""
+    """Returns the number with a proper minus sign, which is as wide as a plus.
+
+    A number rounded to zero gets no sign.
+    """
     return text.replace("-", "−") if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 

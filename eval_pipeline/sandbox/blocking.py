@@ -1,4 +1,4 @@
-"""The Python sandbox for callers without an event loop: it runs in one of its own, in a thread."""
+"""The Python sandbox for callers without an event loop; it runs its own event loop in a thread."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed
-from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.python_sandbox import Assertions, PythonSandbox
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class BlockingSandbox:
-    """A `PythonSandbox` whose methods wait; a context manager. Any number of threads may use one at a time.
+    """A `PythonSandbox` with blocking methods, used as a context manager. Several threads may use it at a time.
 
     Example:
         with BlockingSandbox() as box:
@@ -26,10 +26,10 @@ class BlockingSandbox:
     """
 
     def __init__(self, limits: Limits | None = None, *, zygotes: int | None = None) -> None:
-        """Opens the sandbox; arguments as of `PythonSandbox`.
+        """Opens the sandbox; arguments as for `PythonSandbox`.
 
         Raises:
-            NoSandboxError: nothing here can hold model-written code.
+            NoSandboxError: nothing on this machine can confine model-written code.
         """
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
@@ -43,12 +43,19 @@ class BlockingSandbox:
 
     @property
     def tier(self) -> str:
-        """What holds the snippets."""
+        """Name of the tier that confines the snippets."""
         return self._box.tier
 
-    def run(self, code: str, tables: Mapping[str, "pd.DataFrame | Path"] | None = None) -> Outcome:
-        """As `PythonSandbox.run`."""
-        return self._wait(self._box.run(code, tables))
+    def run(
+        self,
+        code: str,
+        tables: Mapping[str, "pd.DataFrame | Path"] | None = None,
+        *,
+        wall_s: float | None = None,
+        tests: Assertions | None = None,
+    ) -> Outcome:
+        """Same as `PythonSandbox.run`."""
+        return self._wait(self._box.run(code, tables, wall_s=wall_s, tests=tests))
 
     def measure(
         self,
@@ -57,9 +64,10 @@ class BlockingSandbox:
         *,
         repeats: int = 5,
         negligible: Measurement | None = None,
+        tests: Assertions | None = None,
     ) -> list[Measurement | SnippetFailed]:
-        """As `PythonSandbox.measure`."""
-        return self._wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible))
+        """Same as `PythonSandbox.measure`."""
+        return self._wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible, tests=tests))
 
     def close(self) -> None:
         """Ends all processes."""
@@ -78,7 +86,7 @@ class BlockingSandbox:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # interrupted: the zygote that is at work is given up
+        except BaseException:  # interrupted: the busy zygote is discarded
             future.cancel()
             raise
 

@@ -1,4 +1,4 @@
-"""Which tier holds model-written Python here, and what it would take to get a better one."""
+"""Finds out which tier of the sandbox can be used on this machine, and what a better one would need."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 from eval_pipeline.sandbox.tiers import BWRAP, ENVIRONMENT, SANDLOCK, UNSAFE, NoSandboxError, allowed_tiers
 
 _SWITCHES = (
-    # where it is, the value that forbids namespaces, what to do
+    # path of the setting, the value that forbids namespaces, what to do
     ("kernel/apparmor_restrict_unprivileged_userns", "1", "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`"),
     ("kernel/unprivileged_userns_clone", "0", "`sysctl kernel.unprivileged_userns_clone=1`"),
     ("user/max_user_namespaces", "0", "`sysctl user.max_user_namespaces=10000`"),
@@ -18,13 +18,13 @@ _CONTAINERS = ("/.dockerenv", "/run/.containerenv")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found.
+    """The result of the diagnosis.
 
     Attributes:
-        title: of the tier that ran a snippet, None where none did.
-        best: whether it is the best there is.
-        reasons: why each better one does not run, one sentence each.
-        remedy: what to do for the best one.
+        title: title of the tier that ran a snippet; None if none did.
+        best: whether it is the best of all tiers.
+        reasons: for each better tier one sentence on why it does not run.
+        remedy: how to make the best tier work.
     """
 
     title: str | None
@@ -34,7 +34,7 @@ class Diagnosis:
 
 
 def diagnose() -> Diagnosis:
-    """Tries the allowed tiers with a snippet, the best first, up to the first that runs it.
+    """Tries the allowed tiers with a snippet, best first, until one runs it.
 
     Raises:
         NoSandboxError: `EVAL_SANDBOX` names an unknown tier.
@@ -52,13 +52,13 @@ def diagnose() -> Diagnosis:
 
 
 def remedy(name: str | None, reasons: list[str], system: Path = Path("/proc/sys"), root: Path = Path("/")) -> str:
-    """What to do for the best tier.
+    """Returns how to make the best tier work.
 
     Args:
-        name: of the tier that runs, None for none.
-        reasons: why the others do not.
-        system: where the kernel's settings are.
-        root: of the file system.
+        name: name of the tier that runs; None for none.
+        reasons: why the others do not run.
+        system: folder with the kernel's settings.
+        root: root of the file system.
     """
     if name in (UNSAFE, SANDLOCK) and not reasons:
         return f"unset {ENVIRONMENT}"

@@ -1,4 +1,4 @@
-"""The class of an error, by the exception that it was."""
+"""Assigns exceptions to error classes."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ DUCKDB = {
     "MemoryError": ErrorClass.MEMORY,
     "PermissionException": ErrorClass.SANDBOX,
 }
-"""What DuckDB raises."""
+"""Exceptions that DuckDB raises."""
 
 _OF_PYTHON = {
     ErrorClass.SYNTAX: ("SyntaxError", "JSONDecodeError", "ParseError", "TokenError"),  # the last two are sqlglot's
@@ -33,7 +33,7 @@ _OF_PYTHON = {
     ErrorClass.SANDBOX: ("PermissionError",),
 }
 _BY_TYPE = {name: error_class for error_class, names in _OF_PYTHON.items() for name in names} | DUCKDB
-# What the more general exceptions say of themselves; first that fits.
+# Messages of the more general exceptions; the first match decides.
 _BY_MESSAGE = (
     (ErrorClass.SYNTAX, ("syntax error", "invalid syntax")),
     (ErrorClass.COLUMN, ("not in index", "column not found", "unknown column", "no such column", "no such table")),
@@ -48,17 +48,20 @@ _BY_MESSAGE = (
     ),
     (
         ErrorClass.SANDBOX,
-        ("operation not permitted", "read-only file system", "permission denied", "function not implemented"),
+        (
+            *("operation not permitted", "read-only file system", "permission denied", "function not implemented"),
+            "no space left on device",
+        ),
     ),
 )
 
 
 def classify(types: Sequence[str], message: str) -> ErrorClass:
-    """The class of an exception: by its type first, by its message where no type of it says enough.
+    """Returns the class of an exception: by its type, or by its message if no type is specific enough.
 
     Args:
-        types: names of the exception's type and its bases, the most special first.
-        message: of the exception.
+        types: names of the exception's type and its base classes, the most specific first.
+        message: message of the exception.
     """
     by_type = next((_BY_TYPE[name] for name in types if name in _BY_TYPE), None)
     if by_type is not None:

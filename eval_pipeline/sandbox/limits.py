@@ -1,4 +1,4 @@
-"""What a snippet of model-written code may use."""
+"""Limits on what a snippet of model-written code may use."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,14 @@ class Limits:
 
     Attributes:
         wall_s: seconds from its start to its result.
-        memory_bytes: address space above that of the idle zygote.
-        code_bytes: the snippet itself.
-        output_bytes: what it may print, standard output and error together.
-        result_bytes: its result as JSON.
-        scratch_bytes, scratch_files: its scratch folder, wiped after it; also the size of each file.
-        threads: at the same time.
-        snippets_per_zygote: after so many a zygote is replaced; a violation replaces it at once.
+        memory_bytes: address space in addition to that of the idle zygote.
+        code_bytes: size of the snippet.
+        output_bytes: how much it may print to standard output and error together.
+        result_bytes: size of its result as JSON.
+        scratch_bytes, scratch_files: limits of its scratch folder, which is emptied afterwards; the former also limits
+            each file.
+        threads: number of simultaneous threads.
+        snippets_per_zygote: after so many snippets a zygote is replaced; after a violation at once.
     """
 
     wall_s: float = 10.0

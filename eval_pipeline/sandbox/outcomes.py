@@ -1,4 +1,4 @@
-"""What became of a snippet."""
+"""The possible outcomes of a snippet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,12 @@ class SnippetRan:
     """The snippet ran to its end and left a result.
 
     Attributes:
-        result: tagged plain data as `inside/encode.py` writes it, checked; `results.as_pandas` makes the value of it.
+        result: validated tagged plain data, as `inside/encode.py` writes it; `results.as_pandas` converts it to a
+            value.
         stdout: what it printed.
-        seconds: CPU time of the snippet's process above that of one that does nothing, measured from outside.
-        peak_bytes: its peak memory above that of a process that does nothing, measured from outside.
-        tier: what held it, e.g. `bwrap`.
+        seconds: CPU time of its process minus that of an idle one, measured from outside.
+        peak_bytes: its peak memory minus that of an idle process, measured from outside.
+        tier: what confined it, e.g. `bwrap`.
         result_bytes: size of the result as JSON.
     """
 
@@ -30,11 +31,11 @@ class SnippetRan:
 
 @dataclass(frozen=True, slots=True)
 class SnippetFailed:
-    """The snippet raised, was stopped, or left no well-formed result.
+    """The snippet raised an exception, was stopped, or left no well-formed result.
 
     Attributes:
-        exception: name of the exception's type; None where the snippet was stopped.
-        line: of the snippet, from 1, where it is known.
+        exception: name of the exception's type; None if the snippet was stopped.
+        line: line of the snippet, from 1, if known.
     """
 
     error_class: ErrorClass
@@ -51,10 +52,10 @@ Outcome = SnippetRan | SnippetFailed
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a snippet costs, measured from outside its process, above what a process costs that does nothing.
+    """The cost of a snippet minus that of an idle process, measured from outside.
 
     Attributes:
-        seconds: least CPU time of its runs, with that of making plain data of the result.
+        seconds: least CPU time of its runs, including the conversion of the result to plain data.
         peak_bytes: least peak memory of its runs, likewise.
         runs: how often it ran.
         result_bytes: size of its result as JSON.
@@ -67,6 +68,6 @@ class Measurement:
 
     @classmethod
     def least(cls, measured: Sequence[Self]) -> Self:
-        """One of all runs of the same snippet."""
+        """Combines the measurements of all runs of a snippet."""
         seconds, peak_bytes = min(one.seconds for one in measured), min(one.peak_bytes for one in measured)
         return cls(seconds, peak_bytes, sum(one.runs for one in measured), measured[0].result_bytes)

@@ -1,4 +1,4 @@
-"""Tables on their way into the sandbox."""
+"""Converts tables to the form in which they are sent to the sandbox."""
 
 import hashlib
 import io
@@ -16,11 +16,11 @@ FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 @dataclass(frozen=True, slots=True)
 class PackedTables:
-    """Tables as the zygote reads them.
+    """Tables in the form that the zygote reads.
 
     Attributes:
-        key: equal tables, equal key: a zygote that has them is not sent them again.
-        described: name, format and size of each, in the order in which they stand in `body`.
+        key: the same for equal tables; a zygote that already has them does not get them again.
+        described: name, format and size of each table, in the order of `body`.
     """
 
     key: str
@@ -35,8 +35,8 @@ def pack(tables: Mapping[str, "pd.DataFrame | Path"]) -> PackedTables:
     """Packs DataFrames and files (Parquet, CSV) by name.
 
     Raises:
-        ValueError: a name that is no identifier, or a file of another kind.
-        OSError: a file that cannot be read.
+        ValueError: a name is not an identifier, or a file has another format.
+        OSError: a file cannot be read.
     """
     if not tables:
         return NO_TABLES
@@ -66,7 +66,7 @@ def _contents(path: Path, _changed: int, _size: int) -> bytes:
 
 
 def _pickled(frame: "pd.DataFrame") -> bytes:
-    # Into the jail pickle is safe: it is made here. Out of it nothing is ever unpickled.
+    # Sending pickle into the jail is safe, because it is made here. Nothing from the jail is ever unpickled.
     buffer = io.BytesIO()
     frame.to_pickle(buffer)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""The zygotes of one sandbox: started when needed, kept while they behave."""
+"""The zygotes of one sandbox, which are started on demand and kept as long as they work properly."""
 
 import asyncio
 
@@ -9,7 +9,11 @@ from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 
 
 class Pool:
-    """Zygotes of one tier. A replacement starts as soon as one is given up, so that nobody has to wait for it."""
+    """Zygotes of one tier.
+
+    A zygote that is due for replacement keeps working until the new one has started, so that nobody has to wait. Only
+    one that has died, or could not remove what a snippet left, is discarded at once.
+    """
 
     def __init__(self, tier: Tier, limits: Limits) -> None:
         self._tier, self._limits = tier, limits
@@ -20,45 +24,77 @@ class Pool:
         self._closed = False
 
     async def take(self, tables: str = NO_TABLES.key) -> ZygoteProcess:
-        """A zygote for one snippet, if possible one that has the tables with this key.
+        """Returns a zygote for one snippet, preferably one that already has the tables with this key.
 
         Raises:
             NoSandboxError: none can be started.
         """
+        await self._use_spare()
         while self._idle:
-            place = next((place for place, zygote in enumerate(self._idle) if zygote.tables == tables), -1)
-            zygote = self._idle.pop(place)
+            zygote = min(self._idle, key=lambda one: (one.retiring, one.tables != tables))
+            self._idle.remove(zygote)
             self._busy.add(zygote)
             if zygote.alive:
                 return zygote
             self.give_up(zygote)
         spare, self._spare = self._spare, None
-        try:
-            zygote = await (spare or ZygoteProcess.start(self._tier, self._limits))
-        except ZygoteError as error:
-            raise NoSandboxError(f"the sandbox ({self._tier.title}) does not start any more: {error}") from error
+        zygote = await self._started(spare or self._start())
         self._busy.add(zygote)
         return zygote
 
-    def give_back(self, zygote: ZygoteProcess) -> None:
-        """Keeps a zygote for the next snippet, unless it has run enough of them."""
-        if self._closed or zygote.snippets >= self._limits.snippets_per_zygote:
+    def give_back(self, zygote: ZygoteProcess, *, trusted: bool = True) -> None:
+        """Returns a zygote to the pool for the next snippet.
+
+        Args:
+            zygote: a zygote from `take`.
+            trusted: whether it may stay. If not, or after the limit of snippets, it is replaced as soon as another one
+                is ready.
+        """
+        self._busy.discard(zygote)
+        if self._closed:
             self.give_up(zygote)
-        else:
-            self._busy.discard(zygote)
-            self._idle.append(zygote)
+            return
+        self._idle.append(zygote)
+        if not trusted or zygote.snippets >= self._limits.snippets_per_zygote:
+            zygote.retiring = True
+            self._spare = self._spare or self._start()
 
     def give_up(self, zygote: ZygoteProcess) -> None:
-        """Ends a zygote and has another started, without keeping anybody waiting."""
+        """Ends a zygote and starts another one in the background."""
         self._busy.discard(zygote)
+        self._end(zygote)
+        if self._spare is None and not self._idle and not self._closed:
+            self._spare = self._start()
+
+    async def _use_spare(self) -> None:
+        """Puts a zygote that has started in the place of one that is due for replacement."""
+        retiring = next((one for one in self._idle if one.retiring), None)
+        if retiring is None:
+            return
+        if self._spare is None:
+            self._spare = self._start()
+        elif self._spare.done():
+            spare, self._spare = self._spare, None
+            self._idle.append(await self._started(spare))
+            self._idle.remove(retiring)
+            self._end(retiring)
+
+    def _start(self) -> asyncio.Task[ZygoteProcess]:
+        return asyncio.get_running_loop().create_task(ZygoteProcess.start(self._tier, self._limits))
+
+    async def _started(self, task: asyncio.Task[ZygoteProcess]) -> ZygoteProcess:
+        try:
+            return await task
+        except ZygoteError as error:
+            raise NoSandboxError(f"the sandbox ({self._tier.title}) does not start any more: {error}") from error
+
+    def _end(self, zygote: ZygoteProcess) -> None:
         task = asyncio.get_running_loop().create_task(zygote.stop())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-        if self._spare is None and not self._idle and not self._closed:
-            self._spare = asyncio.get_running_loop().create_task(ZygoteProcess.start(self._tier, self._limits))
 
     async def close(self) -> None:
-        """Ends all of them, those at work too."""
+        """Ends all of them, including busy ones."""
         self._closed = True
         if self._spare is not None:
             self._spare.cancel()

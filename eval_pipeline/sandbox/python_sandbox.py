@@ -1,12 +1,14 @@
-"""Running model-written Python in jails."""
+"""Runs model-written Python in jails."""
 
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
@@ -21,13 +23,32 @@ if TYPE_CHECKING:
 
 Tables = Mapping[str, "pd.DataFrame | Path"]
 
+
+@dataclass(frozen=True, slots=True)
+class Assertions:
+    """Code that decides whether a snippet is right.
+
+    Attributes:
+        code: code that raises if the snippet is wrong.
+        reference: a program that passes; the tests may use its imports and classes.
+    """
+
+    code: str
+    reference: str
+
+    @property
+    def packed(self) -> bytes:
+        """Returns both in the form that a zygote reads."""
+        return json_text({"tests": self.code, "reference": self.reference}).encode(errors="surrogatepass")
+
+
 _FICKLE = "its result is not the same each time it runs"
 
 
 class PythonSandbox:
-    """Runs snippets of Python with pandas in jails, one a core at a time; an async context manager.
+    """Runs snippets of Python with pandas in jails, one per core at a time; an async context manager.
 
-    It belongs to the event loop it is opened in; `BlockingSandbox` serves threads.
+    It belongs to the event loop in which it is opened; threads use `BlockingSandbox`.
 
     Example:
         async with PythonSandbox() as box:
@@ -40,9 +61,9 @@ class PythonSandbox:
         """Starts nothing yet.
 
         Args:
-            limits: of every snippet.
-            zygotes: snippets at the same time at most; one a core by default.
-            tiers: what may hold them, the best first; by default what `EVAL_SANDBOX` allows.
+            limits: limits of every snippet.
+            zygotes: maximum number of snippets at the same time; default: one per core.
+            tiers: the tiers that may be used, best first; default: what `EVAL_SANDBOX` allows.
         """
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(zygotes or len(os.sched_getaffinity(0)))
@@ -53,18 +74,18 @@ class PythonSandbox:
 
     @property
     def tier(self) -> str:
-        """Name of what holds the snippets, as it is stored with attempts; known once the sandbox is open."""
+        """Name of the tier that confines the snippets, as stored with attempts; known once the sandbox is open."""
         return self.chosen.name
 
     @property
     def chosen(self) -> Tier:
-        """What holds the snippets. Raises RuntimeError before the sandbox is open."""
+        """The tier that confines the snippets. Raises a RuntimeError before the sandbox is open."""
         if self._tier is None:
             raise RuntimeError("the sandbox is not open: use it in `async with`")
         return self._tier
 
     async def __aenter__(self) -> Self:
-        """Picks the best tier that really runs a snippet. Raises NoSandboxError where none does."""
+        """Selects the best tier that can run a snippet. Raises a NoSandboxError if there is none."""
         self._loop = asyncio.get_running_loop()
         reasons = []
         for tier in allowed_tiers() if self._tiers is None else self._tiers:
@@ -73,8 +94,9 @@ class PythonSandbox:
                 return self
             reasons.append(f"{tier.title}: {why_not}")
         raise NoSandboxError(
-            f"nothing here can hold model-written code ({'; '.join(reasons)}); `eval-pipeline doctor` says what to do; "
-            f"on a machine that may be lost {ENVIRONMENT}={UNSAFE} runs it under resource limits alone"
+            f"nothing on this machine can confine model-written code ({'; '.join(reasons)}); "
+            "`eval-pipeline doctor` says what to do; "
+            f"on a disposable machine, {ENVIRONMENT}={UNSAFE} runs it with resource limits only"
         )
 
     async def __aexit__(
@@ -87,33 +109,54 @@ class PythonSandbox:
         if pool is not None:
             await pool.close()
 
-    async def run(self, code: str, tables: Tables | None = None) -> Outcome:
-        """Runs a snippet, which finds its tables under their names (`df` too, where there is one) and sets `result`.
+    async def run(
+        self, code: str, tables: Tables | None = None, *, wall_s: float | None = None, tests: Assertions | None = None
+    ) -> Outcome:
+        """Runs a snippet; it reads its tables by name (a single one also as `df`) and sets `result`.
+
+        Args:
+            code: what a model wrote, or a suite's own code.
+            tables: the tables by name.
+            wall_s: time limit in seconds; default: that of the limits. A suite's own code gets more, so that it does
+                not fail on a busy machine.
+            tests: run in a separate process, which gets the names of the code from the code's process
+                (docs/sandbox.md). The outcome is that of the tests, with the value `true` if they pass; the code need
+                not set `result`.
 
         Raises:
-            NoSandboxError: no zygote can be started any more.
+            NoSandboxError: no further zygote can be started.
             RuntimeError: the sandbox is not open, or belongs to another event loop.
-            ValueError: a table that is neither a DataFrame nor a Parquet or CSV file, that cannot be read, or has no
-                identifier for a name.
+            ValueError: a table is neither a DataFrame nor a Parquet or CSV file, cannot be read, or its name is not
+            an identifier.
         """
-        return await self.run_packed(code, pack(tables or {}))
+        return await self.run_packed(code, pack(tables or {}), wall_s=wall_s, tests=tests)
 
-    async def run_packed(self, code: str, tables: PackedTables = NO_TABLES) -> Outcome:
-        """As `run`, with tables that are packed once for many snippets."""
+    async def run_packed(
+        self,
+        code: str,
+        tables: PackedTables = NO_TABLES,
+        *,
+        wall_s: float | None = None,
+        tests: Assertions | None = None,
+    ) -> Outcome:
+        """Same as `run`, with tables that are packed once for many snippets."""
         pool = self._open_pool()
         text = code.encode(errors="surrogatepass")
+        if tests is not None and len(tests.packed) > self._limits.code_bytes:
+            raise ValueError(f"tests and reference code take more than {self._limits.code_bytes:,} bytes")
         if len(text) > self._limits.code_bytes:
             message = f"the code takes more than {self._limits.code_bytes:,} bytes"
             return SnippetFailed(ErrorClass.SANDBOX, message, "", 0.0, self.tier)
+        limits = self._limits if wall_s is None else replace(self._limits, wall_s=wall_s)
         async with self._slots:
             try:
-                return await self._attempt(pool, text, tables)
+                return await self._attempt(pool, text, tables, limits, tests)
             except ZygoteError:
-                # Most likely the snippet is not to blame: the system may have killed the zygote for want of memory.
+                # The snippet is probably not to blame: the system may have killed the zygote because memory was short.
                 if self._pool is not pool:
                     raise RuntimeError("the sandbox was closed while the snippet ran") from None
             try:
-                return await self._attempt(pool, text, tables)
+                return await self._attempt(pool, text, tables, limits, tests)
             except ZygoteError as error:
                 return SnippetFailed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
 
@@ -124,20 +167,22 @@ class PythonSandbox:
         *,
         repeats: int = 5,
         negligible: Measurement | None = None,
+        tests: Assertions | None = None,
     ) -> list[Measurement | SnippetFailed]:
-        """What snippets cost on the same tables, e.g. generated and reference code.
+        """Measures snippets on the same tables, e.g. generated and reference code.
 
-        They run alternately, each time in a fresh process that is forked off a zygote, so that what disturbs one
-        disturbs the others, and none can change what is measured of another. Nothing tells a snippet that it is being
-        measured: making plain data of its result is part of its costs, as in `run`, and one whose result is not the
-        same each time, as that of code that only sometimes does its work, has failed.
+        They run alternately, each time in a fresh process forked from a zygote, so that disturbances affect all of
+        them alike and no snippet can change the measurement of another. A snippet cannot tell that it is being
+        measured: the cost of converting its result to plain data is included, as in `run`. A snippet whose result
+        differs between runs has failed, since its code may do its work only sometimes.
 
         Args:
             codes: the snippets; one that fails is not run again.
             tables: as in `run`.
             repeats: runs of each.
-            negligible: stops after the first round in which the best runs of all were below both of its figures:
-                spares the other runs where small costs count as equal anyway.
+            negligible: CPU time and memory that count as equal. Measuring stops after the first round in which the
+                best runs of all snippets were below both.
+            tests: as in `run`; the costs are those of the code's process.
 
         Returns:
             For each snippet its least CPU time and least peak memory, or how it failed.
@@ -153,7 +198,7 @@ class PythonSandbox:
         for _ in range(repeats):
             for place, code in enumerate(codes):
                 if place not in failed:
-                    outcome = await self.run_packed(code, packed)
+                    outcome = await self.run_packed(code, packed, tests=tests)
                     if isinstance(outcome, SnippetFailed):
                         failed[place] = outcome
                     elif outcome.result != results.setdefault(place, outcome.result):
@@ -175,10 +220,10 @@ class PythonSandbox:
         return self._pool
 
     async def _try(self, tier: Tier) -> str | None:
-        """Opens the sandbox with that tier; a sentence where it does not run a snippet."""
+        """Opens the sandbox with a tier; returns a sentence if the tier cannot run a snippet."""
         self._tier, self._pool = tier, Pool(tier, self._limits)
         try:
-            outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES)
+            outcome = await self._attempt(self._pool, b"result = pd.Series([1, 2]).sum()", NO_TABLES, self._limits)
             if isinstance(outcome, SnippetRan) and outcome.result == {"kind": "value", "value": 3}:
                 return None
             why_not = outcome.message if isinstance(outcome, SnippetFailed) else "a test snippet gave a wrong result"
@@ -190,22 +235,27 @@ class PythonSandbox:
         await self._close()
         return why_not
 
-    async def _attempt(self, pool: Pool, code: bytes, tables: PackedTables) -> Outcome:
-        """Runs a snippet in some zygote; however that ends, the zygote is given back or given up."""
+    async def _attempt(
+        self, pool: Pool, code: bytes, tables: PackedTables, limits: Limits, tests: Assertions | None = None
+    ) -> Outcome:
+        """Runs a snippet in some zygote; afterwards the zygote is always either returned to the pool or ended."""
         zygote = await pool.take(tables.key)
-        keep = False
+        keep = trusted = False
         try:
             try:
                 await zygote.load(tables)
             except ValueError:
-                keep = True
+                keep = trusted = True
                 raise
-            seen, output, left = await zygote.run(code)
-            outcome = read_outcome(seen, output, left, self._limits, self.tier)
-            keep = seen["clean"] and not suspicious(outcome)
+            seen, output, left = await zygote.run(code, limits.wall_s, None if tests is None else tests.packed)
+            outcome = read_outcome(seen, output, left, limits, self.tier)
+            keep, trusted = seen["clean"], self.chosen.separate or not suspicious(outcome)
             return outcome
         finally:
-            (pool.give_back if keep else pool.give_up)(zygote)
+            if keep:
+                pool.give_back(zygote, trusted=trusted)
+            else:
+                pool.give_up(zygote)
 
 
 def _below(measured: Measurement, bound: Measurement) -> bool:

@@ -1,4 +1,4 @@
-"""What became of a snippet, from what its zygote saw and what the snippet itself wrote."""
+"""Determines the outcome of a snippet from the reports of its zygote and of the snippet itself."""
 
 import signal
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ _NO_RESULT = "the process ended without a well-formed result"
 
 
 def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Limits, tier: str) -> Outcome:
-    """The outcome of a snippet.
+    """Returns the outcome of a snippet.
 
     Args:
-        seen: what the zygote tells of the process: trusted.
+        seen: the zygote's report about the process; trusted.
         output: what the snippet printed.
-        left: what it wrote as its result: data, whatever it says.
-        limits: that it ran under.
-        tier: that held it.
+        left: what the snippet wrote as its result; treated as data only.
+        limits: the limits under which it ran.
+        tier: the tier that confined it.
     """
     stdout, seconds = output.decode(errors="replace"), float(seen["seconds"])
 
@@ -39,14 +39,17 @@ def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Li
 
 
 def suspicious(outcome: Outcome) -> bool:
-    """Whether a snippet did what gives no reason to trust the zygote any longer: its limits or the jail stopped it."""
+    """Whether a snippet was stopped by its limits or by the sandbox.
+
+    If so, and if snippets share the namespaces of their zygote, the zygote is replaced.
+    """
     return isinstance(outcome, SnippetFailed) and (
         outcome.exception is None or outcome.error_class is ErrorClass.SANDBOX
     )
 
 
 def _stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:
-    """Class and sentence for a process that its zygote stopped."""
+    """Returns error class and message for a process that its zygote stopped."""
     match reason:
         case "wall":
             return ErrorClass.TIMEOUT, f"no result within {limits.wall_s:g} s"
@@ -61,7 +64,7 @@ def _stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:
 
 
 def _ended(status: int) -> tuple[ErrorClass, str]:
-    """Class and sentence for a process that ended without a result; a negative status is a signal."""
+    """Returns error class and message for a process that ended without a result; a negative status is a signal."""
     match -status:
         case signal.SIGXCPU:
             return ErrorClass.TIMEOUT, "it used more CPU time than allowed"

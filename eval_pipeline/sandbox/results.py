@@ -1,7 +1,7 @@
-"""What a snippet left, as the pipeline reads it: checked plain data, and the pandas value of it.
+"""Reads the result of a snippet: checks the plain data and converts it to a pandas value.
 
-The form is that of `inside/encode.py`. It comes from a process that may have written anything, so all of it is checked
-before anybody uses it.
+The form is that of `inside/encode.py`. The data come from a process that may have written anything, so they are
+checked in full before use.
 """
 
 import datetime
@@ -92,7 +92,7 @@ class _Value(TypedDict):
 
 
 def _of_one_length(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table as it is. Raises ValueError where its columns do not fit together."""
+    """Returns the table unchanged. Raises a ValueError if its columns differ in length."""
     values = table["columns"] if table["kind"] == "frame" else [table["values"]]
     columns = [*values, *table.get("index", ())]
     match table["kind"]:
@@ -127,7 +127,7 @@ def _told() -> TypeAdapter[Any]:
 
 
 def read_told(text: bytes) -> Mapping[str, Json] | None:
-    """What the process of a snippet says became of it: a `result` or an `error`; None where that is not well-formed."""
+    """Returns the outcome that a snippet's process reported: a `result` or an `error`; None if it is malformed."""
     try:
         told: Mapping[str, Json] = _told().validate_json(text, strict=True)
     except ValidationError:
@@ -136,10 +136,10 @@ def read_told(text: bytes) -> Mapping[str, Json] | None:
 
 
 def as_pandas(result: Json) -> Any:
-    """The value that a snippet set: a DataFrame, Series, numpy array or plain value.
+    """Returns the value that a snippet set: a DataFrame, Series, numpy array or plain value.
 
-    Equal to the original but for what plain data does not keep: kinds of missing values (None in object columns),
-    the values a category may have but does not, the name of the column axis, intervals (texts), dtypes of extensions.
+    It equals the original except for what plain data cannot represent: kinds of missing values (None in object
+    columns), unused categories, the name of the column axis, intervals (which become texts) and extension dtypes.
     """
     import pandas as pd
 
@@ -187,7 +187,7 @@ _PERIOD = re.compile(r"period\[(?P<frequency>[\w-]+)\]")
 
 
 def _column(column: Mapping[str, Json], index: "pd.Index[Any] | None") -> "pd.Series[Any]":
-    """A Series with the dtype of the column, or of objects where its cells do not have it."""
+    """Returns a Series with the dtype of the column, or with dtype object if the cells do not fit it."""
     import pandas as pd
 
     cells = [_value(cell) for cell in column["values"]]
@@ -206,7 +206,7 @@ def _column(column: Mapping[str, Json], index: "pd.Index[Any] | None") -> "pd.Se
 
 
 def _value(cell: Json) -> Any:
-    """The Python value of a cell."""
+    """Returns the Python value of a cell."""
     if not isinstance(cell, dict):
         return cell
     return _decoders()[cell["t"]](cell["v"])

@@ -1,4 +1,4 @@
-"""What can hold model-written code on this machine, the best first."""
+"""The ways ("tiers") to confine model-written code on this machine, best first."""
 
 import os
 from collections.abc import Callable
@@ -15,26 +15,27 @@ ENVIRONMENT = "EVAL_SANDBOX"
 
 
 class NoSandboxError(EvalError):
-    """Nothing on this machine can hold model-written code."""
+    """Nothing on this machine can confine model-written code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One way to hold a snippet.
+    """One way to confine a snippet.
 
     Attributes:
-        name: as it is stored with attempts.
-        title: tells apart what has the same name.
-        why_not: a sentence where it cannot be used, before trying; None where it may work.
-        launch: how to start a zygote, given its scratch folder and the limits.
-        on_disk: whether the scratch folder is one on the disk; a jail has its own in memory.
+        name: name stored with attempts.
+        title: distinguishes tiers with the same name.
+        why_not: a sentence if it is known to be unusable; None if it may work.
+        launch: returns how to start a zygote, given its scratch folder and the limits.
+        separate: whether each snippet has its own namespaces and its own scratch folder in memory; otherwise snippets
+            share those of their zygote, and a folder on disk that is emptied after each.
     """
 
     name: str
     title: str
     why_not: Callable[[], str | None]
     launch: Callable[[str, Limits], Launch]
-    on_disk: bool = True
+    separate: bool = False
 
 
 def _bwrap_tier(title: str, find: Callable[[], str | None]) -> Tier:
@@ -46,7 +47,7 @@ def _bwrap_tier(title: str, find: Callable[[], str | None]) -> Tier:
         assert program is not None
         return bwrap_launch(program, limits)
 
-    return Tier(BWRAP, title, why_not, launch, on_disk=False)
+    return Tier(BWRAP, title, why_not, launch, separate=True)
 
 
 def _why_no_sandlock() -> str | None:
@@ -73,7 +74,7 @@ UNSAFE_TIER = Tier(UNSAFE, UNSAFE, lambda: None, unsafe_launch)
 
 
 def allowed_tiers() -> tuple[Tier, ...]:
-    """The tiers that may be used: all safe ones, or those that `EVAL_SANDBOX` names.
+    """Returns the tiers that may be used: all safe ones, or those that `EVAL_SANDBOX` names.
 
     Raises:
         NoSandboxError: the name is unknown.

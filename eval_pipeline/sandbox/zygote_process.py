@@ -1,4 +1,7 @@
-"""A zygote as the pipeline sees it: a child process that is asked over its standard input and output."""
+"""A zygote as seen by the pipeline.
+
+It is a child process that gets requests on standard input and answers on standard output.
+"""
 
 import asyncio
 import json
@@ -16,25 +19,27 @@ from eval_pipeline.sandbox.tiers import Tier
 
 _HEAD = struct.Struct("<II")
 _START_S = 60.0
-_GRACE_S = 30.0  # for what follows a snippet, on a crowded machine: the zygote itself keeps the limit of its time
+_GRACE_S = 30.0  # for the work after a snippet on a busy machine; the zygote itself enforces the time limit
 _MOST_HEADER = 1 << 16
 _TRIES = 100
 
 
 class ZygoteError(Exception):
-    """The zygote does not answer, or not in the agreed form: it has to be replaced."""
+    """The zygote does not answer, or its answer has the wrong form; it has to be replaced."""
 
 
 class ZygoteProcess:
     """One process in a jail that runs snippets one after the other.
 
     Attributes:
-        snippets: run so far.
-        tables: key of those it has.
+        snippets: how many it has run.
+        tables: key of the tables that it has.
+        retiring: whether it only works until another one is ready.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, limits: Limits, scratch: str) -> None:
         self.snippets = 0
+        self.retiring = False
         self.tables = NO_TABLES.key
         self._process = process
         self._limits = limits
@@ -42,12 +47,12 @@ class ZygoteProcess:
 
     @classmethod
     async def start(cls, tier: Tier, limits: Limits) -> Self:
-        """Starts one and waits until it has pandas.
+        """Starts a zygote and waits until it has imported pandas.
 
         Raises:
-            ZygoteError: with what it said last, where it does not start.
+            ZygoteError: it does not start; the message contains its last output.
         """
-        scratch = tempfile.mkdtemp(prefix="eval-scratch-") if tier.on_disk else ""
+        scratch = tempfile.mkdtemp(prefix="eval-scratch-") if not tier.separate else ""
         launch = tier.launch(scratch, limits)
         with tempfile.TemporaryFile() as log:
             try:
@@ -72,22 +77,22 @@ class ZygoteProcess:
                 log.seek(0)
                 words = log.read().decode(errors="replace").strip().splitlines()
                 raise ZygoteError(words[-1][:300] if words else str(error)) from error
-            except BaseException:  # cancelled: nobody would stop it
+            except BaseException:  # cancelled: nobody else would stop it
                 await zygote.stop()
                 raise
         return zygote
 
     @property
     def alive(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process is alive."""
         return self._process.returncode is None
 
     async def load(self, tables: PackedTables) -> None:
-        """Gives it the tables for the next snippets, if it does not have them.
+        """Sends it the tables for the next snippets, if it does not have them already.
 
         Raises:
-            ValueError: a table cannot be read; the zygote has none then.
-            ZygoteError: as `run`.
+            ValueError: a table cannot be read; then the zygote has none.
+            ZygoteError: as for `run`.
         """
         if tables.key == self.tables:
             return
@@ -98,18 +103,25 @@ class ZygoteProcess:
             raise ValueError(told["problem"])
         self.tables = tables.key
 
-    async def run(self, code: bytes) -> tuple[Mapping[str, Any], bytes, bytes]:
-        """Runs a snippet: what the zygote saw of it, what it printed, what it left as its result.
+    async def run(
+        self, code: bytes, wall_s: float, tests: bytes | None = None
+    ) -> tuple[Mapping[str, Any], bytes, bytes]:
+        """Runs a snippet; returns what the zygote observed, what the snippet printed, and its result.
 
         Args:
             code: UTF-8.
+            wall_s: seconds it may take.
+            tests: what `inside.zygote` reads before the code, to run it in a separate process.
 
         Raises:
-            ZygoteError: no answer in time; the zygote is of no use any more.
+            ZygoteError: there was no answer in time; the zygote can no longer be used.
         """
         self.snippets += 1
-        await self._send({"op": "run"}, code)
-        seen, body = await self._answer(self._limits.wall_s + _GRACE_S)
+        if tests is None:
+            await self._send({"op": "run", "wall_s": wall_s}, code)
+        else:
+            await self._send({"op": "check", "wall_s": wall_s, "tests_bytes": len(tests)}, tests + code)
+        seen, body = await self._answer(wall_s + _GRACE_S)
         try:
             printed = seen["output_bytes"]
             return seen, body[:printed], body[printed:]
@@ -117,13 +129,13 @@ class ZygoteProcess:
             raise ZygoteError(f"an answer of the wrong form: {error!r}") from error
 
     async def stop(self) -> None:
-        """Ends the process, everything in its jail, and what they left. May be called again."""
+        """Ends the process and everything in its jail, and removes what they left. May be called again."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         if self.alive:
             self._process.kill()
         await self._process.wait()
-        for _ in range(_TRIES if self._scratch else 0):  # its snippet is killed too, but may take a moment to be gone
+        for _ in range(_TRIES if self._scratch else 0):  # its snippet is killed too, but may take a moment to disappear
             if not os.path.isdir(self._scratch) or (wipe(self._scratch) and _removed(self._scratch)):
                 return
             await asyncio.sleep(0.02)

@@ -4,8 +4,9 @@
     found = check("SELECT id FROM emp WHERE sal >= 10", "SELECT id FROM emp WHERE sal > 10", schema)
     found.verdict, found.evidence["counterexample"]
 
-Evidence before opinion: `check` climbs a ladder from equal texts over proofs to generated databases, and
-says which rung decided; `identical` is the first rung alone. No track is known here. More in docs/sql-equivalence.md.
+`check` goes through several steps (the "rungs" of a ladder): equal texts, proofs, generated databases. It reports which
+rung decided; `identical` is only the first rung. This package does not depend on any track. See
+docs/sql-equivalence.md.
 """
 
 from eval_pipeline.sql_equivalence.ladder import Equivalence, check

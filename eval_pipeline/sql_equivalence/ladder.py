@@ -1,4 +1,4 @@
-"""`check`: whether two queries mean the same, by the first rung of a ladder that can tell (docs/sql-equivalence.md)."""
+"""Decides whether two queries mean the same, by the first of several steps that can tell (docs/sql-equivalence.md)."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,19 @@ from sqlglot.dialects.dialect import Dialect
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql import SqlError, SqlFaultError, SqlLimits, shared_processes
+from eval_pipeline.sandbox.sql.live.places import LivePlace, place_to_text
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.text import identical
 from eval_pipeline.sql_equivalence.told import schema_to_json
 
-Verdict = Literal["equivalent", "different", "agreed", "undecided"]
-Rung = Literal["identical", "proved", "refuted", "agreed", "undecided"]
+Verdict = Literal["equivalent", "different", "agreed", "weakly_agreed", "undecided"]
+Rung = Literal["identical", "proved", "refuted", "agreed", "weakly_agreed", "undecided"]
 
 _SEARCH = "eval_pipeline.sql_equivalence.search.search"
 _PRELOAD = ("duckdb", _SEARCH)
 _SOFT_SHARE = 0.8
-"""Of the time limit: the search stops by itself after it, the process is killed at the whole."""
-_VALUES: dict[Verdict, float] = {"equivalent": 1.0, "agreed": 1.0, "different": 0.0}
+"""Share of the time limit that one query on a given database may take; the process is killed at the full limit."""
+_VALUES: dict[Verdict, float] = {"equivalent": 1.0, "agreed": 1.0, "weakly_agreed": 1.0, "different": 0.0}
 
 _log = logging.getLogger(__name__)
 _schema_text = lru_cache(maxsize=32)(schema_to_json)
@@ -30,17 +31,18 @@ _schema_text = lru_cache(maxsize=32)(schema_to_json)
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """What the ladder says of two queries.
+    """The result of comparing two queries.
 
     Attributes:
         verdict: `equivalent` (same text, or proved), `different` (refuted), `agreed` (the same on every database tried,
             which is no proof) or `undecided`.
-        rung: what decided.
-        evidence: JSON values. `reason`: a sentence; `databases`: how many were compared; `shipped`: for each database
-            given whether results were the `same` (None where they could not be compared, with `error`);
-            `counterexample`: tables with rows, and both results; `error`: what the engine said last; `engine`,
-            `translated_from`: where the queries ran, and from which dialect they had to be translated;
-            `contradicted_proof`: a rewriting rule is at fault.
+        rung: the step ("rung" of the ladder) that decided.
+        evidence: JSON values. `reason`: a sentence; `databases`: how many were compared; `shipped`: for each given
+            database whether results were the `same` (None if they could not be compared, with `error`);
+            `counterexample`: tables with rows, and both results; `fits_data`: whether they also differ on a generated
+            database that fits the statistics of the given one (None if no given database has the same results);
+            `error`: the engine's last error; `engine`, `translated_from`: where the queries ran, and from which dialect
+            they had to be translated; `contradicted_proof`: a rewriting rule is wrong.
     """
 
     verdict: Verdict
@@ -49,7 +51,7 @@ class Equivalence:
 
     @property
     def value(self) -> float | None:
-        """1.0, 0.0, or None where nothing can be said."""
+        """1.0, 0.0, or None if undecided."""
         return _VALUES.get(self.verdict)
 
 
@@ -57,28 +59,29 @@ def check(
     generated: str,
     expected: str,
     schema: SqlSchema | Mapping[str, Mapping[str, str]],
-    databases: Sequence[str | PathLike[str]] = (),
+    databases: Sequence[str | PathLike[str] | LivePlace] = (),
     dialect: str = "duckdb",
     samples: int = 8,
     time_limit_s: float = 10,
 ) -> Equivalence:
-    """Whether a generated query means the same as the expected one.
+    """Decides whether a generated query means the same as the expected one.
 
-    Both queries run in a child process, read-only and within limits, on the databases given and on generated ones that
-    keep every constraint of the schema. The same arguments give the same verdict in every process.
+    Both queries run in a child process, read-only and within limits, on the given databases and on generated ones that
+    satisfy every constraint of the schema. Equal arguments give the same verdict in every process.
 
     Args:
         generated: SQL that a model wrote.
         expected: SQL that is right.
-        schema: of the database; a plain `{table: {column: type}}` mapping will do.
-        databases: SQLite or DuckDB files with data.
-        dialect: of both queries. `duckdb` and `sqlite` run in these engines; others are translated to DuckDB.
-        samples: how hard to look: so many databases where only DuckDB understands the queries, ten times as many where
-            SQLite can look first.
-        time_limit_s: seconds, after which the pair is undecided.
+        schema: schema of the database; may be a plain `{table: {column: type}}` mapping.
+        databases: SQLite or DuckDB files with data, or schemas on servers that speak the dialect.
+        dialect: dialect of both queries. `duckdb` and `sqlite` run in these engines; others are translated to DuckDB.
+        samples: how many databases to generate if only DuckDB understands the queries; ten times as many if SQLite
+            does, too.
+        time_limit_s: seconds after which the pair is undecided.
 
     Raises:
-        ValueError: an argument is not of this form.
+        ValueError: an argument has the wrong form.
+        UnreachableError: a server with data does not answer.
     """
     if Dialect.get(dialect.lower()) is None:
         raise ValueError(f"there is no dialect {dialect}")
@@ -90,7 +93,7 @@ def check(
         generated,
         expected,
         _schema_text(SqlSchema.of(schema)),
-        [fspath(path) for path in databases],
+        [place_to_text(one) if isinstance(one, LivePlace) else fspath(one) for one in databases],
         dialect.lower(),
         samples,
         time_limit_s * _SOFT_SHARE,
@@ -100,8 +103,8 @@ def check(
     except SqlError as error:
         reason = "out of time" if error.error_class is ErrorClass.TIMEOUT else "cannot run"
         return Equivalence("undecided", "undecided", {"reason": reason, "error": error.message})
-    except SqlFaultError as error:  # sqlglot meets trees that nobody foresaw; one pair must not stop a run
-        # Without the queries: Dagster keeps the log, and what models write is not its to keep.
+    except SqlFaultError as error:  # sqlglot fails on some unforeseen trees; one pair must not stop a run
+        # The queries are left out, because Dagster stores the log, which should not contain what models write.
         _log.warning("the search for a difference failed on a pair of queries; the evidence of its turn says why")
         return Equivalence("undecided", "undecided", {"reason": "a fault of the search", "error": str(error)})
     found = Equivalence(told["verdict"], told["rung"], told["evidence"])

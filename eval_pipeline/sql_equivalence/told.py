@@ -1,4 +1,4 @@
-"""Evidence as JSON can hold it: schemas on their way to the child, counterexamples on their way back."""
+"""Converts schemas and counterexamples to and from JSON, for the exchange with the child process."""
 
 import json
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ _MOST_ROWS = 20
 
 
 def schema_to_json(schema: SqlSchema) -> str:
-    """A schema as text."""
+    """Returns a schema as text."""
     return json.dumps([asdict(table) for table in schema.tables])
 
 
 def schema_from_json(text: str) -> SqlSchema:
-    """The reverse of `schema_to_json`."""
+    """Reads a schema that `schema_to_json` wrote."""
     return SqlSchema(tuple(map(_table, json.loads(text))))
 
 
@@ -38,7 +38,7 @@ def _table(told: dict[str, Any]) -> SqlTable:
 def counterexample(
     schema: SqlSchema, database: GeneratedDatabase, generated: Result, expected: Result, order: Sequence[int] | None
 ) -> dict[str, Any]:
-    """A generated database and what both queries give on it."""
+    """Returns a generated database with the results of both queries on it."""
     return {
         "database": "generated",
         "tables": {
@@ -55,7 +55,7 @@ def counterexample(
 
 
 def shipped_counterexample(name: str, generated: Result, expected: Result) -> dict[str, Any]:
-    """What both queries give on a shipped database; the first rows, where there are many."""
+    """Returns the results of both queries on a shipped database; only the first rows if there are many."""
     return {"database": name, "generated": _result(generated), "expected": _result(expected)}
 
 

@@ -1,6 +1,7 @@
-"""Which definitions decide what each stage makes: the roots of its fingerprint. What they reach is found by itself.
+"""Lists for each stage the definitions that decide its result: the roots of its fingerprint.
 
-Named here is what is called through a value (a track, a provider, a metric) or what the stage only carries about.
+Code that these call is found automatically. Listed here is only code that is called through a value (a track, a
+provider, a metric) or that the stage merely passes along.
 """
 
 from eval_pipeline.fingerprints import Root
@@ -37,48 +38,51 @@ _WHAT_IS_ASKED = (
     "eval_pipeline.stages.recover:_broken_turns",
     "eval_pipeline.stages.recover:_recover",
 )
-"""Which turns are asked, in which conversation, and how often again."""
+"""Code that decides which turns are asked, in which conversation, and how often again."""
 
 
 def files_code(inputs: Inputs) -> Roots:
-    """Of `raw_dataset`."""
+    """Returns the roots of `raw_dataset`."""
     return (ingest.ingest_files,)
 
 
 def cases_code(inputs: Inputs) -> Roots:
-    """Of `cases`: what executing the gold gives is among its tables."""
+    """Returns the roots of `cases`; its tables include the results of executing the gold."""
     names = ("read_case", "check_gold", *_GOLD, *_SHARED)
     return ingest.ingest_cases, *methods(inputs.track, *names, "executor")
 
 
 def attempts_code(inputs: Inputs) -> Roots:
-    """Of `generations` and `recovery_attempts`: what is asked, and what is made of the answer."""
+    """Returns the roots of `generations` and `recovery_attempts`: building prompts and processing answers."""
     asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer, ask.TurnTask, *_WHAT_IS_ASKED)
     own: Roots = (capabilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
     return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
 
 
 def evidence_code(inputs: Inputs) -> Roots:
-    """Of `evidence`."""
+    """Returns the roots of `evidence`."""
     own = methods(inputs.track, "gather", "gather_all", "artefact_from_json")
     return gather_evidence, rows.attempted_turns, *own, *_choosing(inputs)
 
 
 def judging_code(inputs: Inputs) -> Roots:
-    """Of `judgements`: which pairs are compared. Another question to the judge is no reason to ask him again."""
+    """Returns the roots of `judgements`, which decide what pairs are compared.
+
+    The judge's question is left out on purpose: a change to it must not cause the judge to be asked again.
+    """
     own = methods(inputs.track, "to_judge", "artefact_from_json")
     return judging._pairs, judging._row, judging._settled, *own, *_choosing(inputs)
 
 
 def scoring_code(inputs: Inputs) -> Roots:
-    """Of `turn_metrics`."""
+    """Returns the roots of `turn_metrics`."""
     made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
     own = methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric")
     return *made, *own, *_kinds(inputs), *metrics_code(inputs.track.metrics), *_choosing(inputs)
 
 
 def _choosing(inputs: Inputs) -> Roots:
-    """What decides which gold overridden turns have, and by which of two right answers they are scored."""
+    """Returns the code that decides which gold an overridden turn has, and which of several right answers is used."""
     of_gold: Roots = (overrides.scored_gold, overrides.ScoredGold, *methods(inputs.track, "gold_place"))
     if not inputs.gold.alternatives:
         return of_gold
@@ -87,28 +91,28 @@ def _choosing(inputs: Inputs) -> Roots:
 
 
 def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
-    """What metrics compute; of one that declares a version, the version."""
+    """Returns the code of metrics; for a metric that declares a version, the version."""
     return tuple(f"={metric.name} {metric.version}" if metric.version else metric.function for metric in metrics)
 
 
 def aggregate_code(rows: Root, version: str, inputs: Inputs) -> Roots:
-    """Of an aggregate: its function, or the version that it declares instead."""
+    """Returns the code of an aggregate: its function, or the version that it declares."""
     names = ("conversation_figures", "complexity_columns", "complexity_axes", "feature_columns", "primary_metric")
     return f"={version}" if version else rows, *_kinds(inputs), *methods(inputs.track, *names)
 
 
 def _kinds(inputs: Inputs) -> Roots:
-    """What kinds of values the metrics give: it decides their means and intervals."""
+    """Returns the kinds of the metrics' values, which decide their means and intervals."""
     return tuple(f"={metric.name} is a {metric.kind}" for metric in inputs.track.metrics)
 
 
 def ends_code(track: Track) -> Roots:
-    """What decides whether gold answers score 1.0 and no answer 0.0."""
+    """Returns the code that decides whether gold answers score 1.0 and empty answers 0.0."""
     names = ("oracle", "check_gold", "gold_is_empty", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
     return *methods(track, "read_case", *names), *metrics_code(track.metrics)
 
 
 def doubting_code(inputs: Inputs) -> Roots:
-    """What decides what speaks against a gold, and which answers are the same."""
+    """Returns the code that decides which gold answers are doubtful and which answers count as equal."""
     names = ("contradictions", "answer_keys", "strict_metrics", "check_gold", "answer_text", "primary_metric")
     return *methods(inputs.track, *names, *_GOLD), *_choosing(inputs)

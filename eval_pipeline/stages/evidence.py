@@ -1,4 +1,4 @@
-"""Evidence: what comparing the last attempt of each turn with the gold shows."""
+"""The stage `evidence`: compares the last attempt at each turn with the gold."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
 EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
-"""By turn and sample."""
+"""(turn id, sample) → evidence."""
 _AT_ONCE = 32
-"""Turns that a track is given together."""
+"""Number of turns that a track receives at once."""
 
 
 def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
-    """Compares every turn's last attempt with its gold and records what that shows."""
+    """Compares every turn's last attempt with its gold and records the result."""
     rows = outputs.rows(EVIDENCE)
     found: dict[tuple[str, int], Sequence[Evidence]] = {}
     generated = inputs.header(GENERATIONS)
@@ -36,13 +36,13 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def evidence_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many comparisons there are."""
+    """Returns the number of comparisons."""
     header = inputs.header(EVIDENCE)
     return {"rows": header.rows if header else 0}
 
 
 def load_evidence(inputs: Inputs) -> EvidenceByTurn:
-    """The evidence of an evaluation."""
+    """Returns the evidence of an evaluation."""
 
     def read() -> EvidenceByTurn:
         found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)

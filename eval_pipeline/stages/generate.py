@@ -1,4 +1,4 @@
-"""Generations: the first attempt at every turn, asked, executed and recorded."""
+"""The stage `generations`: makes, executes and records the first attempt at every turn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -41,14 +41,14 @@ TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
 
 
 def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
-    """Asks the model version every turn of the scope and records prompts, responses, artefacts and outcomes.
+    """Asks the model version every turn in scope and records prompts, responses, artefacts and outcomes.
 
-    Responses that the journal holds are not asked for again.
+    Responses in the journal are not asked for again.
 
     Raises:
         FatalCallError: no call can succeed.
-        CanaryError: hardly anything of what was asked first can be read.
-        EvalError: nobody may be asked, and the journal does not hold every response.
+        CanaryError: hardly any of the first answers can be read.
+        EvalError: nobody may be asked, and the journal lacks responses.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
     refuse_changed(inputs.workspace, inputs.version)
@@ -61,7 +61,7 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
             f"{inputs.counts.refused} turns would have to be asked again: their prompts are not those that were "
             f"answered, or the journal has lost the answers; `eval-pipeline run` asks them"
         )
-    # Not before: what a run was stopped for may be mended under the same name.
+    # Registered only now: after a run was stopped, its settings may be corrected under the same name.
     register_model_version(inputs.workspace, inputs.version, provider)
     sink.flush()
     outputs.keep(GENERATIONS, sink.made)
@@ -70,10 +70,10 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
 
 
 def prepare_generating(inputs: Inputs) -> Inputs:
-    """Fixes the freshness epoch that is asked under.
+    """Fixes the freshness epoch of the run.
 
     Raises:
-        UsageError: an unknown name, or a partial scope over a full evaluation of the same date.
+        UsageError: a name is unknown, or a partial scope would replace a full evaluation of the same date.
     """
     inputs.require_names()
     guard_scope(inputs.workspace, inputs.place, inputs.scope)
@@ -82,35 +82,35 @@ def prepare_generating(inputs: Inputs) -> Inputs:
 
 
 def note_generating(inputs: Inputs) -> None:
-    """Puts the run into `runs`, whether it asks or not."""
+    """Adds the run to `runs`, whether it asks or not."""
     scope, cases = inputs.scope.label(), len(cases_of(inputs))
     open_run(inputs.workspace, inputs.place, inputs.run, scope, turns_planned(inputs), cases)
 
 
 def cases_of(inputs: Inputs) -> list[Case]:
-    """The cases of the scope."""
+    """Returns the cases in scope."""
     place = (inputs.workspace, inputs.place)
-    # What had failed when a part was asked for cannot be told from what has failed today.
+    # What had failed when a partial evaluation was made cannot be derived from what has failed by now.
     again = inputs.scope.failed and not inputs.run.asks
     found = (lambda: planned_cases(*place)) if again else (lambda: cases_in_scope(*place, inputs.scope))
     return inputs.hold("cases in scope", found)
 
 
 def turns_planned(inputs: Inputs) -> int:
-    """Turns of the scope, every sample counted."""
+    """Returns the number of turns in scope, times samples."""
     return sum(len(case.turns) for case in cases_of(inputs)) * inputs.version.samples_per_turn
 
 
 def generating_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many turns were to be asked."""
+    """Returns the number of turns to be asked, and facts about the calls."""
     return {"turns": turns_planned(inputs), **asking_facts(inputs)}
 
 
 def generating_settings(inputs: Inputs) -> dict[str, str]:
-    """What decides prompts and prices beside the cases.
+    """Returns what decides prompts and prices in addition to the cases.
 
     Raises:
-        InputError: the predictions were edited since they were imported.
+        InputError: the predictions were changed after their import.
     """
     version, partition = inputs.version, inputs.place
     predictions = version.predictions.get(partition.suite)
@@ -131,12 +131,12 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
 
 
 def prompt_version(version: ModelVersion, track: Track) -> str:
-    """The prompt version a model version uses on a track: the newest where it names none."""
+    """Returns the prompt version that a model version uses on a track; by default the newest."""
     return version.prompt.get(track.name, track.prompt_versions[-1])
 
 
 def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
-    """The prompt version that answers stand for: of recorded ones the one that was told of them, else `unknown`."""
+    """Returns the prompt version of the answers; for recorded ones that of their provenance, or `unknown`."""
     predictions = version.predictions.get(suite)
     if predictions is None:
         return prompt_version(version, track)
@@ -144,9 +144,9 @@ def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
 
 
 def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
-    """Whether asking again may help: a call gave nothing, for another reason than that there is no prediction.
+    """Whether asking again may help: a call gave nothing, and not because a recorded prediction is missing.
 
-    A response that is no answer, since the model refused or ran into `max_tokens`, would be the same again.
+    Refused answers and those cut off at `max_tokens` would be the same again.
     """
     if not inputs.run.asks:
         return False
@@ -183,7 +183,7 @@ async def _ask_all(
 
 
 def _has_canary(inputs: Inputs, provider: Provider) -> bool:
-    """Whether asking costs anything, money or time; who answers at once is asked without."""
+    """Whether a canary is used: only if asking costs money or time."""
     return inputs.run.asks and inputs.run.canary and not isinstance(provider, Immediate)
 
 
@@ -196,7 +196,7 @@ def _heed(
     units: Sequence[Unit],
     prompts: str,
 ) -> None:
-    """Lets the rest be asked, or stops the run. Raises CanaryError."""
+    """Lets the rest be asked, or stops the run by raising CanaryError."""
     said = canary.add(place, [result.attempt for result in results])
     if said is Said.BAD and _left_to_ask(asker, [u for p, u in enumerate(units) if p not in canary.places], prompts):
         raise canary.error(version, sum(len(unit.turns) for unit in units))
@@ -205,8 +205,8 @@ def _heed(
 
 
 def _left_to_ask(asker: Asker, units: Sequence[Unit], prompts: str) -> bool:
-    """Whether a good part of the units is not in the journal yet: of what is, nothing can be spared any more."""
-    # Of conversations with their own history the first turn stands for all.
+    """Whether many of the units are not in the journal yet; for those that are, nothing can be saved any more."""
+    # For conversations with their own history, the first turn stands for all.
     questions = [first_question(asker.track, unit, unit.turns[0], None, prompts) for unit in units]
     calls = [call_of(asker.track, asker.suite, question, asker.prefix_uses, asker.code) for question in questions]
     known = asker.caller.known(calls)
@@ -214,7 +214,7 @@ def _left_to_ask(asker: Asker, units: Sequence[Unit], prompts: str) -> bool:
 
 
 async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: str) -> list[list[Asked]]:
-    """Asks units side by side: the first turn of each, then the second ones, and so on."""
+    """Asks units concurrently: the first turns of all units, then the second turns, and so on."""
     asked: list[list[Asked]] = [[] for _ in units]
     own: list[dict[str, str] | None] = [{} if version.history == "own" else None for _ in units]
     for number in range(max(len(unit.turns) for unit in units)):
@@ -237,7 +237,7 @@ class _Ordered:
         self._next = 0
 
     def put(self, place: int, unit: Unit, asked: list[Asked]) -> None:
-        """Takes the results of the unit at that place."""
+        """Takes the results of the unit with that index."""
         self._arrived[place] = (unit, asked)
         while self._next in self._arrived:
             ready, results = self._arrived.pop(self._next)

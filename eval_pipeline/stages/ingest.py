@@ -1,4 +1,4 @@
-"""First stages: the suite's files as they came, and the cases in them."""
+"""The first stages: they record the suite's files and the cases in them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,13 +19,13 @@ from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.workspace import Workspace
 
 _CASES_AT_ONCE = 250
-"""Their documents are copied while they are written."""
+"""Number of cases written at once, because their documents are copied while being written."""
 
 
 def ingest_files(inputs: Inputs, outputs: Outputs) -> None:
-    """Hashes every file of a suite into the `suites` table.
+    """Records every file of a suite, with its hash, in the table `suites`.
 
-    Counted by reading, so a suite with wrong cases has its files on record, but no counts.
+    It does not read the cases, so the files of a suite with wrong cases are recorded too.
 
     Raises:
         InputError: `suite.yaml` is wrong.
@@ -45,12 +45,12 @@ def ingest_files(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
-    """Reads and validates the cases of a suite, and what they share, into `cases`, `turns` and the track's tables.
+    """Reads and validates the cases of a suite and writes them to `cases`, `turns` and the track's tables.
 
-    With them what people have overridden of the gold, and which editions data set and gold are of.
+    It also records the overrides of the gold and the editions of data set and gold.
 
     Raises:
-        InputError: with every problem in any file; where the track keeps the good cases, see `case_problems`.
+        InputError: lists every problem in any file; if the track keeps good cases, see `case_problems`.
     """
     source, track = inputs.workspace.suite(inputs.suite), inputs.track
     with busy(inputs.progress, inputs.label("cases")):
@@ -72,24 +72,24 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def files_of(inputs: Inputs) -> dict[str, str]:
-    """What decides both tables: every file of the suite."""
+    """Returns the hash of all the suite's files, which decides both stages."""
     return {"files": _loaded(inputs).content_hash}
 
 
 def file_facts(inputs: Inputs) -> dict[str, object]:
-    """How many files there are, and their hash."""
+    """Returns the number of files and their hash."""
     files = suite_files(inputs.workspace.suite(inputs.suite))
     return {"files": len(files), "content_hash": _loaded(inputs).content_hash}
 
 
 def case_facts(inputs: Inputs) -> dict[str, object]:
-    """How many cases and turns there are."""
+    """Returns the numbers of cases and turns."""
     counted = {table.name: header.rows for table in (CASES, TURNS) if (header := inputs.header(table))}
     return dict(counted)
 
 
 def case_problems(workspace: Workspace, suite: str) -> list[str]:
-    """Why cases of the suite were left out, a sentence each with file and line."""
+    """Returns for each case that was left out a sentence with file and line."""
     rows = workspace.record.read(CASE_PROBLEMS, RecordKey.of_suite(suite)).to_pylist()
     return [str(Problem(row["file"], row["line"], row["field"], row["message"])) for row in rows]
 
@@ -99,7 +99,7 @@ def _loaded(inputs: Inputs) -> Suite:
 
 
 def _write_shared(outputs: Outputs, track: Track, found: SuiteCases) -> str | None:
-    """Writes what the cases share; a hash of it, so that what is made from the cases follows it too."""
+    """Writes what the cases share; returns its hash, on which everything made from the cases depends too."""
     if not isinstance(track, Shares):
         return None
     columns = track.shared_rows(found.shared)
@@ -111,7 +111,7 @@ def _write_shared(outputs: Outputs, track: Track, found: SuiteCases) -> str | No
 def case_columns(
     cases: Sequence[Case], contents: Sequence[str], hashes: dict[str, str], shared_hash: str | None
 ) -> dict[str, list[object]]:
-    """Columns of the `cases` table."""
+    """Returns the columns of the table `cases`."""
     return {
         "case_id": [case.id for case in cases],
         "cluster": [case.cluster for case in cases],
@@ -127,7 +127,7 @@ def case_columns(
 
 
 def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]:
-    """Columns of the `turns` table; a turn whose own gold does not hold carries the reason."""
+    """Returns the columns of the table `turns`; a turn with invalid gold has the reason."""
     problems = {turn.id: reason for case in cases for turn, reason in track.check_gold(case)}
     pairs = [(case, turn) for case in cases for turn in case.turns]
     results = [track.expected_result(turn) for _, turn in pairs]
@@ -146,7 +146,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
 
 
 def override_rows(track: Track, found: SuiteCases) -> list[dict[str, object]]:
-    """Rows of the `gold_overrides` table."""
+    """Returns the rows of the table `gold_overrides`."""
     cases = {case.id: case for case in found.cases}
     rows: list[dict[str, object]] = []
     for override in found.overrides:

@@ -1,4 +1,4 @@
-"""Asking the judge the same again: how far it agrees with itself."""
+"""Asks the judge about the same pairs repeatedly, to measure its agreement with itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import SQL_MEANING, Judge, Judgement, open_judge, why_no_judge
+from eval_pipeline.judge import Judge, Judgement, JudgePrompt, open_judge, why_no_judge
 from eval_pipeline.stages.attempts.model_calls import run_together
-from eval_pipeline.stages.judging import Place, judge_version, pairs_of
+from eval_pipeline.stages.judge_spending import judge_version
+from eval_pipeline.stages.judging import Place, pairs_of, prompt_of
 from eval_pipeline.statistics import SelfAgreement, self_agreement
 from eval_pipeline.store.tables import JUDGE_REPEATS
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 
 _WORKERS = 8
-_CHOICES = tuple(SQL_MEANING.choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What asking again showed.
+    """The result of asking repeatedly.
 
     Attributes:
-        judge: who was asked.
+        judge: the model that was asked.
         agreement: over the pairs that the judge answered every time.
-        failures: answers that did not come, those not asked for among them.
-        budget_reached: the limits of the judge's model version let some not be asked for.
+        failures: number of missing answers, including those not asked for.
+        budget_reached: whether the judge's budget prevented some questions.
     """
 
     judge: str
@@ -42,18 +42,18 @@ class Repeated:
 
 
 def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
-    """Asks the judge of an evaluation about the same pairs several times, and adds what it says to the record.
+    """Asks the judge of an evaluation about the same pairs several times, and records its answers.
 
-    Nothing is taken from its cache, nor put there. What all of it takes stays within `max_cost_usd` and
-    `max_tokens_total` of the model version that judges, as in a run.
+    The judge's cache is neither read nor written. The total cost stays within `max_cost_usd` and `max_tokens_total` of
+    the judging model version, as in a run.
 
     Args:
-        inputs: of the evaluation.
-        repeats: how often, at least twice.
-        most: pairs at most; drawn at random, the same ones each time.
+        inputs: the evaluation.
+        repeats: number of repetitions, at least 2.
+        most: maximum number of pairs; drawn at random, always the same ones.
 
     Raises:
-        UsageError: the suite has no judge that can be asked, or nothing for it.
+        UsageError: the suite has no judge that can be asked, or nothing to judge.
         FatalCallError: the judge can answer no question.
     """
     version = judge_version(inputs.workspace, inputs.suite)
@@ -61,9 +61,10 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
         raise UsageError(f"suite '{inputs.suite}' has no judge to be asked: {why}")
     pairs = _drawn(inputs, most)
     if not pairs:
-        raise UsageError(f"{inputs.place}: there is no answer that a judge would be asked about")
-    budget = Budget(version, today=utc_today)
-    said = [run_interruptibly(_ask(version, [pair for _, pair in pairs], budget)) for _ in range(repeats)]
+        raise UsageError(f"{inputs.suite} · {inputs.version.name}: there is no answer for a judge to grade")
+    budget, prompt = Budget(version, today=utc_today), prompt_of(inputs)
+    asked = [pair for _, pair in pairs]
+    said = [run_interruptibly(_ask(version, prompt, asked, budget)) for _ in range(repeats)]
     made_from = {"repeats": json_hash([[one.choice for one in once] for once in said])}
     with inputs.record.writer(JUDGE_REPEATS, inputs.key(JUDGE_REPEATS), made_from) as writer:
         rows = [
@@ -73,17 +74,22 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
         ]
         writer.write({column.name: [row[column.name] for row in rows] for column in JUDGE_REPEATS.columns})
     clusters = {case.id: case.cluster for case in inputs.cases}
-    return _repeated(said, [clusters[place[1]] for place, _ in pairs], budget_reached=budget.reached)
+    of_pairs, choices = [clusters[place[1]] for place, _ in pairs], tuple(prompt.choices)
+    return _repeated(said, choices, of_pairs, budget_reached=budget.reached)
 
 
 def _drawn(inputs: Inputs, most: int) -> list[tuple[Place, ToJudge]]:
-    """Pairs that are open, each once: equal ones would agree by more than the judge does."""
-    found = {(pair.generated, pair.expected): (place, pair) for place, pair in pairs_of(inputs) if pair.settled is None}
+    """Draws pairs that only a judge can decide, each once: duplicates would inflate the agreement."""
+    found = {
+        (pair.generated, pair.expected, pair.schema): (place, pair)
+        for place, pair in pairs_of(inputs)
+        if pair.settled is None
+    }
     pairs = list(found.values())
     return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
 
 
-async def _ask(version: ModelVersion, pairs: Sequence[ToJudge], budget: Budget) -> list[Judgement]:
+async def _ask(version: ModelVersion, prompt: JudgePrompt, pairs: Sequence[ToJudge], budget: Budget) -> list[Judgement]:
     said: dict[int, Judgement] = {}
     queue = iter(range(len(pairs)))
 
@@ -92,7 +98,9 @@ async def _ask(version: ModelVersion, pairs: Sequence[ToJudge], budget: Budget) 
             pair = pairs[place]
             said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
 
-    async with open_judge(version, None, budget=budget) as judge:  # a new one each time: it remembers what it said
+    async with open_judge(
+        version, None, prompt=prompt, budget=budget
+    ) as judge:  # a new judge each time, as it caches its answers
         await run_together([work(judge) for _ in range(min(_WORKERS, len(pairs)))])
     return [said[place] for place in range(len(pairs))]
 
@@ -116,9 +124,11 @@ def _row(place: Place, number: int, said: Judgement) -> dict[str, object]:
     }
 
 
-def _repeated(said: Sequence[Sequence[Judgement]], clusters: Sequence[str], *, budget_reached: bool) -> Repeated:
+def _repeated(
+    said: Sequence[Sequence[Judgement]], choices: Sequence[str], clusters: Sequence[str], *, budget_reached: bool
+) -> Repeated:
     whole = [index for index in range(len(clusters)) if all(once[index].error is None for once in said)]
-    ratings = np.array([[_CHOICES.index(once[index].choice) for once in said] for index in whole], dtype=np.int64)
+    ratings = np.array([[choices.index(once[index].choice) for once in said] for index in whole], dtype=np.int64)
     codes = {name: code for code, name in enumerate(dict.fromkeys(clusters))}
     found = self_agreement(ratings.reshape(len(whole), len(said)), [codes[clusters[index]] for index in whole])
     failures = sum(one.error is not None for once in said for one in once)

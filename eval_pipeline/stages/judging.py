@@ -1,20 +1,22 @@
-"""Judgements: an LLM judge compares answers with the gold, for tracks that have one; rescoring reads what it said."""
+"""The stage `judgements`: an LLM judge compares answers with the gold; rescoring reuses its recorded judgements."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import (
-    DEFAULT_JUDGE,
     NO_JUDGE,
+    OVER_BUDGET,
     SQL_MEANING,
     Judge,
     Judgement,
+    JudgePrompt,
     LLMJudge,
     open_judge,
     why_no_judge,
@@ -23,35 +25,42 @@ from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
+from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.workspace import Workspace
 
 KIND = "judgement"
-"""The kind of evidence that a judgement is to the track's metrics."""
+"""The kind under which metrics receive judgements as evidence."""
 JUDGE_PROMPT = "judge_prompt"
-"""The setting that only asking the judge again could follow."""
+"""The setting whose change would require asking the judge again."""
 _SETTLED = "settled"
 _WORKERS = 64
 
 Place = tuple[str, str, int, int]
-"""Turn, case, turn index, sample."""
-Pair = tuple[str, str]
-"""Generated and expected."""
+"""Turn id, case id, turn index, sample."""
+Pair = tuple[str, str, str]
+"""Turn id, generated and expected answer."""
 
 
 def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
-    """Has the final answer of every turn compared with its gold, and records what the judge said.
+    """Asks the judge to compare the final answer of every turn with its gold, and records its judgements.
 
     Raises:
-        FatalCallError: the judge can answer no question (a wrong key, an unknown model).
+        FatalCallError: the judge can answer no question (e.g. a wrong key or an unknown model).
+        UsageError: only a judge can decide whether answers are correct, and there is none.
     """
     pairs = list(_pairs(inputs))
     version, today = judge_version(inputs.workspace, inputs.suite), datetime.now(UTC).date().isoformat()
     known = _known(inputs)
-    said = run_interruptibly(_judge_all(inputs, version, [pair for _, pair in pairs], known))
+    budget = judge_budget(inputs, version)
+    said: list[Judgement] = []
+    try:
+        said = [_as_refused(one) for one in run_interruptibly(_judge_all(inputs, version, pairs, known, budget))]
+    finally:
+        record_judge_spending(inputs, budget, sum(judgement.reason == OVER_BUDGET for judgement in said))
+    _refuse_undecided(inputs, version, said)
     header = inputs.header(JUDGEMENTS)
     if known and header and (asked_by := header.made_from.get(JUDGE_PROMPT)):
         outputs.unlike(JUDGE_PROMPT, asked_by)
@@ -62,17 +71,18 @@ def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def judging_settings(inputs: Inputs) -> dict[str, str]:
-    """Who judges, under which question, and which pairs the suite's options leave out."""
+    """Returns the judge, its question, and which pairs the suite's options leave out."""
     version = judge_version(inputs.workspace, inputs.suite)
     told = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
     pairs = json_hash(inputs.options.get("judge"))
     read = inputs.workspace.fingerprints.of("eval_pipeline.judge.classifier:classify", LLMJudge).code
-    question = f"{SQL_MEANING.identity}/{read}"
-    return {"judge": json_hash([told, SQL_MEANING.version]), JUDGE_PROMPT: question, "pairs": pairs}
+    prompt = prompt_of(inputs)
+    question = f"{prompt.identity}/{read}"
+    return {"judge": json_hash([told, prompt.version]), JUDGE_PROMPT: question, "pairs": pairs}
 
 
 def judging_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many pairs there were, how many the judge was asked about, and what came of them."""
+    """Returns the numbers of pairs, of questions asked, and of missing values and errors."""
     found = inputs.read(JUDGEMENTS, ["value", "error", "asked"])
     rows = found.num_rows
     facts: dict[str, Json] = {"rows": rows, "asked": sum(found["asked"].to_pylist())}
@@ -80,15 +90,15 @@ def judging_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 def not_all_judged(inputs: Inputs) -> bool:
-    """Whether asking again may help: the judge failed, or nobody could be asked and now somebody can."""
+    """Whether asking again may help: the judge failed, or no judge was available and now one is."""
     if not inputs.run.asks_judge or why_no_judge(judge_version(inputs.workspace, inputs.suite)):
         return False
     rows = inputs.read(JUDGEMENTS, ["reason", "error"]).to_pylist()
-    return any(row["error"] is not None or row["reason"] == NO_JUDGE for row in rows)
+    return any(row["error"] is not None or row["reason"] in {NO_JUDGE, OVER_BUDGET} for row in rows)
 
 
 def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidence]]:
-    """The judgements of a partition by turn and sample, as evidence; none for tracks without a judge."""
+    """Returns the judgements by turn and sample, as evidence; empty for tracks without a judge."""
     if not isinstance(inputs.track, Judged):
         return {}
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
@@ -100,23 +110,40 @@ def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidenc
 
 
 def pairs_of(inputs: Inputs) -> list[tuple[Place, ToJudge]]:
-    """What a judge would be shown of each turn and sample, settled ones too."""
+    """Returns what a judge would be shown for each turn and sample, including settled pairs."""
     return list(_pairs(inputs))
 
 
-def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
-    """Who judges a suite: the model version that its option `judge_model` names, else a Claude model.
+def prompt_of(inputs: Inputs) -> JudgePrompt:
+    """Returns the question to the judge of the suite."""
+    track = inputs.track
+    return track.judge_prompt(inputs.options) if isinstance(track, Judged) else SQL_MEANING
 
-    Raises:
-        UsageError: there is no such model version.
+
+def _refuse_undecided(inputs: Inputs, version: ModelVersion, said: Sequence[Judgement]) -> None:
+    """Raises UsageError if turns that only a judge can decide have no verdict: they would all count as wrong."""
+    undecided = sum(judgement.reason in {NO_JUDGE, OVER_BUDGET} for judgement in said)
+    track = inputs.track
+    if not undecided or not isinstance(track, Judged) or not track.judge_decides(inputs.options):
+        return
+    then = "the next run asks the judge only"
+    if any(judgement.reason == OVER_BUDGET for judgement in said):
+        why = "its budget of the run is reached (max_cost_usd, max_tokens_total of its model version)"
+        then = "the next run asks the judge for the rest, if it starts within 24 hours; or raise the budget"
+    else:
+        why = why_no_judge(version) if inputs.run.asks_judge else "it must not be asked; --ask-judge allows it"
+    raise UsageError(
+        f"{inputs.suite} · {inputs.version.name}: the judge '{version.name}' decides whether {undecided:,} of "
+        f"{len(said):,} answers are correct, and gives no verdict: {why}. Answers are kept; {then}"
+    )
+
+
+def _as_refused(said: Judgement) -> Judgement:
+    """Replaces a judgement that the budget did not allow by one without a value; others are returned unchanged.
+
+    It is not a failure of the judge.
     """
-    name = workspace.suite(suite).require().options.get("judge_model")
-    if name is None:
-        return DEFAULT_JUDGE
-    try:
-        return workspace.model_version(str(name))
-    except UsageError as error:
-        raise UsageError(f"suite '{suite}', options.judge_model: {error}") from error
+    return Judgement(None, "", OVER_BUDGET) if said.error == OVER_BUDGET else said
 
 
 def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
@@ -129,9 +156,9 @@ def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
 
 
 def _known(inputs: Inputs) -> dict[Pair, Judgement]:
-    """What the same judge has said of pairs of the same cases, by generated and expected, whatever its age.
+    """Returns earlier judgements of the same judge on the same turns, answers and gold, however old.
 
-    Under another question too, but where somebody wants everything asked again.
+    Judgements under another question count too, unless the user wants everything asked again.
     """
     header, same = inputs.header(JUDGEMENTS), judging_settings(inputs) | inputs.hashes((CASES,))
     again = inputs.run.exact and inputs.run.asks_judge
@@ -139,7 +166,7 @@ def _known(inputs: Inputs) -> dict[Pair, Judgement]:
     if header is None or any(header.made_from.get(name) != same[name] for name in names):
         return {}
     return {
-        (row["generated"], row["expected"]): Judgement(
+        (row["turn_id"], row["generated"], row["expected"]): Judgement(
             row["value"],
             row["choice"] or "",
             row["reason"] or "",
@@ -155,10 +182,14 @@ def _known(inputs: Inputs) -> dict[Pair, Judgement]:
 
 
 async def _judge_all(
-    inputs: Inputs, version: ModelVersion, pairs: Sequence[ToJudge], known: Mapping[Pair, Judgement]
+    inputs: Inputs,
+    version: ModelVersion,
+    pairs: Sequence[tuple[Place, ToJudge]],
+    known: Mapping[Pair, Judgement],
+    budget: Budget,
 ) -> list[Judgement]:
-    """What the judge says of each pair, in their order; it is opened where there is something to ask."""
-    said = [_settled(pair) or known.get((pair.generated, pair.expected)) for pair in pairs]
+    """Returns the judgement for each pair, in order; the judge is opened only if there is something to ask."""
+    said = [_settled(pair) or known.get((place[0], pair.generated, pair.expected)) for place, pair in pairs]
     waiting = [place for place, judgement in enumerate(said) if judgement is None]
     if waiting and not inputs.run.asks_judge:
         nobody = Judgement(None, "", NO_JUDGE)
@@ -170,12 +201,13 @@ async def _judge_all(
 
         async def work(judge: Judge) -> None:
             for place in queue:
-                pair = pairs[place]
+                _, pair = pairs[place]
                 said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
                 inputs.progress.advance(label)
 
         try:
-            async with open_judge(version, inputs.workspace.home.judgements) as judge:
+            cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
+            async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
                 await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))])
         finally:
             inputs.progress.finish(label)

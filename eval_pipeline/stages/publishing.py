@@ -1,4 +1,4 @@
-"""Publishing: what the record holds, put into the DuckDB store that people query."""
+"""Publishing: puts the contents of the record into the DuckDB store that people query."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,43 +22,43 @@ from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
 def close_run(inputs: Inputs) -> list[RecordKey]:
-    """Closes the run's row in `runs`, which is published with the rest; what is to be published then."""
+    """Closes the run's row in `runs`, and returns the keys to publish, which include that table's."""
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     cost = inputs.read(COST_PER_CORRECT_ANSWER, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
-    # The scored turns are not needed any more, and DuckDB wants the memory.
+    # Free the scored turns, which are no longer needed, because DuckDB needs the memory.
     workspace.forget()
     note_later_run(workspace, partition, run_id)
     record_run(workspace, partition, run_id, status=ended_as(inputs), finished_at=now(), **totals)
-    # Only what this run made: others may be writing their partitions just now.
+    # Only the results of this run, because other runs may be writing theirs.
     own = RecordKey.of(partition)
     return [own, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
 
 
 def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> StageResult:
-    """Closes the run and publishes whatever the store does not hold yet.
+    """Closes the run and publishes what the store does not hold yet.
 
-    The row in `runs` says `complete` (or `incomplete`) before that is so; where it fails, it says that.
+    The row in `runs` is set to `complete` (or `incomplete`) before publishing; if that fails, it is set to `failed`.
 
     Args:
-        inputs: of the evaluation.
+        inputs: the evaluation.
         held: its tables.
-        gate: why a partition must not be published.
+        gate: returns why a partition must not be published.
     """
     published = publish_together([inputs], close_run(inputs), gate)
     header = inputs.header(TURN_RESULTS)
     assert header is not None
     facts: dict[str, Json] = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
     facts |= {"left_out": left_out(published)} if published.left_out else {}
-    # Aggregates that came later than the evaluation may be missing.
+    # Aggregates added after the evaluation was made may be missing.
     return StageResult(header.rows, inputs.combined_hash(filter(inputs.header, held)), False, facts)
 
 
 def publish_together(runs: Sequence[Inputs], keys: Sequence[RecordKey], gate: Refusal) -> Published:
-    """Publishes what runs that are closed have made, at once: each publishing copies the store.
+    """Publishes the results of several closed runs at once, because each publishing copies the store.
 
     Raises:
-        StoreError: it could not be published; the runs have failed.
+        StoreError: publishing failed; the runs are then marked as failed.
     """
     first = runs[0]
     try:
@@ -66,16 +66,22 @@ def publish_together(runs: Sequence[Inputs], keys: Sequence[RecordKey], gate: Re
             return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
     except BaseException:
         for inputs in runs:
-            with suppress(EvalError):  # why it could not be published is what has to be told
+            with suppress(EvalError):  # the error of publishing is the one to report
                 record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
         raise
 
 
+def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> Published:
+    """Publishes the comparisons of several suites at once. Raises StoreError."""
+    first = suites[0]
+    keys = [*(RecordKey.of_suite(inputs.suite) for inputs in suites), *note_retired(first.workspace)]
+    with busy(first.progress, first.label("publishing")):
+        return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
+
+
 def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> StageResult:
-    """Publishes what belongs to a suite as a whole: `tables` of its comparisons."""
-    keys = [RecordKey.of_suite(inputs.suite), *note_retired(inputs.workspace)]
-    with busy(inputs.progress, inputs.label("publishing")):
-        published = publish(inputs.record, inputs.workspace.home.store, further_tables(), keys, gate)
+    """Publishes the `tables` of a suite's comparisons."""
+    published = publish_suites([inputs], gate)
     headers = [header for table in tables if (header := inputs.header(table))]
     facts: dict[str, Json] = {"partitions_replaced": published.partitions_replaced}
     hashes = json_hash([header.content_hash for header in headers])
@@ -83,20 +89,20 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
 
 
 def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> Published:
-    """Takes partitions out of the store whose files have been removed."""
+    """Removes partitions from the store whose files have been removed."""
     return publish_keys(workspace, [RecordKey.of(partition) for partition in partitions], gate)
 
 
 def publish_keys(workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False) -> Published:
-    """Has the store hold of the keys what the record does; with `erase` no byte of other rows is left in it."""
+    """Makes the store match the record for these keys; with `erase`, no byte of removed rows remains in the file."""
     return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
 
 
 def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Progress = SILENT) -> StageResult:
-    """Publishes everything that differs from the record, or builds the store anew.
+    """Publishes everything that differs from the record, or rebuilds the store.
 
-    A partition that is not whole stays as the store has it, and is left out of a store built anew; the fact `left_out`
-    has a sentence for each.
+    An inconsistent partition keeps its previous rows, and is missing from a rebuilt store. The fact `left_out` has a
+    sentence for each.
     """
     record, store = workspace.record, workspace.home.store
     note_retired(workspace)
@@ -110,7 +116,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
 
 
 def left_out(published: Published) -> list[str]:
-    """What was not published, and why."""
+    """Returns a sentence for each partition that was not published."""
     return [
         f"{key.suite} · {key.model_version} · {key.eval_date} {why}; it is not published until a run has completed it"
         for key, why in published.left_out

@@ -1,4 +1,4 @@
-"""Recovery attempts: another try at what did not run, with the error shown."""
+"""The stage `recovery_attempts`: asks again, with the error shown, where an answer could not be executed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A turn, alone in its unit, whose generation did not run."""
+    """A turn whose first answer could not be executed, in a unit of its own."""
 
     unit: Unit
     attempt: Attempt
@@ -34,9 +34,9 @@ class Broken:
 
 
 def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
-    """Asks again, up to `max_recovery_attempts` times, where executing the generation failed.
+    """Asks again, up to `max_recovery_attempts` times, if executing the first answer failed.
 
-    Wrong but running answers and generations whose call failed are left alone, and so are recorded predictions.
+    Answers that ran but are wrong, failed calls and recorded predictions are left alone.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
     broken = [] if provider.recorded or not isinstance(inputs.track, Recovers) else _broken_turns(inputs)
@@ -45,7 +45,7 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     results: list[list[Asked]] = [[] for _ in broken]
     if broken:
         run_interruptibly(_recover_all(inputs, provider, broken, results, partial(inputs.progress.advance, label)))
-    if inputs.counts.refused:  # the next run makes what the budget did not allow
+    if inputs.counts.refused:  # makes the next run repeat this stage
         outputs.unlike(REFUSED, str(inputs.counts.refused))
     sink = AttemptSink(inputs, outputs, TABLES, provider.simulated)
     for item, asked in zip(broken, results, strict=True):
@@ -58,23 +58,23 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
 
 
 def prepare_recovering(inputs: Inputs) -> Inputs:
-    """Fixes the freshness epoch: the run's, else that of the generations."""
+    """Fixes the freshness epoch: the run's, or else that of the generations."""
     epoch = inputs.run.epoch or recorded_epoch(inputs.workspace, inputs.place)
     return inputs.anew(run=replace(inputs.run, epoch=epoch))
 
 
 def note_recovering(inputs: Inputs) -> None:
-    """Puts a run that goes on from generations made by another one into `runs`."""
+    """Adds a run that continues from another run's generations to `runs`."""
     note_later_run(inputs.workspace, inputs.place, inputs.run.run_id)
 
 
 def recovering_settings(inputs: Inputs) -> dict[str, str]:
-    """What decides it beside the generations, whose settings tell the rest."""
+    """Returns what decides the result in addition to the generations, whose settings cover the rest."""
     return {"epoch": inputs.run.epoch, "answers": answers_code(inputs)}
 
 
 def recovering_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many attempts there are."""
+    """Returns the number of attempts, and facts about the calls."""
     header = inputs.header(RECOVERY_ATTEMPTS)
     return {"attempts": header.rows if header else 0, **asking_facts(inputs)}
 
@@ -85,7 +85,7 @@ def unrecovered(inputs: Inputs) -> bool:
 
 
 def _broken_turns(inputs: Inputs) -> list[Broken]:
-    """The turns to recover, with the conversation as it stood at each."""
+    """Returns the turns to recover, each with the conversation before it."""
     attempts = {(made.turn_id, made.sample): made for _, made in load_attempts(inputs, GENERATIONS)}
     broken = []
     for case in inputs.cases:
@@ -122,7 +122,7 @@ async def _recover_all(
 
 
 async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:
-    """Recovers turns side by side: the first attempt at each, then the second ones of those still broken."""
+    """Recovers turns concurrently: the first recovery attempt for each, then the second for those still failing."""
     track, prompts = asker.track, prompt_version(version, asker.track)
     assert isinstance(track, Recovers)
     firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
@@ -134,7 +134,7 @@ async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]
         for (place, _before), result in zip(waiting, results, strict=True):
             attempt = result.attempt
             if attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET:
-                continue  # an attempt that is not made
+                continue  # the budget refused the attempt
             asked[place].append(result)
             if isinstance(attempt.outcome, Failed):
                 failed.append((place, attempt))

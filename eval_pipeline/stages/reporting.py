@@ -1,6 +1,6 @@
-"""Reports: the files that people open, from what the record holds of a partition.
+"""Writes reports for people from the recorded results of a partition.
 
-What writes them is imported where it does: most that comes by here writes none.
+The writers are imported only where needed, since most runs through here write nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 
 class Figures(NamedTuple):
-    """Tables of figures that not every track has: the track's own, and further ones that reports show as they are."""
+    """Tables of figures that not every track has: the track's own tables, and others that reports show unchanged."""
 
     own: Sequence[Table]
     further: Sequence[Table]
@@ -38,16 +38,16 @@ NO_FIGURES = Figures((), ())
 
 
 def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str) -> StageResult:
-    """Writes the report's folder of a partition where it is not current.
+    """Writes the report folder of a partition unless it is current.
 
     Args:
-        inputs: of the evaluation.
-        tables: what the report shows.
+        inputs: the evaluation.
+        tables: tables shown in the report.
         figures: those of them that not every track has.
-        code: what stands for the code that writes it.
+        code: fingerprint of the code that writes the report.
 
     Raises:
-        UsageError: the record does not hold the partition's aggregates yet.
+        UsageError: the record lacks the partition's aggregates.
         StoreError: a file cannot be written.
     """
     from eval_pipeline.reports.registry import write_reports
@@ -64,22 +64,23 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str)
 
 
 def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], object]) -> StageResult:
-    """Writes the report of a suite's model versions side by side, and anew those of evaluations that it tells of.
+    """Writes the report that compares a suite's model versions, and updates the reports of the evaluations in it.
 
-    Reports of single evaluations name the comparisons that they took part in, so they follow them; those that nobody
-    had written stay unwritten.
+    Reports of single evaluations mention their comparisons, so existing ones are updated; missing ones are not created.
 
     Args:
-        inputs: of the suite.
-        code: what stands for the code that writes it.
-        again: writes the report of an evaluation where it is not current.
+        inputs: the suite.
+        code: fingerprint of the code that writes the report.
+        again: writes the report of an evaluation unless it is current.
 
     Raises:
         StoreError: a file cannot be written.
     """
     record, suite, reports = inputs.record, inputs.suite, inputs.workspace.home.reports
-    compared = read_comparison(record, suite)
-    made_from = {**comparison_hashes(record, suite), "report": code}
+    of_track = turns_table(inputs.track)
+    with_modes = of_track if "failure_mode" in {column.name for column in of_track.columns} else None
+    compared = read_comparison(record, suite, with_modes)
+    made_from = {**comparison_hashes(record, suite, with_modes), "report": code}
     if url := view_url():
         made_from["view"] = url
     if compared is None:
@@ -103,12 +104,12 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
 
 
 def page_path(home: Home, partition: Partition) -> Path:
-    """Where the page of a partition is, whether it exists or not; the workbook lies beside it."""
+    """Returns the path of a partition's page, whether it exists or not; the workbook is beside it."""
     return report_folder(home.reports, partition) / PAGE
 
 
 def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
-    """Where the page of a suite's comparison is; None where there is nothing to compare."""
+    """Returns the path of a suite's comparison page; None if there is nothing to compare."""
     compared = read_comparison(workspace.record, suite)
     if compared is None or not compared.pairs:
         return None
@@ -116,7 +117,7 @@ def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
 
 
 def profile(track: Track, figures: Figures = NO_FIGURES) -> Profile:
-    """What the reports have to know of a track and its tables of figures."""
+    """Returns what reports need to know about a track and its tables of figures."""
     return Profile(
         track.name,
         track.primary_metric,

@@ -1,4 +1,4 @@
-"""Turn metrics: every metric of the track on every turn, long and wide, and the records of what went wrong."""
+"""The stage `turn_metrics`: runs every metric of the track on every turn and records values and errors."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Attempt, Case, Json, Turn
+from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import EvidenceByTurn, load_evidence
 from eval_pipeline.stages.judging import load_judgements
@@ -34,7 +35,7 @@ from eval_pipeline.workspace.runs import now
 from eval_pipeline.workspace.track_tables import turns_table
 
 BLOCK = 1000
-"""Turns scored and written together: small enough to bound memory, large enough to be fast."""
+"""Number of turns scored and written together: limits memory use without being slow."""
 
 Rows = Columns[Mapping[str, Any]]
 _Told = tuple[Case, Turn, int, Made, list[Attempt], Mapping[str, Any]]
@@ -57,23 +58,23 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def gold_settings(inputs: Inputs) -> dict[str, str]:
-    """Which edition of the gold turns are scored by: two evaluations of different ones are not compared unawares."""
+    """Returns the edition of the gold used for scoring, so that evaluations with different golds are not compared."""
     row = inputs.read(SUITE_EDITIONS, ["gold_hash", "overrides_hash"]).to_pylist()[0]
     return {"gold": row["gold_hash"], "overrides": row["overrides_hash"] or ""}
 
 
 def scored_tables(track: Track) -> tuple[Table, ...]:
-    """The tables of scored turns that figures over many turns are made of."""
+    """Returns the tables of scored turns from which figures over many turns are computed."""
     return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)
 
 
 def scorer_version(inputs: Inputs, metric: Metric) -> str:
-    """What stands for the code of a metric: the version that it declares, else the fingerprint of its function."""
+    """Returns the version that a metric declares, or else the fingerprint of its function."""
     return str(metric.version) if metric.version else inputs.workspace.fingerprints.of(metric.function).code
 
 
 def score_facts(inputs: Inputs) -> dict[str, Json]:
-    """Turns, the share that is right (None where there are none), and metrics that failed."""
+    """Returns the number of turns, the share of right ones (None without turns), and the number of metric errors."""
     correct, failed = inputs.read(TURN_RESULTS, ["correct"])["correct"], inputs.header(METRIC_ERRORS)
     accuracy = pc.mean(correct).as_py() if len(correct) else None
     return {"turns": len(correct), "accuracy": accuracy, "metric_errors": failed.rows if failed else 0}
@@ -98,7 +99,7 @@ def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredT
 
 
 def _with_conversations(inputs: Inputs, made_turns: Sequence[tuple[Case, Turn, int, Made]]) -> Iterator[_Told]:
-    """The turns with their attempts, and what the conversation of each tells its metrics."""
+    """Yields the turns with their attempts, and the values that their conversation provides to metrics."""
     history = cache(lambda: _history(inputs))
     for _, of_case in groupby(made_turns, key=lambda made: made[0].id):
         asked = [(*made_turn, [attempt for _, attempt in made_turn[3]]) for made_turn in of_case]
@@ -109,13 +110,13 @@ def _with_conversations(inputs: Inputs, made_turns: Sequence[tuple[Case, Turn, i
 
 
 def _history(inputs: Inputs) -> str:
-    """Whose answers the model was shown, as its settings were recorded: it need not be on file any more."""
-    settings = inputs.read(MODEL_VERSIONS, ["settings"])["settings"].to_pylist()
-    return str(json.loads(settings[0]).get("history", "gold"))
+    """Returns whose answers the model was shown, from its recorded settings, as its file entry may no longer exist."""
+    row = inputs.read(MODEL_VERSIONS, ["settings", "recorded"]).to_pylist()[0]
+    return history_shown(json.loads(row["settings"]), inputs.suite, recorded=bool(row["recorded"]))
 
 
 def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
-    """Rows of the track's further tables, in the order of `turn_tables`."""
+    """Adds rows to the track's further tables, in the order of `turn_tables`."""
     track = block.track
     if not isinstance(track, Tabulates):
         return

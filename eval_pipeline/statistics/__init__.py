@@ -1,10 +1,16 @@
-"""Numbers with their uncertainty: pure functions on numpy arrays (contract: statistics.md).
+"""Statistics with their uncertainty, as pure functions on numpy arrays (see docs/statistics.md).
 
-A number the data cannot carry is None with a reason, never 0, NaN or infinity.
+A number that cannot be computed from the data is None with a reason, never 0, NaN or infinity.
 """
 
 from eval_pipeline.statistics.agreement import Agreement, SelfAgreement, cohens_kappa, self_agreement
-from eval_pipeline.statistics.calibration import BrierParts, Calibration, LevelCalibration, calibrate
+from eval_pipeline.statistics.calibration import (
+    BrierParts,
+    Calibration,
+    LevelCalibration,
+    LevelDifference,
+    calibrate,
+)
 from eval_pipeline.statistics.ceiling import (
     Ceiling,
     FittedLevel,
@@ -16,6 +22,7 @@ from eval_pipeline.statistics.ceiling import (
 from eval_pipeline.statistics.cost import RatioEstimate, cost_per_success
 from eval_pipeline.statistics.intervals import Estimate, Method, clustered_se, estimate_mean, estimate_rate
 from eval_pipeline.statistics.isotonic import antitonic
+from eval_pipeline.statistics.labels import LabelScore, label_scores
 from eval_pipeline.statistics.logistic import LogisticFit, clustered_logistic
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
 from eval_pipeline.statistics.multiple import Corrected, holm
@@ -38,8 +45,10 @@ __all__ = [
     "DrawnEstimate",
     "Estimate",
     "FittedLevel",
+    "LabelScore",
     "LatencyQuantiles",
     "LevelCalibration",
+    "LevelDifference",
     "LevelEstimate",
     "LogisticFit",
     "Method",
@@ -62,6 +71,7 @@ __all__ = [
     "estimate_mean",
     "estimate_rate",
     "holm",
+    "label_scores",
     "latency_quantiles",
     "mcnemar_exact",
     "minimum_detectable",

@@ -1,4 +1,4 @@
-"""Sums by cluster, and what every function here asks of its input arrays."""
+"""Sums by cluster, and the checks of input arrays that all functions of this package share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ ONE_CLUSTER: Final = "one conversation only"
 NO_TURNS: Final = "no turn has a value"
 
 _DENSE_SPAN: Final = 1 << 14
-"""Ranges of codes up to this are counted directly: zeroing 16,384 empty bins is cheaper than sorting the codes of a
-small split."""
+"""Codes in a range up to this size are counted directly.
+
+For a small split, zeroing 16,384 empty bins is cheaper than sorting the codes.
+"""
 
 
 def as_numbers(values: ArrayLike, name: str = "values") -> NDArray[np.float64]:
@@ -30,7 +32,7 @@ def as_numbers(values: ArrayLike, name: str = "values") -> NDArray[np.float64]:
 
 
 def as_verdicts(values: ArrayLike, name: str = "values") -> NDArray[np.float64]:
-    """As `as_numbers`, for arrays of right (1) and wrong (0).
+    """Like `as_numbers`, for verdicts: 1 is right, 0 is wrong, NaN is missing.
 
     Raises:
         ValueError: If a value is neither 0, 1 nor NaN.
@@ -42,21 +44,21 @@ def as_verdicts(values: ArrayLike, name: str = "values") -> NDArray[np.float64]:
 
 
 def as_codes(clusters: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Cluster labels as non-negative integers fit for ``np.bincount``.
+    """Converts cluster labels to non-negative integers that ``np.bincount`` accepts.
 
-    Labels that are dense already are only shifted, so some codes may go unused: count the used ones, do not take the
-    largest.
+    Labels that are dense already are only shifted, so some codes may be unused: to get the number of clusters, count
+    the codes in use rather than taking the largest.
 
     Args:
         clusters: Shape (size,), any integers.
         size: The number of values the labels belong to.
 
     Returns:
-        Shape (size,); equal where and only where the labels are equal.
+        Shape (size,); two codes are equal if and only if their labels are.
 
     Raises:
         TypeError: If the labels are not integers.
-        ValueError: If there is not one label a value.
+        ValueError: If the number of labels differs from ``size``.
     """
     labels = np.asarray(clusters)
     if labels.shape != (size,):
@@ -66,10 +68,10 @@ def as_codes(clusters: ArrayLike, size: int) -> NDArray[np.int64]:
     if labels.dtype.kind not in "iu":
         raise TypeError(f"clusters must be integers, got {labels.dtype}")
     if labels.dtype.kind == "i":
-        # In a narrow type the shift below could wrap round.
+        # In a narrow integer type the shift below could overflow.
         labels = labels.astype(np.int64, copy=False)
     lowest, highest = labels.min(), labels.max()
-    # As Python integers: the difference of two int64 may not be one.
+    # Python integers, because the difference of two int64 may overflow.
     if int(highest) - int(lowest) <= max(_DENSE_SPAN, 4 * size):
         return np.asarray(labels - lowest, dtype=np.int64)
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Turns sorted by level of complexity: which turns count, which levels are merged, what each cluster holds."""
+"""Groups turns by level of complexity: selects complete turns, merges small levels, and counts by cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eval_pipeline.statistics._clusters import as_codes, as_numbers, as_verdicts
 def complete(
     levels: ArrayLike, correct: ArrayLike, clusters: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """The turns whose level and verdict are both known: level, verdict and cluster code."""
+    """Returns level, verdict and cluster code of the turns whose level and verdict are both known."""
     level, right, labels = as_numbers(levels, "levels"), as_verdicts(correct, "correct"), np.asarray(clusters)
     if not level.shape == right.shape == labels.shape:
         shapes = f"{level.shape}, {right.shape} and {labels.shape}"
@@ -21,14 +21,14 @@ def complete(
 
 
 def merge_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.int64], list[int]]:
-    """Which group each level goes into.
+    """Merges levels with few turns into groups, starting from the highest level.
 
     Args:
-        counts: Shape (K,), turns at each level, in rising order of level.
-        least: Turns a group must have.
+        counts: Shape (K,), turns at each level, in ascending order of level.
+        least: Minimum number of turns in a group.
 
     Returns:
-        The group of each level, shape (K,), rising; and for each group the index of the level that represents it.
+        The group of each level, shape (K,), ascending; and for each group the index of the level that represents it.
     """
     starts: list[int] = []
     carried = 0
@@ -39,7 +39,7 @@ def merge_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.int64
             carried = 0 if carried >= least else carried
     starts.reverse()
     if carried and len(starts) > 1:
-        # The lowest level is left short: the group above takes it in and keeps its own name.
+        # If the lowest level has too few turns, it is merged into the group above, which keeps its own name.
         represented = starts[1:]
         starts = [0, *starts[2:]]
     else:
@@ -52,7 +52,7 @@ def merge_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.int64
 def by_cluster(
     group: NDArray[np.int64], right: NDArray[np.float64], codes: NDArray[np.int64], size: int
 ) -> NDArray[np.float64]:
-    """What each cluster holds at each level.
+    """Counts turns and right answers of each cluster at each level.
 
     Args:
         group: Shape (N,), the level each turn belongs to, in 0..size - 1.

@@ -1,7 +1,7 @@
-"""The few special functions this package needs.
+"""The few special functions that this package needs.
 
-Not from ``scipy.special``, whose import takes more CPU time than all statistics of a thousand turns; the tests compare
-with it.
+``scipy.special`` is not used because its import takes more CPU time than all statistics of a thousand turns. The tests
+compare these functions with it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE: Final = 0.95
-"""Coverage aimed at by every interval of the product."""
+"""Confidence level of every interval in the product."""
 
 _NORMAL: Final = 1.959963984540054
-"""Two-sided 95% critical value of the normal distribution, which that of t comes down to as its df grow."""
+"""Two-sided 95% critical value of the normal distribution: the limit of t's critical value as df grows."""
 _ROUNDING: Final = 1e-15
 
 
@@ -25,18 +25,18 @@ _ROUNDING: Final = 1e-15
 def t_critical(df: int, alpha: float = 1.0 - CONFIDENCE) -> float:
     """Two-sided critical value of Student's t.
 
-    Newton's method upwards from the normal's value, or from 0: right of 0 the p-value is convex, so no step goes too
-    far.
+    Uses Newton's method upwards from the normal distribution's value, or from 0. The p-value is convex for t > 0, so no
+    step overshoots.
 
     Args:
         df: Degrees of freedom, at least 1.
-        alpha: Chance of a value further out, above 0 and below 1.
+        alpha: Probability of a more extreme value, above 0 and below 1.
 
     Returns:
         The t with P(|T| > t) = alpha; by default 12.706 for one degree of freedom and 1.96 in the limit.
 
     Raises:
-        ValueError: If ``df`` is below 1 or ``alpha`` no chance.
+        ValueError: If ``df`` is below 1 or ``alpha`` is not between 0 and 1.
     """
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
@@ -56,7 +56,7 @@ def t_p_value(statistic: float, df: int) -> float:
 
     Returns:
         P(|T| >= |statistic|), in 0..1: I_x(df / 2, 1 / 2) with x = df / (df + t^2) (Abramowitz and Stegun 26.7.1).
-        Small ones keep their digits.
+        Small p-values are computed to full relative precision.
 
     Raises:
         ValueError: If ``df`` is below 1.
@@ -67,13 +67,13 @@ def t_p_value(statistic: float, df: int) -> float:
     if square == 0.0:
         return 1.0
     x, rest = 1.0 / (1.0 + square / df), 1.0 / (1.0 + df / square)
-    if rest > 1.5 / (df / 2 + 2.5):  # where the continued fraction is quick; its mirror image is so elsewhere
+    if rest > 1.5 / (df / 2 + 2.5):  # the continued fraction converges fast here; otherwise its mirror image does
         return _incomplete_beta(df / 2, 0.5, x, rest)
     return 1.0 - _incomplete_beta(0.5, df / 2, rest, x)
 
 
 def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-x)), elementwise, without overflow at either end."""
+    """Returns 1 / (1 + exp(-x)) elementwise, without overflow for any x."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -x)), dtype=np.float64)
 
 
@@ -84,13 +84,13 @@ def _t_density(t: float, df: int) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """The regularised incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22), after Lentz.
+    """Computes the regularised incomplete beta function I_x(a, b) by Lentz's continued fraction (DLMF 8.17.22).
 
     Args:
         a: Above 0.
         b: Above 0.
         x: In 0..1, below about (a + 1) / (a + b + 2).
-        rest: 1 - x, which the caller may know to more digits than x tells.
+        rest: 1 - x, which the caller may know more precisely than x itself.
     """
     if x == 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""How far two raters agree beyond chance."""
+"""Agreement of raters beyond chance (Cohen's and Fleiss' kappa)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Agreement:
         n: Items rated by both.
         clusters: Independent groups among them.
         observed: Share of items with the same rating, 0..1; None without items.
-        kappa: (observed - expected) / (1 - expected), at most 1; None where chance alone gives full agreement.
-        se: Its standard error, the jackknife over clusters; None for fewer than two, or where leaving one out leaves
-            no kappa.
-        low: Lower end of the 95% interval; None where ``se`` is.
-        high: Upper end of the 95% interval, at most 1; None where ``se`` is.
-        reason: Why numbers are missing; None where all are there.
+        kappa: (observed - expected) / (1 - expected), at most 1; None if chance alone would give full agreement.
+        se: Its standard error by the jackknife over clusters; None for fewer than two clusters, or if kappa is
+            undefined without one of them.
+        low: Lower end of the 95% interval; None if ``se`` is.
+        high: Upper end of the 95% interval, at most 1; None if ``se`` is.
+        reason: Why numbers are missing; None if none is.
     """
 
     n: int
@@ -43,12 +43,12 @@ class Agreement:
 
 
 def cohens_kappa(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Agreement:
-    """Agreement of two raters.
+    """Computes Cohen's kappa of two raters.
 
     Args:
-        first: Shape (N,), what one said of each item, whole numbers from 0.
-        second: Shape (N,), what the other said, in the same numbers.
-        clusters: Shape (N,), any integers; equal labels, same cluster.
+        first: Shape (N,), the first rater's rating of each item, as integers from 0.
+        second: Shape (N,), the second rater's ratings, with the same codes.
+        clusters: Shape (N,), any integers; items with equal labels belong to the same cluster.
     """
     one, other = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     if not len(one):
@@ -56,7 +56,7 @@ def cohens_kappa(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Ag
     _, codes = np.unique(as_codes(clusters, len(one)), return_inverse=True)
     size = int(max(one.max(), other.max())) + 1
     count = int(codes.max()) + 1
-    # One table of counts a cluster: leaving a cluster out is a subtraction.
+    # One count table for each cluster, so that leaving a cluster out is a subtraction.
     tables = np.zeros((count, size, size))
     np.add.at(tables, (codes, one, other), 1)
     whole = tables.sum(axis=0)
@@ -76,17 +76,17 @@ def cohens_kappa(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Ag
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """How far a rater who is asked the same several times agrees with itself.
+    """Agreement of a rater with itself when asked the same question several times.
 
     Attributes:
         n: Items.
-        unanimous: Items with one rating every time.
-        agreement: Chance that two ratings of one item are the same, 0..1; None without items.
-        low: Lower end of its 95% interval, clustered; None for fewer than two clusters.
-        high: Upper end of that.
-        kappa: Fleiss' kappa (1971, "Measuring nominal scale agreement among many raters"), at most 1; None where chance
-            alone gives full agreement.
-        reason: Why numbers are missing; None where all are there.
+        unanimous: Items that got the same rating every time.
+        agreement: Probability that two ratings of one item are the same, 0..1; None without items.
+        low: Lower end of its clustered 95% interval; None for fewer than two clusters.
+        high: Upper end of the same interval.
+        kappa: Fleiss' kappa (1971, "Measuring nominal scale agreement among many raters"), at most 1; None if chance
+            alone would give full agreement.
+        reason: Why numbers are missing; None if none is.
     """
 
     n: int
@@ -99,14 +99,14 @@ class SelfAgreement:
 
 
 def self_agreement(ratings: ArrayLike, clusters: ArrayLike) -> SelfAgreement:
-    """Agreement of ratings of the same items.
+    """Computes the agreement of repeated ratings of the same items.
 
     Args:
-        ratings: Shape (N, K), whole numbers from 0, K at least 2.
-        clusters: Shape (N,), any integers; equal labels, same cluster.
+        ratings: Shape (N, K), K ratings of each item, as integers from 0; K is at least 2.
+        clusters: Shape (N,), any integers; items with equal labels belong to the same cluster.
 
     Raises:
-        ValueError: If there are fewer than two ratings an item.
+        ValueError: If an item has fewer than two ratings.
     """
     found = np.asarray(ratings, dtype=np.int64)
     if found.ndim != 2 or found.shape[1] < 2:
@@ -133,7 +133,7 @@ def self_agreement(ratings: ArrayLike, clusters: ArrayLike) -> SelfAgreement:
 
 
 def kappa_of_table(table: NDArray[np.float64]) -> float | None:
-    """Kappa of a table of counts or weights, a row a word of one rater, a column a word of the other; None as there."""
+    """Returns kappa for a table of counts or weights (rows: one rater, columns: the other); None as in `Agreement`."""
     total = table.sum()
     if not total:
         return None

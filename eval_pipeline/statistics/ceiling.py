@@ -1,4 +1,4 @@
-"""Accuracy against complexity, and the complexity up to which a model holds (statistics.md, "complexity_ceiling")."""
+"""Accuracy by complexity, and the complexity up to which it stays high (statistics.md, "complexity_ceiling")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Verdict = Literal["ceiling observed", "no ceiling observed", "below threshold at
 _MIN_LEVELS: Final = 3
 _TOO_FEW: Final = "insufficient data"
 _CELLS: Final = 1_000_000
-"""Bootstrap weights held at once (8 MB): more draws than that are done in chunks."""
+"""Limit on bootstrap weights in memory at once (8 MB); larger numbers of draws are split into chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LevelEstimate:
     """Accuracy at one level of complexity.
 
     Attributes:
-        level: The complexity: a turn number, a number of operations.
+        level: The complexity, e.g. a turn number or a number of operations.
         estimate: Accuracy of the turns at this level, with its interval.
     """
 
@@ -38,15 +38,15 @@ class LevelEstimate:
 
 @dataclass(frozen=True, slots=True)
 class FittedLevel:
-    """One level of the fit, small levels merged.
+    """One level of the fitted curve: a group of merged levels if single ones were too small.
 
     Attributes:
-        level: The level that stands for the group: the one the others were merged into.
+        level: The level that represents the group: the one that the others were merged into.
         lowest: Lowest complexity merged into it.
         highest: Highest complexity merged into it.
-        n: Turns.
-        accuracy: Share of them that are right, 0..1.
-        fitted: The monotone curve there, 0..1; None with too few levels for a fit.
+        n: Number of turns.
+        accuracy: Share of right turns, 0..1.
+        fitted: Value of the monotone curve at this level, 0..1; None if there are too few levels for a fit.
     """
 
     level: float
@@ -63,18 +63,17 @@ class Ceiling:
 
     Attributes:
         threshold: τ, 0..1.
-        ceiling: That complexity; None where the curve never falls below τ, where it starts below it, and with
-            insufficient data.
-        ceiling_low: Lower end of the 95% bootstrap interval; None where it lies below the lowest level. Where the whole
-            interval lies beyond the highest level it is the highest level: the ceiling is at least that.
-        ceiling_high: Upper end; None where it lies beyond the highest level ("interval open above"), or below the
-            lowest.
-        slope: Change of the log odds of a right answer a step of complexity; None as in `LogisticFit`.
+        ceiling: The complexity; None if the curve never falls below τ, if it starts below τ, or if data are
+            insufficient.
+        ceiling_low: Lower end of the 95% bootstrap interval; None if it lies below the lowest level. If the whole
+            interval lies above the highest level, it is the highest level: the ceiling is at least that.
+        ceiling_high: Upper end; None if it lies above the highest level ("interval open above") or below the lowest.
+        slope: Change of the log odds of a right answer per step of complexity; None as in `LogisticFit`.
         odds_ratio: exp(slope); None as in `LogisticFit`.
         p_value: Two-sided p of slope = 0; None as in `LogisticFit`.
-        verdict: What was seen, in words.
-        reason: Why numbers are missing, parts joined by "; "; None where all are there.
-        levels: The levels of the fit, in rising order.
+        verdict: The result in words.
+        reason: Why numbers are missing, several reasons joined by "; "; None if none is missing.
+        levels: The levels of the fit, in ascending order.
     """
 
     threshold: float
@@ -90,15 +89,15 @@ class Ceiling:
 
 
 def accuracy_by_level(levels: ArrayLike, correct: ArrayLike, clusters: ArrayLike) -> list[LevelEstimate]:
-    """Accuracy and interval at each level as it is, nothing merged (statistics.md, "complexity_ceiling", "Per level").
+    """Estimates accuracy at each level, without merging (statistics.md, "complexity_ceiling", "Per level").
 
     Args:
-        levels: Shape (N,), complexity of each turn; NaN is unknown, the turn is left out.
-        correct: Shape (N,), 1 for right and 0 for wrong; NaN is missing, the turn is left out.
-        clusters: Shape (N,), any integers; equal labels, same cluster.
+        levels: Shape (N,), complexity of each turn; turns with NaN (unknown) are left out.
+        correct: Shape (N,), 1 for right and 0 for wrong; turns with NaN (missing) are left out.
+        clusters: Shape (N,), any integers; turns with equal labels belong to the same cluster.
 
     Returns:
-        One entry a level, in rising order.
+        One entry for each level, in ascending order.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -123,29 +122,30 @@ def complexity_ceiling(
     seed: int = 0,
     min_per_level: int = 20,
 ) -> Ceiling:
-    """The ceiling, its bootstrap interval and the slope of accuracy over complexity.
+    """Computes the ceiling, its bootstrap interval and the slope of accuracy over complexity.
 
-    As statistics.md, "complexity_ceiling", has it. Levels are merged first: from the highest down, a level with fewer
-    than ``min_per_level`` turns (those merged into it counted) goes into the level below; if the lowest is then still
-    too small, it goes into the next one up. A group is represented by the level the others went into: its lowest
-    member, but for turns that came from below. So no ceiling is claimed above the levels that carry it.
+    The method is described in statistics.md, "complexity_ceiling". Small levels are merged first: from the highest
+    down, a level with fewer than ``min_per_level`` turns (including those merged into it) is merged into the level
+    below; if the lowest is still too small, it is merged into the next one up. A group is represented by the level that
+    the others were merged into. This is its lowest member, unless the lowest level of all was merged upwards. So no
+    ceiling is claimed above the levels whose turns support it.
 
-    The interval is a percentile bootstrap over clusters (Field and Welsh 2007), each drawn with all its turns, at order
-    statistics rather than between them since levels are steps. It depends on the seed, not on the order or the labels
-    of the turns. Draws whose curve never falls below the threshold count as beyond the highest level, those whose curve
-    starts below it as below the lowest.
+    The interval is a percentile bootstrap over clusters (Field and Welsh 2007); a drawn cluster contributes all its
+    turns. Quantiles are taken at order statistics without interpolation, because levels are discrete. The result
+    depends on the seed but not on the order or the labels of the turns. Draws whose curve never falls below the
+    threshold count as above the highest level; draws whose curve starts below it count as below the lowest.
 
     Args:
-        levels: Shape (N,), complexity of each turn; NaN is unknown, the turn is left out.
-        correct: Shape (N,), 1 for right and 0 for wrong; NaN is missing, the turn is left out.
-        clusters: Shape (N,), any integers; equal labels, same cluster.
+        levels: Shape (N,), complexity of each turn; turns with NaN (unknown) are left out.
+        correct: Shape (N,), 1 for right and 0 for wrong; turns with NaN (missing) are left out.
+        clusters: Shape (N,), any integers; turns with equal labels belong to the same cluster.
         threshold: τ, above 0 and at most 1.
         draws: Bootstrap draws, at least 1.
         seed: Seed of the bootstrap.
-        min_per_level: Turns below which a level is merged, at least 1.
+        min_per_level: A level with fewer turns is merged; at least 1.
 
     Returns:
-        The ceiling; with fewer than three levels after merging, "insufficient data".
+        The ceiling; its verdict is "insufficient data" if fewer than three levels remain after merging.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -198,7 +198,7 @@ def complexity_ceiling(
 
 
 def _verdict(held: int, size: int) -> tuple[Verdict, list[str]]:
-    """What it means that ``held`` of ``size`` levels hold the threshold, and why there is no ceiling, if so."""
+    """Returns the verdict if ``held`` of ``size`` levels reach the threshold, and the reasons for having no ceiling."""
     if held == size:
         return "no ceiling observed", ["the monotone curve never falls below the threshold"]
     if held == 0:
@@ -207,20 +207,20 @@ def _verdict(held: int, size: int) -> tuple[Verdict, list[str]]:
 
 
 def _bootstrap_held(table: NDArray[np.float64], threshold: float, draws: int, seed: int) -> NDArray[np.int64]:
-    """How many levels hold the threshold in each bootstrap draw over clusters.
+    """Counts the levels that reach the threshold in each bootstrap draw over clusters.
 
     Args:
-        table: Shape (C, 2 * L), as `by_cluster` makes it.
+        table: Shape (C, 2 * L), as returned by `by_cluster`.
         threshold: τ.
         draws: Number of draws.
         seed: Seed of the generator.
 
     Returns:
-        Shape (draws,), in 0 (below the lowest level) .. L (beyond the highest).
+        Shape (draws,), from 0 (below the lowest level) to L (above the highest).
     """
     size = table.shape[1] // 2
-    # Many clusters are alike. How often each kind is drawn is multinomial, so that no cluster need be drawn by itself;
-    # and the kinds being sorted, the draws are the same whatever the labels and the order of the turns.
+    # Many clusters are alike. The number of draws of each kind is multinomial, so clusters need not be drawn one by
+    # one. As the kinds are sorted, the draws do not depend on the labels and the order of the turns.
     kinds, counts = np.unique(table, axis=0, return_counts=True)
     generator = np.random.default_rng(seed)
     held = np.empty(draws, dtype=np.int64)
@@ -235,10 +235,10 @@ def _bootstrap_held(table: NDArray[np.float64], threshold: float, draws: int, se
 
 
 def _interval(held: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float | None, float | None, list[str]]:
-    """Ends of the ceiling's interval, and which of them are open.
+    """Returns the ends of the ceiling's interval, and the reasons for those that are open.
 
     Args:
-        held: Shape (draws,), as `_bootstrap_held` makes it.
+        held: Shape (draws,), as returned by `_bootstrap_held`.
         values: Shape (L,), the levels.
 
     Returns:

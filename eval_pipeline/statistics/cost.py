@@ -1,4 +1,4 @@
-"""What a right answer costs: a ratio of two sums over clusters, with its interval."""
+"""The cost of a right answer: a ratio of two sums over clusters, with its interval."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RatioEstimate:
     """Cost per success.
 
     Attributes:
-        total: All that was spent, in the unit of the costs (tokens, US dollars), failures included; None where a price
+        total: Everything spent, including on failures, in the unit of the costs (tokens, US dollars); None if a price
             is unknown or nothing ran.
         successes: Successes over all clusters.
         n: Clusters.
         ratio: ``total / successes``; None without a success or without a total.
-        low: Lower end of the 95% interval of the ratio; None where the data carry none.
-        high: Upper end of the 95% interval of the ratio; None where ``low`` is.
-        reason: Why numbers are missing; None where all are there.
+        low: Lower end of the 95% interval of the ratio; None if the data do not allow an interval.
+        high: Upper end of the 95% interval of the ratio; None if ``low`` is.
+        reason: Why numbers are missing; None if none is.
     """
 
     total: float | None
@@ -45,23 +45,23 @@ class RatioEstimate:
 def cost_per_success(
     costs: ArrayLike, successes: ArrayLike, missing: str = _NO_PRICE, nothing: str = _NO_SUCCESS
 ) -> RatioEstimate:
-    """Cost of one success with an interval on the log of the ratio (statistics.md, "cost_per_correct_answer").
+    """Estimates the cost of one success, with an interval on the log scale (statistics.md, "cost_per_correct_answer").
 
-    With t_c and y_c what cluster c cost and how often it succeeded, T and S their sums, R = T / S, the linearised error
-    of a ratio (Cochran 1977, Sampling Techniques, chapter 6) is SE^2 = C / (C - 1) * sum_c (t_c - R y_c)^2 / S^2. The
-    interval is R * exp(± t * SE / R), t with C - 1 degrees of freedom: a cost is never negative, and with few successes
-    its distribution leans far to the right.
+    Let t_c be the cost of cluster c, y_c its number of successes, T and S their sums, and R = T / S. The linearised
+    error of the ratio (Cochran 1977, Sampling Techniques, chapter 6) is
+    SE^2 = C / (C - 1) * sum_c (t_c - R y_c)^2 / S^2. The interval is R * exp(± t * SE / R), t with C - 1 degrees of
+    freedom, because a cost is never negative and its distribution is strongly skewed when successes are few.
 
     Args:
-        costs: Shape (C,), what each cluster cost in all, not negative; NaN where the price is unknown.
-        successes: Shape (C,), how many successes each cluster holds: whole numbers, or booleans for one conversation a
-            cluster. The same function serves cost per correct turn, with turns counted.
-        missing: the reason where a cost is NaN.
-        nothing: the reason where there is no success.
+        costs: Shape (C,), total cost of each cluster, not negative; NaN if the price is unknown.
+        successes: Shape (C,), number of successes in each cluster: integers, or booleans if each cluster is one
+            conversation. For the cost per correct turn, pass counts of turns.
+        missing: the reason to give if a cost is NaN.
+        nothing: the reason to give if there is no success.
 
     Returns:
-        The ratio; null with a reason without a success (the total is kept), without a price, and without clusters. One
-        cluster has a ratio and no interval.
+        The ratio. It is None, with a reason, if there is no success (the total is kept), no price or no cluster. A
+        single cluster gives a ratio without an interval.
 
     Raises:
         ValueError: If the shapes do not fit, a cost is negative or infinite, or a number of successes is not a whole
@@ -86,9 +86,9 @@ def cost_per_success(
     if n == 1:
         return RatioEstimate(total, hits, n, ratio, None, None, ONE_CLUSTER)
     if total == 0.0:
-        # No logarithm to put an interval on: a free model is free, as far as this price goes.
+        # The log interval is undefined for a ratio of 0: a free model costs nothing at this price.
         return RatioEstimate(total, hits, n, ratio, None, None, _NOTHING_SPENT)
-    # (t_c - R y_c) / (S R) = t_c / T - y_c / S: the difference of two shares, at most 1 whatever the unit.
+    # (t_c - R y_c) / (S R) = t_c / T - y_c / S: a difference of two shares, which is at most 1 in any unit.
     shares = spent / total - won / hits
     log_half = t_critical(n - 1) * math.sqrt(float(shares @ shares) * n / (n - 1))
     return RatioEstimate(total, hits, n, ratio, ratio * math.exp(-log_half), ratio * math.exp(log_half), None)

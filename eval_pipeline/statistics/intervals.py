@@ -1,7 +1,7 @@
-"""Means and rates over turns that come in conversations, with 95% intervals.
+"""Means and rates over turns grouped into conversations, with 95% intervals.
 
-Turns of one conversation are not independent, so all errors are clustered (statistics.md, "Uncertainty"; Miller 2024,
-"Adding Error Bars to Evals", arXiv:2411.00640). With values s_i, mean m, N turns and C clusters,
+Turns of one conversation are not independent, so all standard errors are clustered (statistics.md, "Uncertainty";
+Miller 2024, "Adding Error Bars to Evals", arXiv:2411.00640). With values s_i, mean m, N turns and C clusters,
 
     SE^2 = C / (C - 1) * sum_c (sum_{i in c} (s_i - m))^2 / N^2,    with C - 1 degrees of freedom.
 """
@@ -25,17 +25,17 @@ _OVERFLOW: Final = "values too large to average"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean or a rate, and how well the data know it.
+    """A mean or a rate with its uncertainty.
 
     Attributes:
         n: Turns with a value; missing values are not counted.
         clusters: Conversations (or groups of them) with at least one value.
         mean: Their mean, in the unit of the values (0..1 for a rate); None without turns.
         se: Clustered standard error of the mean, in the same unit; None for fewer than two clusters.
-        low: Lower end of the 95% interval; None where ``se`` is.
-        high: Upper end of the 95% interval; None where ``se`` is.
-        method: How the interval was made; "none" where there is none.
-        reason: Why numbers are missing; None where all are there.
+        low: Lower end of the 95% interval; None if ``se`` is.
+        high: Upper end of the 95% interval; None if ``se`` is.
+        method: How the interval was computed; "none" if there is none.
+        reason: Why numbers are missing; None if none is.
     """
 
     n: int
@@ -50,7 +50,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """Mean and clustered error of the values that are there; ``mean`` and ``se`` None where undefined."""
+    """Mean and clustered standard error of the values that are not missing; None if undefined."""
 
     n: int
     clusters: int
@@ -59,7 +59,7 @@ class _Summary:
 
 
 def clustered_se(values: ArrayLike, clusters: ArrayLike) -> float | None:
-    """Clustered standard error of a mean (statistics.md, "Uncertainty").
+    """Returns the clustered standard error of a mean (statistics.md, "Uncertainty").
 
     Args:
         values: Shape (N,), any unit; NaN is missing and dropped.
@@ -78,15 +78,15 @@ def clustered_se(values: ArrayLike, clusters: ArrayLike) -> float | None:
 def estimate_mean(
     values: ArrayLike, clusters: ArrayLike, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> Estimate:
-    """Mean with the interval m ± t·SE, t with C - 1 degrees of freedom (statistics.md, "Uncertainty").
+    """Estimates a mean with the interval m ± t·SE, t with C - 1 degrees of freedom (statistics.md, "Uncertainty").
 
     Args:
         values: Shape (N,), any unit; NaN is missing and dropped.
         clusters: Shape (N,), any integers; equal labels, same cluster.
-        bounds: What the values cannot be below and above, such as 0 and 1; the interval is cut there.
+        bounds: Smallest and largest possible value, e.g. 0 and 1; the interval is cut there.
 
     Returns:
-        The estimate. One cluster has a mean and no interval; no value at all has neither.
+        The estimate. A single cluster gives a mean without an interval; no values give neither.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -103,20 +103,20 @@ def estimate_mean(
 
 
 def estimate_rate(values: ArrayLike, clusters: ArrayLike) -> Estimate:
-    """Rate with Wilson's interval for clustered data (statistics.md, "Uncertainty").
+    """Estimates a rate with Wilson's interval for clustered data (statistics.md, "Uncertainty").
 
-    Wilson's score interval (Wilson 1927) with the effective sample size n_eff = clamp(m(1 - m) / SE^2, 1, N) in the
-    place of N and t with C - 1 degrees of freedom in the place of z, after Korn and Graubard (1998, Survey Methodology
-    24). Where SE is 0, the turns show nothing of how far conversations agree, and n_eff = C: as if each conversation
-    had told one thing.
+    This is Wilson's score interval (Wilson 1927) with the effective sample size n_eff = clamp(m(1 - m) / SE^2, 1, N)
+    instead of N, and t with C - 1 degrees of freedom instead of z, after Korn and Graubard (1998, Survey Methodology
+    24). If SE is 0, the correlation within conversations cannot be estimated, and n_eff = C: each conversation counts
+    as one observation.
 
     Args:
         values: Shape (N,), 1 for right and 0 for wrong; NaN is missing and dropped.
         clusters: Shape (N,), any integers; equal labels, same cluster.
 
     Returns:
-        The estimate; its interval lies in 0..1 and holds the mean. One cluster has a mean and no interval; no value at
-        all has neither.
+        The estimate; its interval lies in 0..1 and contains the mean. A single cluster gives a mean without an
+        interval; no values give neither.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -133,14 +133,14 @@ def estimate_rate(values: ArrayLike, clusters: ArrayLike) -> Estimate:
 
 
 def _summarise(values: NDArray[np.float64], clusters: ArrayLike, *, centre: bool) -> _Summary:
-    """Mean and clustered error of the values that are not NaN.
+    """Computes mean and clustered standard error of the values that are not NaN.
 
     Args:
         values: Shape (N,).
         clusters: Shape (N,), integers.
-        centre: Whether to measure the values from the least of them, which keeps the error exact where they are large
-            and close together (and exactly 0 where they are equal). Not for verdicts: their sums are whole numbers,
-            exact as they stand.
+        centre: Whether to subtract the smallest value first. This avoids rounding errors if the values are large and
+            close together, and gives exactly 0 if they are equal. Verdicts do not need it: their sums are whole
+            numbers, which are exact.
     """
     labels = np.asarray(clusters)
     if labels.shape != values.shape:
@@ -159,7 +159,8 @@ def _summarise(values: NDArray[np.float64], clusters: ArrayLike, *, centre: bool
         sums = np.bincount(codes, weights=values - origin if centre else values)
         total = float(sums.sum())
         mean = origin + total / n
-        # N times the residual sum of a cluster: whole for verdicts, so that "SE is 0" is not a question of rounding.
+        # N times a cluster's residual sum: a whole number for verdicts, so that rounding cannot hide an SE of exactly
+        # 0.
         residuals = n * sums - total * turns
         se = math.sqrt(float(residuals @ residuals) * (count / (count - 1))) / n**2 if count > 1 else None
     if not math.isfinite(mean):
@@ -168,15 +169,15 @@ def _summarise(values: NDArray[np.float64], clusters: ArrayLike, *, centre: bool
 
 
 def wilson_interval(rate: float, n: float, t: float) -> tuple[float, float]:
-    """Ends of Wilson's interval for a rate seen on ``n`` independent trials, with ``t`` in the place of z."""
+    """Returns the ends of Wilson's interval for a rate seen in ``n`` independent trials, with ``t`` instead of z."""
     spread = t * t / n
     centre = (rate + spread / 2.0) / (1.0 + spread)
     half = t * math.sqrt(rate * (1.0 - rate) / n + spread / (4.0 * n)) / (1.0 + spread)
-    # At rates of 0 and 1 the near end is the rate itself but for rounding.
+    # At rates of 0 and 1, the nearer end equals the rate except for rounding errors.
     return max(0.0, min(centre - half, rate)), min(1.0, max(centre + half, rate))
 
 
 def _without_interval(found: _Summary) -> Estimate:
-    """The estimate of data that carry no interval, with the reason."""
+    """Returns an estimate without an interval, with the reason."""
     reason = NO_TURNS if found.n == 0 else ONE_CLUSTER if found.mean is not None and found.clusters == 1 else _OVERFLOW
     return Estimate(found.n, found.clusters, found.mean, None, None, None, "none", reason)

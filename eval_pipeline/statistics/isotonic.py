@@ -1,4 +1,4 @@
-"""Monotone regression: the non-increasing curve nearest to a series of means."""
+"""Monotone regression: the non-increasing curve closest to a series of means."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def antitonic(means: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-    """Weighted least-squares fit that never rises along the last axis.
+    """Fits the non-increasing curve with the least weighted squared error along the last axis.
 
     Args:
-        means: Shape (..., L), the means in order of level. Where the weight is 0 the mean is not looked at and may be
-            NaN.
+        means: Shape (..., L), the means in order of level. Means with weight 0 are ignored and may be NaN.
         weights: Shape (..., L), not negative, usually the number of turns; broadcast against ``means``.
 
     Returns:
-        Shape (..., L), non-increasing exactly, not only up to rounding. A level without weight lies between its
-        neighbours (it takes the value of the next level with weight, at the end that of the last one); a row with no
-        weight at all is NaN.
+        Shape (..., L), exactly non-increasing, without rounding errors. A level without weight takes the value of the
+        next level with weight, or of the last one at the end. A row without any weight is NaN.
 
     Raises:
         ValueError: If the arrays have no axis, a weight is negative or not finite, or a mean with weight is not finite.
@@ -34,17 +32,17 @@ def antitonic(means: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def antitonic_from_sums(sums: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`antitonic` for sums (weight times mean) instead of means; input not checked.
+    """Computes `antitonic` from sums (weight times mean) instead of means; the input is not checked.
 
-    The sums of 0/1 values are whole numbers, so a pooled rate of 3/5 comes out as the float 0.6 and compares as it
-    should with a threshold of 0.6.
+    Sums of 0/1 values are whole numbers, so a pooled rate of 3/5 gives exactly the float 0.6 and compares correctly
+    with a threshold of 0.6.
 
-    By the min-max formula (Robertson, Wright and Dykstra 1988, Order Restricted Statistical Inference, theorem 1.4.4)
+    Uses the min-max formula (Robertson, Wright and Dykstra 1988, Order Restricted Statistical Inference, theorem 1.4.4)
 
         g_i = min over a <= i of max over b >= i of the pooled mean of levels a..b,
 
-    which takes O(L^2) a row and no branches: for the few levels and thousands of bootstrap draws of a ceiling, faster
-    than pooling adjacent violators.
+    which takes O(L^2) per row without branches. For few levels and thousands of bootstrap draws, this is faster than
+    pooling adjacent violators.
 
     Args:
         sums: Shape (..., L); 0 where the weight is 0.
@@ -61,7 +59,7 @@ def antitonic_from_sums(sums: NDArray[np.float64], weights: NDArray[np.float64])
         pooled = np.full(block_sums.shape, -np.inf)
         np.divide(block_sums, block_weights, out=pooled, where=block_weights > 0.0)
         highest = np.maximum.accumulate(pooled[..., ::-1], axis=-1)[..., ::-1]
-        # Blocks that start behind the last weight say nothing.
+        # Blocks that start after the last level with weight are empty.
         highest = np.where(block_weights[..., -1:] > 0.0, highest, np.inf)
         np.minimum(fit[..., first:], highest, out=fit[..., first:])
     return np.where(np.isinf(fit), np.nan, fit)

@@ -1,4 +1,4 @@
-"""Logistic regression on one regressor with cluster-robust errors."""
+"""Logistic regression on one regressor with cluster-robust standard errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from eval_pipeline.statistics._special import logistic, t_p_value
 
 _MAX_STEPS: Final = 100
 _DECREMENT: Final = 1e-14
-"""The squared distance to the maximum, in standard errors, from which one more Newton step lands on it to rounding."""
+"""Squared distance to the maximum, in standard errors, below which one more Newton step is exact up to rounding."""
 _ROUNDING: Final = 1e-15
-"""Error of a log likelihood, as a share of the sum of the log odds it is made of."""
+"""Relative rounding error of a log likelihood, as a share of the sum of the log odds in it."""
 _ALIKE: Final = 1e-8
-"""Robust errors below this share of the model's own are rounding: the conversations do not differ."""
+"""Robust errors below this share of the model-based errors are rounding errors: the conversations do not differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,12 @@ class LogisticFit:
     """logit P(right) = intercept + slope * x.
 
     Attributes:
-        slope: Change of the log odds of a right answer a step of x; None where no finite estimate exists.
+        slope: Change of the log odds of a right answer per unit of x; None if no finite estimate exists.
         se: Cluster-robust standard error of the slope; None with fewer than two clusters or without a slope.
-        odds_ratio: exp(slope), the factor on the odds a step of x; None where the slope is, or where it is no finite
-            number.
-        p_value: Two-sided p of slope = 0, from t with C - 1 degrees of freedom; None where the error carries no test.
-        intercept: Log odds at x = 0; None where the slope is.
-        reason: Why numbers are missing; None where all are there.
+        odds_ratio: exp(slope), the factor on the odds per unit of x; None if the slope is None or exp(slope) overflows.
+        p_value: Two-sided p-value of slope = 0, from t with C - 1 degrees of freedom; None if ``se`` allows no test.
+        intercept: Log odds at x = 0; None if the slope is.
+        reason: Why numbers are missing; None if none is.
     """
 
     slope: float | None
@@ -44,13 +43,13 @@ class LogisticFit:
 
 
 def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> LogisticFit:
-    """Maximum likelihood by iteratively reweighted least squares, with the sandwich error over clusters.
+    """Fits by maximum likelihood (iteratively reweighted least squares), with the sandwich error over clusters.
 
     The fit of statistics.md, "complexity_ceiling":
 
     Var = C / (C - 1) * H^-1 (sum_c u_c u_c') H^-1, with H the information and u_c the score of cluster c (Liang and
     Zeger 1986; Cameron and Miller 2015). With one regressor the estimate exists if and only if right and wrong answers
-    overlap in x (Albert and Anderson 1984), which is decided from the data and not from how the iteration behaves.
+    overlap in x (Albert and Anderson 1984). This is checked on the data, not by whether the iteration converges.
 
     Args:
         x: Shape (N,), the regressor (complexity); NaN is missing.
@@ -58,9 +57,10 @@ def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> Logis
         clusters: Shape (N,), any integers; equal labels, same cluster.
 
     Returns:
-        The fit; null with the reason "no turn has a value", "no variation in complexity", "all answers alike" or
-        "separated" where there is no finite estimate, or "fit did not converge" where floating point does not reach it
-        (no complexity that counts steps comes near that). Turns with a missing x or y are left out.
+        The fit. If there is no finite estimate, its numbers are None with the reason "no turn has a value", "no
+        variation in complexity", "all answers alike" or "separated". The reason "fit did not converge" means that
+        floating point is not precise enough, which does not happen if x is a count. Turns with a missing x or y are
+        left out.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -75,7 +75,7 @@ def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> Logis
     if reason is not None:
         return LogisticFit(None, None, None, None, None, reason)
 
-    # Centred at the median and scaled: no digits are lost for any unit of x, nor to a far level.
+    # Centring at the median and scaling keep full precision for any unit of x, and for outlying levels.
     centre, scale = float(np.median(steps)), float(steps.max() - steps.min())
     z = (steps - centre) / scale
     points, where = np.unique(z, return_inverse=True)
@@ -104,7 +104,7 @@ def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> Logis
 
 
 def _why_no_estimate(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
-    """The reason why the likelihood has no finite maximum; None where it has one."""
+    """Returns why the likelihood has no finite maximum; None if it has one."""
     if x.size == 0:
         return NO_TURNS
     if x.min() == x.max():
@@ -112,7 +112,7 @@ def _why_no_estimate(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | No
     right, wrong = x[y == 1.0], x[y == 0.0]
     if right.size == 0 or wrong.size == 0:
         return "all answers alike"
-    # Touching at one value is quasi-separation, and the slope still runs off to infinity.
+    # If right and wrong answers share just one value of x (quasi-separation), the slope still tends to infinity.
     if right.max() <= wrong.min() or wrong.max() <= right.min():
         return "separated"
     return None
@@ -121,7 +121,7 @@ def _why_no_estimate(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | No
 def _maximise(
     x: NDArray[np.float64], turns: NDArray[np.float64], right: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Newton's method on turns grouped by x, each step halved until the likelihood does not fall.
+    """Maximises the likelihood by Newton's method on turns grouped by x, halving each step until it does not fall.
 
     Args:
         x: Shape (L,), distinct values whose right and wrong answers overlap.
@@ -129,8 +129,8 @@ def _maximise(
         right: Shape (L,), right answers at each x.
 
     Returns:
-        Intercept and slope, shape (2,), and the information matrix there, shape (2, 2); None if floating point does not
-        get there.
+        Intercept and slope, shape (2,), and the information matrix there, shape (2, 2); None if the iteration does
+        not converge.
     """
     design = np.stack([np.ones_like(x), x])
     share = float(right.sum() / turns.sum())
@@ -147,7 +147,7 @@ def _maximise(
             beta = beta + step
             return beta, _information(logistic(beta @ design), design, turns)
         size = 1.0
-        # A fall within rounding is no fall.
+        # A decrease within rounding error does not count.
         least = current - _ROUNDING * (1.0 + float(turns @ np.abs(beta @ design)))
         while (reached := _log_likelihood(beta + size * step, design, turns, right)) < least:
             size /= 2.0
@@ -158,13 +158,13 @@ def _maximise(
 def _information(
     chance: NDArray[np.float64], design: NDArray[np.float64], turns: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Fisher information of intercept and slope, shape (2, 2), where the model gives each x its ``chance``."""
+    """Returns the Fisher information of intercept and slope, shape (2, 2); ``chance`` is P(right) at each x."""
     return np.asarray((design * (turns * chance * (1.0 - chance))) @ design.T)
 
 
 def _log_likelihood(
     beta: NDArray[np.float64], design: NDArray[np.float64], turns: NDArray[np.float64], right: NDArray[np.float64]
 ) -> float:
-    """Log likelihood of grouped right and wrong answers."""
+    """Returns the log likelihood of grouped right and wrong answers."""
     eta = beta @ design
     return float(right @ eta - turns @ np.logaddexp(0.0, eta))

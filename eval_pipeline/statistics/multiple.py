@@ -1,4 +1,4 @@
-"""Several tests shown together."""
+"""Correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Corrected(NamedTuple):
     """A test among several.
 
     Attributes:
-        p_value: Adjusted for all of them, 0..1: compared with 0.05 as if it were alone.
-        alpha: Chance of error to make an interval with, so that it holds 0 where ``p_value`` is 0.05 or more.
+        p_value: Adjusted p-value, 0..1, to be compared with 0.05 as for a single test.
+        alpha: Error probability for this test's interval; the interval then contains 0 if ``p_value`` is 0.05 or more.
     """
 
     p_value: float
@@ -23,15 +23,15 @@ class Corrected(NamedTuple):
 
 
 def holm(p_values: Sequence[float | None]) -> list[Corrected | None]:
-    """Holm's step-down correction (Holm 1979): the chance of any false alarm among all the tests is at most 5%.
+    """Applies Holm's step-down correction (Holm 1979): the probability of any false alarm is then at most 5%.
 
     Args:
-        p_values: One a test; None where none could be made, which then does not count.
+        p_values: One for each test; None for tests that could not be made, which are not counted.
 
     Returns:
-        In the order of ``p_values``; None where it was None. The adjusted p-value of the one in rank i of m is the
-        largest of (m - j + 1) p_j over ranks j up to i. Its interval is made at 0.05 / (m - i + 1); those that are not
-        significant share the level at which the first of them failed.
+        In the order of ``p_values``, None if the input is None. The adjusted p-value at rank i of m is the largest
+        of (m - j + 1) p_j over ranks j up to i. Its interval uses the level 0.05 / (m - i + 1); all tests that are not
+        significant use the level at which the first of them failed.
     """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     found: list[Corrected | None] = [None] * len(p_values)

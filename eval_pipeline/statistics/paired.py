@@ -1,7 +1,7 @@
-"""Two models on the same turns: the difference of their accuracies, paired turn by turn (docs/statistics.md).
+"""Paired comparison of two models' accuracies on the same turns (docs/statistics.md).
 
-With d_i = second minus first on turn i, the difference is the mean of the d_i, and its error is clustered like every
-other (`intervals`; Miller 2024, arXiv:2411.00640, section 4.2).
+With d_i = second minus first on turn i, the difference is the mean of the d_i. Its standard error is clustered, as in
+`intervals` (Miller 2024, arXiv:2411.00640, section 4.2).
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from eval_pipeline.statistics._special import CONFIDENCE, t_critical, t_p_value
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
 
 FEW_CHANGED: Final = 10
-"""Fewer conversations with a net change are few: too few for t, whose p-values come out too low (below six not even all
-of them one way is rarer than 5%). Where there are more, its false alarms are 5 ± 1% (docs/statistics.md)."""
+"""With fewer changed conversations than this, the exact test is used.
+
+The t test's p-values would be too low: with fewer than six, even a change of all in one direction is not rarer than 5%.
+With more, the t test's false-alarm rate is 5 ± 1% (docs/statistics.md).
+"""
 POWER: Final = 0.8
-"""Chance of being found that a difference of the minimum detectable size has."""
+"""Probability of detecting a difference of the minimum detectable size."""
 
 PairedMethod = Literal["t_clustered", "mcnemar_exact", "none"]
 _NO_COMMON: Final = "no common turns"
@@ -30,28 +33,29 @@ _ALPHA: Final = 1.0 - CONFIDENCE
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """How the accuracies of two models differ on the turns that both were scored on.
+    """The difference of two models' accuracies on the turns that were scored for both.
 
     Attributes:
         n: Common turns.
         clusters: Conversations among them.
         first: Accuracy of the first model on them, 0..1; None without common turns.
-        second: Accuracy of the second model on them; None where ``first`` is.
-        difference: ``second - first``, -1..1; None where ``first`` is.
+        second: Accuracy of the second model on them; None if ``first`` is.
+        difference: ``second - first``, -1..1; None if ``first`` is.
         se: Clustered standard error of the difference; None for fewer than two clusters.
-        p_value: Of there being no difference, two-sided, above 0 up to 1; None where ``se`` is.
-        method: `t_clustered`: t with C - 1 degrees of freedom. `mcnemar_exact`: see `mcnemar_exact`; used below
-            `FEW_CHANGED` conversations with a net change, and where all changed alike so that ``se`` is 0.
+        p_value: Two-sided p-value of "no difference", above 0 and at most 1; None if ``se`` is.
+        method: `t_clustered`: t with C - 1 degrees of freedom. `mcnemar_exact`: see the function of that name; used if
+            fewer than `FEW_CHANGED` conversations have a net change, or if ``se`` is 0 because all changed alike.
         broken: Turns that only the first model got right.
         fixed: Turns that only the second model got right.
         changed: Conversations whose number of right turns differs.
-        correlation: Of the two models' verdicts over the turns (phi), -1..1; None where one of them is constant.
-        detectable: Smallest true difference that this comparison would have found with a chance of 80%; None where
-            ``se`` is, or where not even a difference of 1 would have been.
-        centre: Middle of the intervals; None where ``se`` is.
-        spread: Standard error that the intervals are made with; None where ``se`` is.
-        gains: Net gain in right turns of each conversation that has one, not 0 each; empty where there is no test.
-        reason: Why numbers are missing; None where all are there but ``correlation`` and ``detectable``.
+        correlation: Correlation (phi) of the two models' verdicts, -1..1; None if one model's verdicts are all the
+            same.
+        detectable: Smallest true difference that this comparison would detect with a probability of 80%; None if
+            ``se`` is, or if even a difference of 1 would not be detected.
+        centre: Middle of the intervals; None if ``se`` is.
+        spread: Standard error used for the intervals; None if ``se`` is.
+        gains: Net gain in right turns of each conversation whose gain is not 0; empty if there is no test.
+        reason: Why numbers other than ``correlation`` and ``detectable`` are missing; None if none is.
     """
 
     n: int
@@ -74,22 +78,22 @@ class PairedDifference:
 
     @property
     def p_exact(self) -> float | None:
-        """Of there being no difference by the exact sign-flip test (`mcnemar_exact`); None where ``p_value`` is.
+        """p-value of "no difference" by the exact sign-flip test (`mcnemar_exact`); None if ``p_value`` is.
 
-        It needs no distribution of the errors, only that the conversations are independent. The same as ``p_value``
-        where that is of `mcnemar_exact`.
+        The test assumes only that conversations are independent, not any distribution of the errors. It equals
+        ``p_value`` if ``method`` is `mcnemar_exact`.
         """
         if self.p_value is None or self.method == "mcnemar_exact":
             return self.p_value
         return mcnemar_exact(np.array(self.gains, dtype=np.int64))
 
     def interval(self, alpha: float = _ALPHA) -> tuple[float | None, float | None]:
-        """Both ends of the interval of the difference that errs with the chance ``alpha``, within -1..1.
+        """Returns the interval of the difference with error probability ``alpha``, cut to -1..1.
 
-        Centre ± t · spread; of `t_clustered` those are difference and clustered error. With few changes that interval
-        would be too short (and of length 0 with none), so that for `mcnemar_exact` two conversations of average length
-        are added, one with a turn broken and one with a turn fixed: Bonett and Price's (2012, doi:10.3102/
-        1076998611411915) adjustment for paired rates, here by conversation.
+        The interval is centre ± t · spread. For `t_clustered`, these are the difference and its clustered error. With
+        few changes such an interval would be too short (and of length 0 with none). For `mcnemar_exact`, two
+        conversations of average length are therefore added, one with a broken turn and one with a fixed turn. This is
+        Bonett and Price's adjustment for paired rates (2012, doi:10.3102/1076998611411915), applied to conversations.
         """
         if self.centre is None or self.spread is None:
             return None, None
@@ -98,15 +102,15 @@ class PairedDifference:
 
 
 def paired_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> PairedDifference:
-    """Paired difference of two models' accuracies, with the test that there is none.
+    """Compares two models' accuracies on the same turns and tests whether they differ.
 
     Args:
         first: Shape (N,), the first model's verdicts: 1 right, 0 wrong, NaN not scored.
         second: Shape (N,), the second model's on the same turns and samples.
-        clusters: Shape (N,), integers; equal labels, same conversation.
+        clusters: Shape (N,), integers; turns with equal labels belong to the same conversation.
 
     Returns:
-        The comparison over turns scored for both; null with a reason where they carry none.
+        The comparison over the turns scored for both; numbers that cannot be computed are None, with a reason.
 
     Raises:
         TypeError: If the labels are not integers.
@@ -148,9 +152,9 @@ def paired_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) 
 
 
 def minimum_detectable(se: float, df: int) -> float | None:
-    """Smallest true difference that a two-sided test at 5% finds with a chance of 80%.
+    """Returns the smallest true difference that a two-sided test at 5% detects with a probability of 80%.
 
-    (t of 97.5% + t of 80%) · SE, after Bloom (1995, Evaluation Review 19) and Miller (2024), with the degrees of
+    It is (t of 97.5% + t of 80%) · SE, after Bloom (1995, Evaluation Review 19) and Miller (2024), with the degrees of
     freedom of the comparison.
 
     Args:
@@ -158,28 +162,28 @@ def minimum_detectable(se: float, df: int) -> float | None:
         df: Its degrees of freedom, at least 1.
 
     Returns:
-        In the unit of ``se``; None above 1, where no difference of rates would be found.
+        The difference in the unit of ``se``; None if it exceeds 1, as rates cannot differ by more.
     """
     found = (t_critical(df) + t_critical(df, 2.0 * (1.0 - POWER))) * se
     return found if found <= 1.0 else None
 
 
 def _error(net: NDArray[np.float64] | NDArray[np.int64], turns: NDArray[np.float64] | NDArray[np.int64]) -> float:
-    """Clustered standard error of the mean difference, from the net gain and the number of turns of each cluster."""
+    """Computes the clustered standard error of the mean difference from each cluster's net gain and number of turns."""
     n, count = float(turns.sum()), net.size
-    # N times the residual sums, so that they are whole numbers where the lengths are.
+    # Residual sums times N, which are whole numbers if the lengths are.
     residuals = n * net - float(net.sum()) * turns
     return math.sqrt(float(residuals @ residuals) * count / (count - 1)) / n**2
 
 
 def _phi(n: int, right_a: int, right_b: int, both: int) -> float | None:
-    """Pearson's correlation of two columns of verdicts."""
+    """Returns Pearson's correlation of two columns of verdicts; None if one is constant."""
     scale = right_a * (n - right_a) * right_b * (n - right_b)
     return (n * both - right_a * right_b) / math.sqrt(scale) if scale else None
 
 
 def _untested(reason: str, **known: Any) -> PairedDifference:
-    """The comparison of data that carry no error."""
+    """Returns a comparison without a standard error and a test, with the reason."""
     figures = ("first", "second", "difference", "se", "p_value", "correlation", "detectable", "centre", "spread")
     missing: dict[str, Any] = dict.fromkeys(figures)
     return PairedDifference(**(missing | known), method="none", reason=reason)

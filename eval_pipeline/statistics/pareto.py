@@ -1,4 +1,4 @@
-"""Which models nobody beats on both cost and accuracy."""
+"""The Pareto front of models by cost and accuracy."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from eval_pipeline.statistics._clusters import as_numbers
 
 
 def pareto_front(costs: ArrayLike, accuracies: ArrayLike) -> NDArray[np.bool_]:
-    """The Pareto front of cost and accuracy.
+    """Finds the models on the Pareto front of cost and accuracy.
 
     Args:
         costs: Shape (K,), less is better; NaN where unknown.
         accuracies: Shape (K,), more is better; NaN where unknown.
 
     Returns:
-        Shape (K,): True where no other one costs at most as much and is at least as accurate, and better in one of the
-        two. Equal ones stand on the front together; one of which either is unknown is not on it and beats nobody.
+        Shape (K,): True if no other model is at least as good in both respects and better in one. Models with equal
+        values are on the front together. A model with an unknown value is not on the front and dominates no other.
 
     Raises:
         ValueError: If the shapes do not fit or a value is infinite.

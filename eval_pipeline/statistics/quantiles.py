@@ -23,7 +23,7 @@ class LatencyQuantiles(NamedTuple):
 
 
 def latency_quantiles(values: ArrayLike) -> LatencyQuantiles:
-    """p50 and p95 of a latency (statistics.md, "statistics").
+    """Computes p50 and p95 of a latency (statistics.md, "statistics").
 
     Interpolated linearly between order statistics (Hyndman and Fan 1996, type 7: the default of numpy and most tools).
 

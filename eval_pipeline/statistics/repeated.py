@@ -1,6 +1,6 @@
-"""pass@k and pass^k: what several samples of one turn say about k tries at it.
+"""pass@k and pass^k: success in k tries, estimated from several samples of one turn.
 
-Both are per turn; their mean over turns and its clustered interval come from `estimate_mean` (statistics.md,
+Both are computed per turn; their mean over turns and its clustered interval come from `estimate_mean` (statistics.md,
 "Uncertainty").
 """
 
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Chance that at least one of k samples is right.
+    """Estimates the probability that at least one of k samples is right.
 
-    1 - C(n - c, k) / C(n, k), unbiased (Chen et al. 2021, arXiv:2107.03374, equation 1).
+    The estimate is 1 - C(n - c, k) / C(n, k), which is unbiased (Chen et al. 2021, arXiv:2107.03374, equation 1).
 
     Args:
-        n: Samples taken, whole numbers; any shape.
-        c: Right ones among them, 0..n; broadcast against ``n``.
+        n: Number of samples, integers of any shape.
+        c: Number of right samples, 0..n; broadcast against ``n``.
         k: Tries, at least 1.
 
     Returns:
@@ -32,13 +32,13 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
 
 
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Chance that all of k samples are right.
+    """Estimates the probability that all of k samples are right.
 
-    C(c, k) / C(n, k), unbiased (Yao et al. 2024, tau-bench, arXiv:2406.12045).
+    The estimate is C(c, k) / C(n, k), which is unbiased (Yao et al. 2024, tau-bench, arXiv:2406.12045).
 
     Args:
-        n: Samples taken, whole numbers; any shape.
-        c: Right ones among them, 0..n; broadcast against ``n``.
+        n: Number of samples, integers of any shape.
+        c: Number of right samples, 0..n; broadcast against ``n``.
         k: Tries, at least 1.
 
     Returns:
@@ -53,7 +53,7 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
 
 
 def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Both counts as integers of one shape."""
+    """Checks both counts and returns them as integers of one shape."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     taken, right = np.asarray(n), np.asarray(c)
@@ -66,9 +66,9 @@ def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDA
 
 
 def _all_from(part: NDArray[np.int64], whole: NDArray[np.int64], k: int) -> NDArray[np.float64]:
-    """C(part, k) / C(whole, k), NaN where it is not defined.
+    """Returns C(part, k) / C(whole, k), NaN where it is undefined.
 
-    As the product of (part - j) / (whole - j): no factorials, nothing to overflow or to cancel.
+    Computed as the product of (part - j) / (whole - j), which needs no factorials and neither overflows nor cancels.
     """
     chance = np.ones(whole.shape)
     for j in range(k):

@@ -1,16 +1,16 @@
-"""Figures of a population from a stratified random sample of it, with design-based 95% intervals.
+"""Estimates for a population from a stratified random sample of it, with design-based 95% intervals.
 
-Of N_h members of stratum h, n_h were drawn at random without replacement and looked at; each stands for N_h / n_h. With
-T = sum_h (N_h / n_h) sum_i x_hi, the Horvitz-Thompson estimate of the population's totals (Horvitz and Thompson 1952,
-"A Generalization of Sampling Without Replacement From a Finite Universe"), a figure is a function of T: a share
-T_1 / N, a ratio T_1 / T_2 (Hajek 1971), Cohen's kappa of a table of totals. What is random is the draw alone; the
-population is what it is, so conversations need no clusters. The variance is the jackknife over strata (Wolter 2007,
-"Introduction to Variance Estimation", 4.5),
+Of the N_h members of stratum h, n_h were drawn at random without replacement and rated; each represents N_h / n_h
+members. T = sum_h (N_h / n_h) sum_i x_hi is the Horvitz-Thompson estimate of the population's totals (Horvitz and
+Thompson 1952, "A Generalization of Sampling Without Replacement From a Finite Universe"). A figure is a function of T:
+a share T_1 / N, a ratio T_1 / T_2 (Hajek 1971), or Cohen's kappa of a table of totals. Only the draw is random; the
+population is fixed, so conversations need not be treated as clusters. The variance is the jackknife over strata (Wolter
+2007, "Introduction to Variance Estimation", 4.5),
 
     v = sum_h (1 - n_h / N_h) (n_h - 1) / n_h sum_i (f_(hi) - mean_i f_(hi))^2,
 
-f_(hi) the figure without member i, whose stratum is weighted up; for a share it is the textbook's
-sum_h (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h (Cochran 1977, "Sampling Techniques", 5.6).
+where f_(hi) is the figure without member i, with the rest of its stratum weighted up. For a share this is the textbook
+formula sum_h (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h (Cochran 1977, "Sampling Techniques", 5.6).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Where the members of a sample were drawn from.
+    """The strata of a sample.
 
     Attributes:
-        codes: Shape (n,), the stratum of each member that was looked at, from 0.
-        sizes: Shape (H,), how many members each stratum has; at least 1.
+        codes: Shape (n,), the stratum of each rated member, from 0.
+        sizes: Shape (H,), number of members of each stratum; at least 1.
     """
 
     codes: NDArray[np.int64]
@@ -51,28 +51,28 @@ class Strata:
 
     @property
     def seen(self) -> NDArray[np.int64]:
-        """Members looked at by stratum."""
+        """Number of rated members in each stratum."""
         return np.bincount(self.codes, minlength=len(self.sizes)).astype(np.int64)
 
     @property
     def weights(self) -> Floats:
-        """How many members of the population each one looked at stands for."""
+        """Number of members of the population that each rated member represents."""
         found: Floats = (self.sizes / np.maximum(self.seen, 1))[self.codes]
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnEstimate:
-    """A figure of a population, from a sample.
+    """A figure of a population, estimated from a sample.
 
     Attributes:
-        n: Members of the sample that it is about.
-        population: How many members of the population they stand for, estimated.
-        value: The figure; None where it has none.
-        se: Its design-based standard error; None where ``low`` is.
-        low: Lower end of the 95% interval; None where ``reason`` says why.
-        high: Upper end of the 95% interval.
-        reason: Why numbers are missing; None where all are there.
+        n: Number of sample members that the figure is based on.
+        population: Estimated number of members of the population that they represent.
+        value: The figure; None if it is undefined.
+        se: Its design-based standard error; None if ``low`` is.
+        low: Lower end of the 95% interval; None if ``reason`` is given.
+        high: Upper end of the 95% interval; None if ``low`` is.
+        reason: Why numbers are missing; None if none is.
     """
 
     n: int
@@ -85,18 +85,18 @@ class DrawnEstimate:
 
 
 def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEstimate:
-    """Share of the members of a domain that have something: all members, or those of which something else holds.
+    """Estimates the share of a population (or of a domain within it) that has some property.
 
-    The ratio of two Horvitz-Thompson totals, since the size of a domain is estimated too; over all members it is the
-    Horvitz-Thompson mean. The interval is Wilson's with p(1 - p) / v in the place of n and t with n - H degrees of
-    freedom in the place of z (Korn and Graubard 1998, Survey Methodology 24). Strata in which all are alike show no
-    variance; they are given that of one other among two more than the m members that are alike in this way (Laplace's
-    rule), so that few that are alike do not pass for certainty.
+    The estimate is the ratio of two Horvitz-Thompson totals, since the size of a domain is estimated too; over all
+    members it is the Horvitz-Thompson mean. The interval is Wilson's with p(1 - p) / v instead of n, and t with n - H
+    degrees of freedom instead of z (Korn and Graubard 1998, Survey Methodology 24). Strata whose m rated members are
+    all alike show no variance. They get the variance of a sample with two more members of which one differs (Laplace's
+    rule), so that a few equal members do not look like certainty.
 
     Args:
-        values: Shape (n,), 1 where a member has it, else 0.
-        domain: Shape (n,), whether it is one of those asked about.
-        strata: Where they were drawn from.
+        values: Shape (n,), 1 if the member has the property, else 0.
+        domain: Shape (n,), whether the member belongs to the domain.
+        strata: The strata of the sample.
     """
     inside = np.asarray(domain, dtype=bool)
     ones = np.asarray(values, dtype=np.float64) * inside
@@ -110,7 +110,7 @@ def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEst
         return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
     variance = found.variance + _of_those_alike(ones, inside, strata)
     rate = min(max(found.value, 0.0), 1.0)
-    if variance <= 0.0:  # everything was looked at
+    if variance <= 0.0:  # every member was rated
         return DrawnEstimate(n, population, rate, 0.0, rate, rate, None)
     least = 1.0 / (n + 2.0)
     spread = min(max(rate, least), 1.0 - least)
@@ -119,13 +119,13 @@ def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEst
 
 
 def drawn_kappa(first: ArrayLike, second: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEstimate:
-    """Cohen's kappa of two raters over a population, from the estimated table of what they say.
+    """Estimates Cohen's kappa of two raters over a population from the estimated table of their ratings.
 
     Args:
-        first: Shape (n,), what one says of each member, whole numbers from 0.
-        second: Shape (n,), what the other says, in the same numbers.
-        domain: Shape (n,), whether both say something of it.
-        strata: Where they were drawn from.
+        first: Shape (n,), the first rater's rating of each member, as integers from 0.
+        second: Shape (n,), the second rater's ratings, with the same codes.
+        domain: Shape (n,), whether both rated the member.
+        strata: The strata of the sample.
     """
     inside = np.asarray(domain, dtype=bool)
     one, other = (np.where(inside, np.asarray(side), 0).astype(np.int64) for side in (first, second))
@@ -161,7 +161,7 @@ class _Found:
 
 
 def _estimate(x: Floats, strata: Strata, figure: Callable[[Floats], float | None]) -> _Found:
-    """A function of the totals of the columns of ``x``, and its variance by the jackknife over strata."""
+    """Computes a function of the column totals of ``x``, and its variance by the jackknife over strata."""
     weighted = x * strata.weights[:, None]
     totals = weighted.sum(axis=0)
     value = figure(totals)
@@ -184,9 +184,9 @@ def _estimate(x: Floats, strata: Strata, figure: Callable[[Floats], float | None
 
 
 def _groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
-    """The members by stratum, and what share of it they are; of those strata of which not all was looked at.
+    """Groups the members by stratum and returns each group with its sampled share; fully sampled strata are left out.
 
-    A stratum with one member shows no variance. It is put together with the largest other one, which makes the variance
+    A stratum with one rated member shows no variance. It is merged with the largest other one, which makes the variance
     too large rather than too small (collapsed strata; Wolter 2007, 2.5).
     """
     seen, sizes = strata.seen, strata.sizes
@@ -197,7 +197,7 @@ def _groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
 
 
 def _of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> float:
-    """What strata add to the variance of a rate whose members of the domain are all alike."""
+    """Returns the variance that is added for strata whose members within the domain are all alike."""
     seen, sizes, weights = strata.seen, strata.sizes, strata.weights
     whole = float(weights[inside].sum())
     alike: dict[float, list[NDArray[np.bool_]]] = {0.0: [], 1.0: []}

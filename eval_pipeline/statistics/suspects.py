@@ -1,8 +1,8 @@
-"""Where several models agree with each other against the gold: how likely it is that the gold is wrong.
+"""Probability that the gold answer is wrong, for turns where several models agree with each other against it.
 
-A naive Bayes over raters whose accuracies are known, after Dawid and Skene, "Maximum Likelihood Estimation of Observer
-Error-Rates Using the EM Algorithm", Applied Statistics 28 (1979), with one addition: models share their mistakes, so
-that two wrong answers are the same with a chance that is measured and not assumed to be small.
+This is a naive Bayes model over raters of known accuracy, after Dawid and Skene, "Maximum Likelihood Estimation of
+Observer Error-Rates Using the EM Algorithm", Applied Statistics 28 (1979), with one addition: models share mistakes, so
+the probability that two wrong answers are equal is measured rather than assumed to be small.
 """
 
 from dataclasses import dataclass
@@ -14,29 +14,32 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 NO_ANSWER, GOLD = -1, 0
-"""Codes of an answer: none, the gold's; others are above."""
+"""Codes for "no answer" and "equal to the gold answer"; larger codes are other answers."""
 PRIOR = 0.03
-"""Share of wrong gold before anything is seen: 3.3% is the mean over ten test sets in Northcutt, Athalye and Mueller,
-"Pervasive Label Errors in Test Sets Destabilize Machine Learning Benchmarks", NeurIPS 2021."""
+"""Prior share of wrong gold answers.
+
+3.3% is the mean over ten test sets in Northcutt, Athalye and Mueller, "Pervasive Label Errors in Test Sets Destabilize
+Machine Learning Benchmarks", NeurIPS 2021.
+"""
 LEAST = 2
-"""Model versions that have to agree."""
+"""Minimum number of model versions that must agree."""
 _SURE = (0.02, 0.98)
-"""Nobody's accuracy is taken to be beyond: a few right answers do not make a model infallible."""
+"""Bounds on any model's accuracy: a few right answers do not make a model infallible."""
 _PSEUDO_PAIRS, _PSEUDO_SAME = 20.0, 1.0
 _PSEUDO_TURNS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedAnswer:
-    """Several models with one answer to a turn that is not the gold's.
+    """An answer other than the gold one that several models gave to the same turn.
 
     Attributes:
-        turn: its place among the turns.
-        answer: the code of the answer.
-        models: how many gave it.
-        answered: how many answered at all.
-        for_gold: how many gave the gold's.
-        score: the chance that the gold is wrong, 0..1, if models were as independent as measured.
+        turn: index of the turn.
+        answer: code of the answer.
+        models: number of models that gave it.
+        answered: number of models that answered at all.
+        for_gold: number of models that gave the gold answer.
+        score: probability, 0..1, that the gold answer is wrong, if models are as independent as measured.
     """
 
     turn: int
@@ -48,9 +51,10 @@ class AgreedAnswer:
 
 
 def same_when_wrong(answers: Codes) -> float:
-    """The chance that two models that are both wrong give the same answer, drawn a little towards 5%.
+    """Estimates the probability that two models that are both wrong give the same answer, shrunk slightly towards 5%.
 
-    Wrong gold counts as common mistakes here, so it comes out too high and the scores too low rather than too high.
+    Turns with wrong gold answers count as shared mistakes here. The estimate is therefore too high, and the scores too
+    low rather than too high.
 
     Args:
         answers: codes, of shape (models, turns).
@@ -65,13 +69,14 @@ def same_when_wrong(answers: Codes) -> float:
 
 
 def chances(answers: Codes, conversations: Codes) -> Floats:
-    """The chance of each model to be right on each turn: its accuracy there after a right, a wrong and no turn before.
+    """Estimates each model's probability of being right on each turn, given whether its turn before was right.
 
-    Models that go on from a wrong answer of their own are wrong again, and alike; such turns say less of the gold.
+    After a wrong answer, models tend to be wrong again, and in the same way; such turns therefore say less about the
+    gold answer.
 
     Args:
-        answers: codes, of shape (models, turns); turns of a conversation stand in order, one after the other.
-        conversations: a code of each turn's conversation, of shape (turns,).
+        answers: codes, of shape (models, turns); the turns of a conversation are adjacent and in order.
+        conversations: code of each turn's conversation, of shape (turns,).
     """
     found = np.empty(answers.shape, dtype=np.float64)
     for place, own in enumerate(answers):
@@ -86,7 +91,7 @@ def chances(answers: Codes, conversations: Codes) -> Floats:
 
 
 def _states(own: Codes, conversations: Codes) -> Codes:
-    """0 at the start of a conversation, 1 after a right turn, 2 after another."""
+    """Returns each turn's state: 0 at the start of a conversation, 1 after a right turn, 2 after any other."""
     state = np.zeros(own.size, dtype=np.int64)
     goes_on = conversations[1:] == conversations[:-1]
     state[1:] = np.where(goes_on, np.where(own[:-1] == GOLD, 1, 2), 0)
@@ -94,14 +99,14 @@ def _states(own: Codes, conversations: Codes) -> Codes:
 
 
 def agreed_against_gold(answers: Codes, conversations: Codes) -> list[AgreedAnswer]:
-    """The turns on which at least two models agree with each other and outweigh those that agree with the gold.
+    """Finds turns on which at least two models agree with each other and outweigh those that agree with the gold.
 
-    Whether they outweigh them is decided by overall accuracies, so that what follows from an earlier turn is listed
-    too; the score takes the turn before into account.
+    Whether they outweigh them is decided by overall accuracies, so that mistakes that follow from an earlier turn are
+    listed too; the score takes the earlier turn into account.
 
     Args:
-        answers: codes, of shape (models, turns); equal codes of a turn, the same answer.
-        conversations: of shape (turns,).
+        answers: codes, of shape (models, turns); equal codes in a turn mean equal answers.
+        conversations: code of each turn's conversation, of shape (turns,).
     """
     if answers.shape[0] < LEAST or not answers.size:
         return []
@@ -127,7 +132,7 @@ def agreed_against_gold(answers: Codes, conversations: Codes) -> list[AgreedAnsw
 
 
 def _several_wrong(answers: Codes) -> list[int]:
-    """The turns that enough models have wrong for two of them to agree: few of all."""
+    """Returns the turns where at least `LEAST` models are wrong, so that two can agree; usually few."""
     places: list[int] = np.flatnonzero((answers > GOLD).sum(axis=0) >= LEAST).tolist()
     return places
 
@@ -138,10 +143,10 @@ def _accuracy(own: Codes) -> float:
 
 
 def _weight(column: Codes, code: int, right: Floats, same: float) -> float:
-    """The log of how much likelier these answers are where `code` is right than where the gold is.
+    """Returns the log likelihood ratio of these answers: `code` is right versus the gold answer is right.
 
-    Where the gold is right, those with `code` are wrong, the first of them by chance and the others by the same
-    mistake; where `code` is right, so are those with the gold's answer.
+    If the gold answer is right, the models that gave `code` are wrong: the first by chance, the others by the same
+    mistake. If `code` is right, the same holds for the models that gave the gold answer.
     """
     mine, gold = column == code, column == GOLD
     log_odds = np.log(right) - np.log1p(-right)

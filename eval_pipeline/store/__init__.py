@@ -1,1 +1,1 @@
-"""The record (Parquet) and the published store (DuckDB)."""
+"""Storage: the record (Parquet files, the source of truth) and the published store (a DuckDB file made from it)."""

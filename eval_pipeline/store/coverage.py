@@ -1,4 +1,4 @@
-"""The coverage of an evaluation as the record has it."""
+"""Reads the coverage of an evaluation from the record."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,7 +15,10 @@ _READ = ("turn_id", "sample", "call_error", "stop_reason", "artefact")
 
 
 def recorded_coverage(record: Record, partition: Partition) -> Coverage:
-    """What `coverage` says of it; nothing is known of an evaluation that was made before there was such a table."""
+    """Returns the row of the table `coverage`.
+
+    All counts are unknown for evaluations made before that table existed.
+    """
     key = RecordKey.of(partition)
     if record.header(COVERAGE, key) is None:
         return Coverage()
@@ -23,7 +26,11 @@ def recorded_coverage(record: Record, partition: Partition) -> Coverage:
 
 
 def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:
-    """The attempts of an evaluation in the order in which they were made; `read` gives columns of its tables."""
+    """Yields the attempts of an evaluation in the order in which they were made.
+
+    Args:
+        read: returns the given columns of one of its tables.
+    """
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         found = read(table, _READ)
         columns = (*(found[name] for name in _READ[:3]), *(pc.is_valid(found[name]) for name in _READ[3:]))

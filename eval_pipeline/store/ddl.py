@@ -1,4 +1,4 @@
-"""The published store's schema as SQL: tables, comments, views of the latest evaluations, macros."""
+"""The schema of the published store as SQL: tables, comments, views of the latest evaluations, macros."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -8,9 +8,12 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import TURN_ERRORS, all_tables
 
-FORMAT = 5
-"""Which form the store has: one more whenever what is below or a shipped table changes (a test tells), or the same
-record would be published differently. Code that finds a greater one leaves the store alone."""
+FORMAT = 10
+"""Version of the store's form.
+
+Raise it whenever the schema below or a shipped table changes (a test checks this), or when the same record would be
+published differently. Code that finds a store with a higher number does not touch it.
+"""
 
 META = """
 CREATE SCHEMA meta;
@@ -52,25 +55,25 @@ _FINQA_COLUMNS = (
     Column("plan_steps", "BIGINT", "Steps of the final plan, from 0; NULL: another track, or no plan was read."),
     Column("operations_per_turn", "BIGINT", "Arithmetic operations of that plan, from 0; NULL: as above."),
 )
-"""Columns of `finqa_turns` that `errors` has always had, which people query; no other track's come to them."""
+"""Columns of `finqa_turns` that the view `errors` keeps for existing queries; other tracks' columns are not added."""
 
 
 WRITTEN = ("views.sql", "macros.sql")
-"""Files of SQL that is written by hand, in the order in which it is run."""
+"""SQL files written by hand, in the order in which they are run."""
 
 
 def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
+    """Returns a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text as an SQL literal."""
+    """Returns a text as an SQL string literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def schema_sql(track_tables: Sequence[Table]) -> str:
-    """Everything a new store needs before it is filled."""
+    """Returns the SQL that creates an empty store."""
     tables = all_tables(track_tables)
     parts = [META, *(part for table in tables for part in _table(table)), LATEST]
     parts += [part for table in tables if table.key == "partition" for part in _latest(table.name)]
@@ -80,7 +83,7 @@ def schema_sql(track_tables: Sequence[Table]) -> str:
 
 
 def view_names() -> frozenset[str]:
-    """Names that no table may have: those of the views that are written by hand."""
+    """Returns the names of the hand-written views, which no table may have."""
     found = re.findall(
         r"^CREATE VIEW (\w+) AS", files("eval_pipeline.store").joinpath("views.sql").read_text("utf-8"), re.M
     )
@@ -88,7 +91,10 @@ def view_names() -> frozenset[str]:
 
 
 def schema_hash(schema: str) -> str:
-    """Changes when a store with another schema, or published by other rules, must be rebuilt."""
+    """Returns a hash that changes with the schema or the publishing rules.
+
+    A store with another hash must be rebuilt.
+    """
     return json_hash([FORMAT, schema])
 
 
@@ -101,7 +107,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _column(column: Column) -> str:
-    # DuckDB's own choice for long texts, FSST, takes ten times the time of zstd and three times the space.
+    # DuckDB's default compression for long texts, FSST, takes ten times the time and three times the space of zstd.
     compression = " USING COMPRESSION zstd" if column.long else ""
     return f"{quoted(column.name)} {column.type}{compression}"
 
@@ -116,7 +122,7 @@ def _latest(name: str) -> Iterator[str]:
 
 
 def _errors(tables: Sequence[Table]) -> Iterator[str]:
-    """The public views `errors` and `latest_errors`."""
+    """Yields the SQL of the public views `errors` and `latest_errors`."""
     own = list(TURN_ERRORS.published_columns)
     place = [column.name for column in own].index("failure_mode") + 1
     columns = (*own[:place], *_FINQA_COLUMNS, *own[place:])
@@ -132,7 +138,7 @@ def _errors(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _shown(column: Column, of_finqa: Set[str]) -> str:
-    """A column of `errors`, from the errors or from finqa's turns."""
+    """Returns the SQL expression of a column of `errors`, taken from the table of errors or from finqa's turns."""
     if column not in _FINQA_COLUMNS:
         return f"e.{quoted(column.name)}"
     if column.name not in of_finqa:

@@ -1,6 +1,6 @@
-"""Files that appear whole or not at all, whatever kills the process.
+"""Writes files atomically: a file appears whole or not at all, even if the process is killed.
 
-Write aside, fsync, rename over, fsync the folder.
+Each file is written beside its target and fsynced, then renamed over the target, and the folder is fsynced.
 """
 
 import errno
@@ -23,12 +23,12 @@ _serial = count()
 
 
 def no_room(path: Path) -> StoreError:
-    """The error for a full disk."""
+    """Returns the error for a full disk."""
     return StoreError(f"no room on the disk to write {path}; free some and run again, nothing recorded so far is lost")
 
 
 def write_error(path: Path, error: OSError) -> StoreError:
-    """The error for a file that could not be written."""
+    """Returns the error for a file that could not be written."""
     if error.errno in _NO_ROOM:
         return no_room(path)
     return StoreError(f"cannot write {path}: {error.strerror or error}")
@@ -49,7 +49,7 @@ def fsync_path(path: Path) -> None:
 
 
 def make_folders(folder: Path) -> None:
-    """Makes the folder and its parents, each of them durably."""
+    """Creates the folder and its parents durably."""
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
@@ -57,14 +57,14 @@ def make_folders(folder: Path) -> None:
 
 
 def replace_durably(temporary: Path, target: Path) -> None:
-    """Renames a file that is already on the disk over another."""
+    """Renames a file that is already on the disk over another one, durably."""
     temporary.replace(target)
     fsync_path(target.parent)
 
 
 @cache
 def _place() -> str:
-    """Tells apart hosts and containers that share a file system: a process id means nothing elsewhere."""
+    """Identifies this host and container: with a shared file system, process ids of other hosts mean nothing here."""
     namespace = ""
     with suppress(OSError):
         namespace = os.readlink("/proc/self/ns/pid")
@@ -72,14 +72,14 @@ def _place() -> str:
 
 
 def temporary_path(target: Path) -> Path:
-    """A name beside the target that no other writer has, and that tells who writes."""
+    """Returns an unused file name beside the target that identifies the writing process."""
     return target.with_name(f".{target.name}.{_place()}.{os.getpid()}.{next(_serial)}.tmp")
 
 
 def sweep(folder: Path) -> None:
-    """Removes what killed writers left in a folder.
+    """Removes temporary files that killed writers left in a folder.
 
-    That is any temporary file whose process is gone, or, where that cannot be known, one older than a day.
+    A file is removed if its process is gone or, where that cannot be known, if it is older than a day.
     """
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
@@ -101,10 +101,10 @@ def _alive(pid: int) -> bool:
 
 @contextmanager
 def locked(path: Path, seconds: float) -> Iterator[int]:
-    """Holds an exclusive lock that the kernel frees when the process dies; gives the open file.
+    """Holds an exclusive file lock, which the kernel releases when the process dies; yields the open file descriptor.
 
     Raises:
-        StoreError: another process still holds it after that many seconds, or the file cannot be made.
+        StoreError: another process still holds the lock after `seconds`, or the file cannot be created.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -116,12 +116,12 @@ def locked(path: Path, seconds: float) -> Iterator[int]:
             raise
         if _is_at(handle, path):
             break
-        os.close(handle)  # the file was removed while we waited: whoever comes now would lock another one
+        os.close(handle)  # the file was removed meanwhile, so newcomers would lock a different one
     try:
         try:
             yield handle
         finally:
-            fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough where a fork still has the file open
+            fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough if a forked process still has the file open
     finally:
         os.close(handle)
 
@@ -132,14 +132,14 @@ def _opened(path: Path) -> int:
             make_folders(path.parent)
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
-            continue  # the folder was removed between the two
+            continue  # the folder was removed between the two calls
         except OSError as error:
             raise write_error(path, error) from error
     raise StoreError(f"cannot make {path}: its folder is removed again and again")
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether the open file is still the one that the path names."""
+    """Whether the open file is still the one at the path."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def _acquire(handle: int, path: Path, deadline: float) -> None:
             return
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise StoreError(f"another process keeps {path} locked; let it finish or end it") from None
+                raise StoreError(f"another process has locked {path}; wait for it to finish, or end it") from None
         except OSError as error:
             raise StoreError(f"cannot lock {path}: {error.strerror}; its file system must support flock") from error
         time.sleep(pause)

@@ -1,4 +1,4 @@
-"""What a file of the record is keyed by, and the folders that stand for it."""
+"""Keys of the record's files, and the folder names that represent them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _KEPT = 150
 
 @dataclass(frozen=True, slots=True)
 class RecordKey:
-    """Suite, model version and evaluation date; None for those that the table is not keyed by."""
+    """Suite, model version and evaluation date; None for the parts by which the table is not keyed."""
 
     suite: str | None = None
     model_version: str | None = None
@@ -37,10 +37,10 @@ class RecordKey:
         return cls(model_version=name)
 
     def values(self, table: Table) -> dict[str, str | date]:
-        """Key columns of the table and their values, in their order.
+        """Returns the table's key columns and their values, in order.
 
         Raises:
-            ValueError: the table is keyed by something else than this key holds.
+            ValueError: the key does not have the parts by which the table is keyed.
         """
         parts = {"suite": self.suite, "model_version": self.model_version, "eval_date": self.eval_date}
         given = {name: value for name, value in parts.items() if value is not None}
@@ -50,25 +50,47 @@ class RecordKey:
         return given
 
     def fits(self, table: Table) -> bool:
-        """Whether the table has a file for each key of this kind."""
+        """Whether the table is keyed by the parts that this key has."""
         try:
             return bool(self.values(table))
         except ValueError:
             return False
 
     def folders(self, table: Table) -> tuple[str, ...]:
-        """Folder names, one for each key column: `<column>=<value>`."""
-        return tuple(f"{name}={_folder_value(str(value))}" for name, value in self.values(table).items())
+        """Returns one folder name for each key column: `<column>=<value>`."""
+        return tuple(_folder(name, str(value)) for name, value in self.values(table).items())
+
+    def holds(self, other: "RecordKey") -> bool:
+        """Whether `other` has every part that this key has."""
+        return all(
+            own is None or own == part
+            for own, part in zip(
+                (self.suite, self.model_version, self.eval_date),
+                (other.suite, other.model_version, other.eval_date),
+                strict=True,
+            )
+        )
+
+    def wanted_folders(self, table: Table) -> tuple[str | None, ...]:
+        """Returns the folder name for each key column of the table, None for the parts that this key does not have."""
+        parts = {"suite": self.suite, "model_version": self.model_version, "eval_date": self.eval_date}
+        names = [column.name for column in table.key_columns]
+        return tuple(None if parts[name] is None else _folder(name, str(parts[name])) for name in names)
 
     def order(self) -> tuple[str, str, str]:
-        """What keys are sorted by."""
+        """Returns a sort key."""
         return (self.suite or "", self.model_version or "", str(self.eval_date or ""))
 
 
-def key_from_folders(folders: tuple[str, ...]) -> RecordKey | None:
-    """The key that folder names stand for.
+ANY = RecordKey()
+"""Holds every key."""
 
-    None where the names are not the record's, or hold a shortened value: then the file itself knows its key.
+
+def key_from_folders(folders: tuple[str, ...]) -> RecordKey | None:
+    """Parses a key from folder names.
+
+    Returns None if the names are not the record's, or if a value was shortened; the full key is then in the file's
+    footer.
     """
     found: dict[str, str] = {}
     for folder in folders:
@@ -80,7 +102,7 @@ def key_from_folders(folders: tuple[str, ...]) -> RecordKey | None:
 
 
 def key_from_texts(texts: dict[str, str]) -> RecordKey | None:
-    """The key with these values, as text; None where they are not a key's."""
+    """Parses a key from texts by column name; returns None if they do not form a key."""
     if not texts or texts.keys() - {"suite", "model_version", "eval_date"}:
         return None
     try:
@@ -90,10 +112,14 @@ def key_from_texts(texts: dict[str, str]) -> RecordKey | None:
     return RecordKey(texts.get("suite"), texts.get("model_version"), day)
 
 
-def _folder_value(text: str) -> str:
-    """The text with everything but `A-Za-z0-9_.-` percent-encoded; too long for a folder name, cut and hashed.
+def _folder(column: str, value: str) -> str:
+    return f"{column}={_folder_value(value)}"
 
-    `~` marks the cut ones and is therefore encoded elsewhere.
+
+def _folder_value(text: str) -> str:
+    """Percent-encodes everything but `A-Za-z0-9_.-`; a value too long for a folder name is cut and a hash appended.
+
+    `~` marks values that were cut; elsewhere it is therefore encoded.
     """
     encoded = quote(text, safe="").replace("~", "%7E")
     if len(encoded) <= _LONGEST:

@@ -1,4 +1,4 @@
-"""Which files of the record belong to the published store, and which of them it does not hold yet."""
+"""Lists the record's files, and compares them with the files from which the store was published."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ from eval_pipeline.store.snapshot import Change, SourceFile
 from eval_pipeline.store.tables import all_tables, arrow_schema
 
 Refusal = Callable[[RecordKey], str | None]
-"""Why a partition must not be published, as the rest of a sentence about it; None where it may."""
+"""Returns why a partition must not be published, to complete a sentence about it; None if it may be published."""
 
 
 class Gate:
-    """Which partitions may be published, and why others may not.
+    """Decides which partitions may be published, and remembers the reasons for the others.
 
     Args:
-        refuse: says why not; by default everything may.
-        trusted: keys that need no looking at.
+        refuse: returns why a partition may not be published; by default, all may.
+        trusted: keys that are not checked.
     """
 
     def __init__(self, refuse: Refusal | None = None, trusted: Collection[RecordKey] = ()) -> None:
@@ -33,11 +33,11 @@ class Gate:
         self._reasons: dict[RecordKey, str] = {}
 
     def guards(self, key: RecordKey) -> bool:
-        """Whether it has to be asked about the key: never about tables without a date."""
+        """Whether `refuse` must be called for the key; never for tables without a date."""
         return self._refuse is not None and key.eval_date is not None and key not in self._trusted
 
     def shut(self, key: RecordKey) -> bool:
-        """Whether what the record has of the partition must not be published; a refusal holds from then on."""
+        """Whether the partition must not be published; once refused, it stays refused."""
         if self._refuse is None or not self.guards(key):
             return False
         if key not in self._reasons and (why := self._refuse(key)) is not None:
@@ -50,18 +50,18 @@ class Gate:
 
     @property
     def left_out(self) -> tuple[tuple[RecordKey, str], ...]:
-        """Partitions that were not let in, with the reasons."""
+        """The refused partitions with the reasons."""
         return tuple(self._reasons.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file of the record, for one published table.
+    """A file of the record, and the published table that it belongs to.
 
     Attributes:
         table: the published table.
         source: the table of the record.
-        status: of the file before anything was read from it; None where there is none (any more).
+        status: status of the file before anything was read from it; None if it does not exist (any more).
     """
 
     table: Table
@@ -73,8 +73,8 @@ class Found:
 class Listing:
     """The record's files as they are now.
 
-    With `changed`, of these keys only, those that are gone included; the others are taken to be as published, and so
-    are partitions for which the gate is shut.
+    With `changed`, only files with these keys are listed, including those that no longer exist. All others are assumed
+    to be published already, and so are partitions that the gate refuses.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Listing:
         self.files = {self._relative(found): found for found in files}
 
     def fresh(self, memo: Mapping[str, KnownFile]) -> dict[str, KnownFile]:
-        """Path → file as it is now, for those that the memo does not know as they are."""
+        """Returns the files that are new or have changed since the memo, by path."""
         fresh = {}
         for name, found in self.files.items():
             if found.status is not None and (name not in memo or memo[name].status != found.status):
@@ -107,17 +107,18 @@ class Listing:
         return fresh
 
     def gone(self, memo: Mapping[str, KnownFile]) -> set[str]:
-        """Paths that the memo knows and that are not there any more."""
+        """Returns the paths that are in the memo but no longer exist."""
         present = {name for name, found in self.files.items() if found.status is not None}
         gone = {name for name in memo if name not in present and (self.complete or name in self.files)}
-        # Of a partition that is there in part, all of it or nothing is published.
+        # A partition is published completely or not at all, even if only some of its files exist.
         partly = {self.files[name].key for name in present}
         return {name for name in gone if memo[name].key not in partly or self._let_in(memo[name].key)}
 
     def moved(self) -> set[RecordKey]:
-        """Partitions that were let in and whose files are no longer those that were listed.
+        """Returns the accepted partitions whose files have changed since they were listed.
 
-        Where there are none, the gate was asked between two equal lists: what it let in was whole in all its files.
+        If there are none, the files were the same before and after the gate's check, so the gate judged a consistent
+        state.
         """
         keys = {key for key, is_open in self._open.items() if is_open and self._gate.guards(key)}
         now = {self._relative(found): found for found in self._of(keys)}
@@ -129,18 +130,18 @@ class Listing:
         }
 
     def _let_in(self, key: RecordKey) -> bool:
-        """Asks the gate once, after the files were listed."""
+        """Asks the gate about the key, once after the files were listed."""
         if key not in self._open:
             self._open[key] = not self._gate.shut(key)
         return self._open[key]
 
     def changes(self, before: Mapping[str, KnownFile], now: Mapping[str, KnownFile], workspace: Path) -> list[Change]:
-        """What makes a store of the files `before` one of the files `now`.
+        """Computes the changes that turn a store of the files `before` into a store of the files `now`.
 
         Args:
-            before: path below the record → file; a path that is not there has no rows in the store.
+            before: path below the record → file; a missing path has no rows in the store.
             now: the same after publishing.
-            workspace: folder for copies of older files in today's schema.
+            workspace: folder for copies of older files, migrated to the current schema.
         """
         dirty = {}
         for name in before.keys() | now.keys():
@@ -148,7 +149,8 @@ class Listing:
                 found = self._found(name, (now.get(name) or before[name]).key)
                 dirty[found.table.name, found.key] = found
         for table in self._tables:
-            # A prompt that nothing referred to was dropped; it is needed again when its attempts come back.
+            # Prompts are dropped when no attempt refers to them, so they must be added again when their attempts come
+            # back.
             for name, key in list(dirty):
                 if table.key == "shared" and name == table.referenced_by:
                     dirty[table.name, key] = replace(dirty[name, key], table=table)
@@ -185,7 +187,7 @@ class Listing:
         return self._record.path(found.source, found.key).relative_to(self._record.root).as_posix()
 
     def _found(self, name: str, key: RecordKey) -> Found:
-        """The file of that path, also where it is gone."""
+        """Returns the listed file of that path; a deleted file has no status."""
         table, source = self._sources[name.partition("/")[0]]
         return self.files.get(name) or Found(table, source, key, None)
 
@@ -199,7 +201,7 @@ class Listing:
         return SourceFile(found.table, source.name, found.key, name, place, content_hash, header.rows, header.run_id)
 
     def _migrated(self, source: Table, key: RecordKey, workspace: Path) -> Path:
-        """A copy of an older file in today's schema, so that there is one way into the store."""
+        """Writes a copy of an older file in the current schema, so that all files are loaded in the same way."""
         workspace.mkdir(exist_ok=True)
         place = workspace / f"{len(list(workspace.iterdir()))}.parquet"
         try:

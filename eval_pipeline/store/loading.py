@@ -1,4 +1,4 @@
-"""The published store as pandas DataFrames, for notebooks: what `eval_pipeline.load` does."""
+"""Loads the published store as pandas DataFrames, for notebooks; implements `eval_pipeline.load`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -13,10 +13,11 @@ from eval_pipeline.store.query import connect_read_only, run_query
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 FIRST = "leaderboard"
 TABLES = "tables"
-"""What `load` gives the names of tables and views for."""
+"""The argument of `load` that returns the names of all tables and views."""
 _KEY = ("suite", "model_version", "eval_date")
 _LATEST = "latest_"
 _NAMES = """
@@ -26,11 +27,11 @@ SELECT view_name, comment FROM duckdb_views() WHERE database_name = 'store' AND 
 ORDER BY name
 """
 _PAIRS = frozenset({"compare", "compare_details"})
-"""Views of every pair of model versions, which are too many to be loaded with a suite."""
+"""Views over every pair of model versions; they are too large to be loaded with a suite."""
 
 
 class Frames(Mapping[str, "pd.DataFrame"]):
-    """The tables of a suite or an evaluation; each is read when it is asked for, and once."""
+    """The tables of a suite or an evaluation; each is read on first access and then kept."""
 
     def __init__(self, title: str, queries: Mapping[str, str], store: Path) -> None:
         self._title = title
@@ -39,11 +40,21 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         self._read: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> "pd.DataFrame":
+        if name not in self._read:
+            self._read[name] = frame(self._store, self._query(name))
+        return self._read[name]
+
+    def arrow(self, name: str) -> "pa.Table":
+        """Returns a table as Arrow, with the exact types of the store.
+
+        Raises KeyError for an unknown name.
+        """
+        return run_query(self._store, self._query(name))
+
+    def _query(self, name: str) -> str:
         if name not in self._queries:
             raise KeyError(f"{self._title} has no '{name}'; it has {', '.join(self._queries)}")
-        if name not in self._read:
-            self._read[name] = frame(self._store, self._queries[name])
-        return self._read[name]
+        return self._queries[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._queries)
@@ -58,16 +69,20 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         return list(self._queries)
 
 
-def load(what: str | None = None, *, home: str | Path | None = None) -> "pd.DataFrame | Frames":
-    """See `eval_pipeline.load`.
+def load(
+    what: str | None = None, model_version: str | None = None, *, home: str | Path | None = None
+) -> "pd.DataFrame | Frames":
+    """Implements `eval_pipeline.load`.
 
     Raises:
         StoreError: there is no store, or it cannot be read.
-        UsageError: it has nothing of that name.
+        UsageError: the store has nothing of that name.
     """
+    if model_version is not None and (what is None or "/" in what):
+        raise UsageError(f"a model version needs the name of a suite before it, found {what!r}")
     store = _store(home)
     there = _There(store)
-    name = what or FIRST
+    name = f"{what}/{model_version}" if model_version is not None else what or FIRST
     if name == TABLES:
         return frame(store, _NAMES)
     if name in there.columns:
@@ -82,7 +97,10 @@ def load(what: str | None = None, *, home: str | Path | None = None) -> "pd.Data
 
 
 def frame(store: Path, sql: str) -> "pd.DataFrame":
-    """The rows of a query: integers, truths and dates keep their type where some are missing; JSON is text."""
+    """Returns the rows of a query.
+
+    Integers, booleans and dates keep their type where values are missing; JSON is text.
+    """
     import pandas as pd
     import pyarrow as pa
 
@@ -92,7 +110,7 @@ def frame(store: Path, sql: str) -> "pd.DataFrame":
 
 
 class _There:
-    """What the store has: columns of its tables and views, and dates of its evaluations."""
+    """The contents of the store: columns of its tables and views, and dates of its evaluations."""
 
     def __init__(self, store: Path) -> None:
         connection = connect_read_only(store)
@@ -113,7 +131,7 @@ class _There:
 
     @cached_property
     def evaluations(self) -> dict[str, dict[str, list[date]]]:
-        """Suite → model version → dates, the one that `latest_…` shows last."""
+        """Suite → model version → dates; the date shown by the `latest_…` views comes last."""
         latest = {(suite, version): day for suite, version, day in self._latest}
         found: dict[str, dict[str, list[date]]] = {}
         for suite, version, days in self._found:
@@ -122,14 +140,14 @@ class _There:
         return found
 
     def of_dates(self) -> Iterator[str]:
-        """Tables and views with rows of single evaluations."""
+        """Yields the tables and views whose rows belong to single evaluations."""
         for name, columns in self.columns.items():
             if columns.issuperset(_KEY) and not name.startswith(_LATEST):
                 yield name
 
 
 def _of_suite(there: _There, suite: str) -> dict[str, str]:
-    """The newest evaluation of each model version, and what belongs to the suite as a whole."""
+    """Returns queries for the newest evaluation of each model version, and for the tables of the suite as a whole."""
     found = {}
     for name, columns in there.columns.items():
         latest = f"{_LATEST}{name}"
@@ -137,7 +155,7 @@ def _of_suite(there: _There, suite: str) -> dict[str, str]:
             continue
         read = latest if latest in there.columns else name
         found[name] = f"SELECT t.* FROM {quoted(read)} AS t WHERE t.suite = {text(suite)}"
-    if "answers" in found:  # stores of 0.1.0 have no such view
+    if "answers" in found:  # stores made by 0.1.0 lack this view
         found["answers"] += _IS_LATEST
     return found
 

@@ -1,4 +1,7 @@
-"""What the last publisher left: a memo in the lock file that spares the next one opening anything."""
+"""The publisher's memo in the lock file.
+
+It says what was published last, so that the next publisher need not open the store.
+"""
 
 import fcntl
 import hashlib
@@ -14,12 +17,12 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.keys import RecordKey
 
 FileStatus = tuple[int, int, int]
-"""Size, time of change in nanoseconds, inode: different after any replacement of a file."""
+"""Size, modification time in nanoseconds and inode: they differ after any replacement of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of the record, as it was when it was published."""
+    """A file of the record as it was when it was published."""
 
     status: FileStatus
     content_hash: str
@@ -28,15 +31,15 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """What is in the published store.
+    """The contents of the published store.
 
-    Losing it, or the store's not being the one it speaks of, costs a rebuild and nothing else.
+    If the memo is lost, or the store is not the one it describes, the store is rebuilt; no data are lost.
 
     Attributes:
-        store: size and time of change of the store's file; others if something else wrote to it.
-        form: `ddl.FORMAT` of the code that made it; 1 of version 0.1.0, which noted none.
+        store: size and modification time of the store file; they differ if another program wrote to it.
+        form: `ddl.FORMAT` of the code that made the store; 1 for version 0.1.0, which did not note it.
         schema: hash of the schema it was made with.
-        lines: key as text → its files as published, as text: who publishes one evaluation reads one line of thousands.
+        lines: encoded key → its published files, encoded: publishing one evaluation parses only one line of thousands.
     """
 
     store: tuple[int, int]
@@ -46,7 +49,7 @@ class Memo:
 
     @classmethod
     def load(cls, handle: int) -> "Memo | None":
-        """Reads the memo from the open lock file; None for a new or damaged one."""
+        """Reads the memo from the open lock file; returns None if it is new or damaged."""
         try:
             head, _, body = os.pread(handle, os.fstat(handle).st_size, 0).partition(b"\n")
             found = json.loads(head)
@@ -59,7 +62,7 @@ class Memo:
             return None
 
     def known(self, keys: Collection[RecordKey] | None = None) -> dict[str, KnownFile]:
-        """Path below the record → the file as published; of these keys only, or of all.
+        """Returns the published files by path below the record, for the given keys or for all.
 
         Raises:
             ValueError: the memo is damaged.
@@ -73,7 +76,7 @@ class Memo:
         return files
 
     def with_known(self, files: Mapping[str, KnownFile], keys: Collection[RecordKey] | None = None) -> "Memo":
-        """The memo with these files instead of those of the keys, or instead of all."""
+        """Returns a memo in which these files replace those of the keys, or all files."""
         by_key: dict[RecordKey, dict[str, list[int | str]]] = {}
         for name, file in files.items():
             by_key.setdefault(file.key, {})[name] = [*file.status, file.content_hash]
@@ -85,7 +88,8 @@ class Memo:
     def save(self, handle: int) -> None:
         """Writes the memo into the open lock file.
 
-        In place and without fsync: what a crash leaves does not parse, or speaks of another store.
+        It is written in place and without fsync: after a crash, the memo does not parse or describes another store, and
+        both are detected.
         """
         body = b"".join([b"%b\t%b\n" % pair for pair in self.lines.items()])
         head: dict[str, Any] = {"store": list(self.store), "form": self.form, "schema": self.schema}
@@ -109,23 +113,23 @@ def _key_of(line: bytes) -> RecordKey:
 
 
 def is_as_published(store: Path) -> bool:
-    """Whether the store's file is the one that was published last; so is one of which nobody noted anything."""
+    """Whether the store file is the one that was published last; also true if no memo exists."""
     try:
         with store.with_name(f"{store.name}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             memo = Memo.load(file.fileno())
             return memo is None or memo.store == store_status(store)
-    except (FileNotFoundError, BlockingIOError):  # nobody has published, or somebody is just about it
+    except (FileNotFoundError, BlockingIOError):  # nothing was published yet, or a publisher is at work
         return True
 
 
 def file_status(status: os.stat_result) -> FileStatus:
-    """What tells a file from one that replaced it."""
+    """Returns what distinguishes a file from one that replaced it."""
     return (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def store_status(path: Path) -> tuple[int, int] | None:
-    """Size and time of change of the store's file; None where there is none."""
+    """Returns size and modification time of the store file; None if it does not exist."""
     try:
         status = path.stat()
     except FileNotFoundError:

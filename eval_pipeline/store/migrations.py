@@ -1,4 +1,4 @@
-"""Bringing a file of an older schema to the one the code knows now."""
+"""Migration of older files of the record to the current schema."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,21 +8,21 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 
 Migration = Callable[[pa.Table], pa.Table]
-"""Takes rows of one schema version and gives them in the next; called for one row group at a time."""
+"""Converts rows of one schema version to the next; called for one row group at a time."""
 
 MIGRATIONS: Mapping[tuple[str, int], Migration] = {}
-"""(table of the record, version it comes from) → how to get to the next version.
+"""(table of the record, version) → migration from this version to the next.
 
-Only for what changes a meaning or a name: a new column is NULL in old rows and a dropped one is left out by itself.
+Needed only when a column's meaning or name changes: new columns are NULL in old rows, and dropped ones are left out.
 """
 
 
 def migrate(rows: pa.Table, table: Table, version: int, migrations: Mapping[tuple[str, int], Migration]) -> pa.Table:
-    """The rows of an older file with the columns and types that the table has now.
+    """Returns the rows of an older file with the table's current columns and types.
 
     Args:
-        rows: with the key columns, as they are in the file.
-        table: the table of the record, as the code declares it.
+        rows: rows as they are in the file, with the key columns.
+        table: the table of the record in its current form.
         version: schema version of the file.
         migrations: `MIGRATIONS`, or another registry in tests.
     """

@@ -1,7 +1,7 @@
-"""Publishing: making `eval.duckdb` hold what the record holds, without anyone ever seeing it half done.
+"""Publishing: updates `eval.duckdb` from the record, so that readers never see a half-finished store.
 
-Under a lock the last store is copied aside, the partitions that differ are replaced there, and the copy is renamed over
-it. Whoever has the old file open keeps a consistent old snapshot.
+Under a lock, the last store is copied, the partitions that differ are replaced in the copy, and the copy is renamed
+over the store. Programs that have the old file open keep a consistent old snapshot.
 """
 
 import fcntl
@@ -17,12 +17,13 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
+from eval_pipeline.store.engine import engine
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import Change, engine, opened, ordered
+from eval_pipeline.store.snapshot import Change, opened, ordered
 from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
@@ -31,26 +32,26 @@ if TYPE_CHECKING:
 _FICLONE = 0x40049409
 _COMPACT_ABOVE = 0.4
 _LOCK_SECONDS = 600.0
-# What DuckDB gets, in turn until it is enough. It gathers thousands of rows before it writes them: for prompts of 10 KB
-# the first is enough, those of 100 KB take more.
+# Memory limits for DuckDB, tried in turn. It collects thousands of rows before it writes them: the first limit suffices
+# for prompts of 10 KB, the second is needed for prompts of 100 KB.
 _MEMORY_MB = (64, 512)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What publishing did.
+    """The result of publishing.
 
     Attributes:
         path: the store.
-        tables: names of the tables whose rows changed, in the store's order; none if it was up to date.
-        partitions_replaced: (table, key) pairs whose rows were put in or replaced.
-        partitions_removed: (table, key) pairs whose rows were taken out, because their files are gone.
-        rows: rows put in.
-        full: the store was built anew from the record.
-        compacted: free blocks were given back.
-        seconds: wall time, waiting for another publisher included.
-        note: why the store was built anew unasked; empty otherwise.
-        left_out: partitions that were refused, with the reasons: the store has of them what it had, or nothing.
+        tables: names of the tables whose rows changed, in the store's order; empty if it was up to date.
+        partitions_replaced: number of (table, key) pairs whose rows were added or replaced.
+        partitions_removed: number of (table, key) pairs whose rows were removed because their files are gone.
+        rows: number of rows added.
+        full: whether the store was rebuilt from the record.
+        compacted: whether free blocks were removed from the file.
+        seconds: wall time, including waiting for another publisher.
+        note: why the store was rebuilt without being asked to; otherwise empty.
+        left_out: refused partitions with the reasons; the store keeps their previous rows, if any.
     """
 
     path: Path
@@ -75,23 +76,23 @@ def publish(
     lock_seconds: float = _LOCK_SECONDS,
     erase: bool = False,
 ) -> Published:
-    """Brings the published store up to date; costs next to nothing where it is.
+    """Brings the published store up to date; very cheap if nothing has changed.
 
-    A store that is missing, damaged, changed by something else or of another schema is built anew.
+    A store that is missing, damaged, changed by another program or of another schema is rebuilt.
 
     Args:
-        record: where the rows are.
-        out: the store's file.
-        track_tables: the tables of the tracks, as `track_turns_table` makes them.
-        changed: look at these keys only (also where their files are gone), so that what other runs are just writing
-            is left for them to publish; by default, at everything.
-        refuse: says of a partition that is new or has changed, and is not in `changed`, why it must not be published.
+        record: the source of the rows.
+        out: the store file.
+        track_tables: the tables of the tracks, as made by `track_turns_table`.
+        changed: publish only these keys (including deleted files) and leave what other runs are just writing to them;
+            by default, everything is published.
+        refuse: returns why a new or changed partition must not be published; not called for keys in `changed`.
         lock_seconds: how long to wait for another publisher.
-        erase: write the store compactly whatever has changed, so that no byte of rows taken out is left in it.
+        erase: rewrite the store compactly in any case, so that no byte of removed rows remains in the file.
 
     Raises:
-        StoreError: a file of the record is damaged, there is no room, or the lock was not to be had. The store is
-            then as it was.
+        StoreError: a file of the record is damaged, the disk is full, or the lock could not be acquired. The store is
+            then unchanged.
     """
     gate = Gate(refuse, changed or ())
     publisher = _Publisher(record, out, track_tables, gate, erase=erase)
@@ -106,7 +107,7 @@ def publish_full(
     *,
     lock_seconds: float = _LOCK_SECONDS,
 ) -> Published:
-    """Builds the published store anew from the record alone. Arguments and errors are those of `publish`."""
+    """Rebuilds the published store from the record alone. Arguments and errors are those of `publish`."""
     return _Publisher(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
 
 
@@ -135,12 +136,12 @@ class _Publisher:
         return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
 
     def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        """Publishes what no one writes just now."""
+        """Publishes, leaving out partitions that are being written at the same time."""
         while True:
             try:
                 return self._publish(lock, changed, full=full)
             except _MovedError as error:
-                # Each time there are fewer left, so it ends.
+                # Every repetition leaves out more partitions, so the loop ends.
                 self._gate.close(error.keys, "was being written while it was published")
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
@@ -149,10 +150,10 @@ class _Publisher:
         if full or store is None:
             return self._rebuild(lock, "")
         if memo is not None and memo.form > FORMAT:
-            # To rebuild it would have the newer code rebuild it too, and so on for ever.
+            # If this version rebuilt the store, the newer one would rebuild it again, and so on forever.
             raise StoreError(
-                f"{self._out} was made by a newer eval-pipeline; publish with that one, or by `eval-pipeline publish "
-                "--full` to have it as this one makes it"
+                f"{self._out} was made by a newer eval-pipeline; publish with that version, or run `eval-pipeline "
+                "publish --full` to rebuild it with this one"
             )
         if memo is None or memo.store != store:
             return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
@@ -199,7 +200,7 @@ class _Publisher:
         return replace(result, full=True, note=note)
 
     def _write(self, lock: int, listing: Listing, changes: Sequence[Change], memo: Memo, *, fresh: bool) -> Published:
-        """Makes the changes in the file aside and puts it in place; `memo` is what is published then."""
+        """Applies the changes to a copy and renames it over the store; `memo` describes the result."""
         changes = ordered(changes, self._track_tables)
         rows, target = self._write_aside(changes, fresh=fresh)
         if moved := listing.moved():
@@ -219,7 +220,10 @@ class _Publisher:
         )
 
     def _write_aside(self, changes: Sequence[Change], *, fresh: bool) -> tuple[int, Path]:
-        """How many rows were put in, and which file aside has them; with as little memory as they can be written."""
+        """Writes the changes with as little memory as possible.
+
+        Returns the number of rows added and the file written.
+        """
         import duckdb
 
         try:
@@ -238,7 +242,7 @@ class _Publisher:
         if fresh:
             with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
                 snapshot.create(self._schema, self._schema_hash)
-            give_back_memory()  # what parsing the schema took; the rows want it
+            give_back_memory()  # the memory used for parsing the schema is needed for the rows
         else:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
@@ -251,20 +255,21 @@ class _Publisher:
     def _put_in_place(self, target: Path) -> None:
         log = target.with_name(f"{target.name}.wal")
         if log.exists():
-            raise StoreError(f"DuckDB left {log} behind, so {target} is not whole; publish again")
+            raise StoreError(f"DuckDB left {log} behind, so {target} is incomplete; publish again")
         fsync_path(target)
-        # A program that had the store open for writing and was killed left a log, which does not fit the new file.
+        # A program that was killed with the store open for writing left a write-ahead log, which does not fit the new
+        # file.
         self._out.with_name(f"{self._out.name}.wal").unlink(missing_ok=True)
         replace_durably(target, self._out)
 
     def _clear(self) -> None:
-        """Removes what this publisher, or a killed one, made aside: under the lock no one else is at it."""
+        """Removes temporary files of this or a killed publisher; under the lock, no one else uses them."""
         shutil.rmtree(self._workspace, ignore_errors=True)
         self._clear_files()
 
     def _clear_files(self) -> None:
         for path in self._out.parent.glob(f"{self._out.name}.new*"):
-            with suppress(OSError):  # the workspace is a folder
+            with suppress(OSError):  # the workspace is a folder, which unlink cannot remove
                 path.unlink()
 
     def _explained(self, error: "duckdb.Error") -> Exception:
@@ -277,14 +282,14 @@ class _Publisher:
 
 
 def _lacks_memory(error: "duckdb.Error") -> bool:
-    """Whether the bound on memory was reached; within a commit DuckDB says so by an exception of another kind."""
+    """Whether the memory limit was reached; during a commit, DuckDB raises a different exception for it."""
     import duckdb
 
     return isinstance(error, duckdb.OutOfMemoryException) or "failed to pin block" in str(error)
 
 
 class _UnusableError(Exception):
-    """DuckDB cannot work with the file: it is damaged, or what is put into it is refused."""
+    """DuckDB cannot use the store file, which is damaged, or rejects the new rows."""
 
 
 class _MovedError(Exception):
@@ -296,7 +301,7 @@ class _MovedError(Exception):
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a file, sharing its blocks where the file system can."""
+    """Copies a file, sharing its blocks if the file system supports it."""
     with source.open("rb") as old, target.open("wb") as new, suppress(OSError):
         fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
         return

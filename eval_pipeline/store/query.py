@@ -1,4 +1,4 @@
-"""Reading the published store: a connection through which nothing can be written."""
+"""Read-only access to the published store."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = None) -> "duckdb.DuckDBPyConnection":
-    """A connection to the store as it is now; later publishing does not change what it sees. Close it after use.
+    """Returns a connection to the store as it is now; later publishing does not change what it sees.
+
+    Close it after use.
 
     Args:
-        path: of the store.
-        settings: of DuckDB, such as `memory_limit`.
+        path: path of the store.
+        settings: DuckDB settings, such as `memory_limit`.
 
     Raises:
         StoreError: there is no store yet, or it cannot be opened.
@@ -37,12 +39,12 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         },
     )
     try:
-        # Attached, because DuckDB shares what it connects to by path: while an older connection of this process is
-        # open, connecting would show the file from before the last publishing.
+        # The store is attached, because DuckDB shares connections to one path within a process: while an older
+        # connection is open, a new one would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
         connection.execute("SET enable_external_access = false")
-        # Neither read-only nor that is enough: both allow `COPY … TO '<the store>'`, which empties it.
+        # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
         connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:
@@ -52,11 +54,11 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
 
 
 def run_query(path: Path, sql: str) -> pa.Table:
-    """The rows of a query against the store; JSON columns as text.
+    """Returns the rows of a query on the store; JSON columns become text.
 
     Raises:
         StoreError: there is no store yet, or it cannot be opened or read.
-        UsageError: DuckDB does not accept the query; the message is DuckDB's.
+        UsageError: DuckDB rejects the query; the message is DuckDB's.
     """
     import duckdb
 
@@ -78,7 +80,7 @@ def _unreadable(path: Path, error: Exception) -> StoreError:
     what = _first_line(error)
     if "set lock" in what or "already attached" in what:
         return StoreError(f"another program has {path} open for writing; close it there, or publish again")
-    return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` makes it anew")
+    return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` rebuilds it")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Tables and columns as values: name, type and meaning, from which Arrow schemas and DuckDB DDL are made."""
+"""Declarations of tables and columns, from which Arrow schemas and DuckDB DDL are generated."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,8 +14,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        comment: unit, range and the meaning of NULL; becomes `COMMENT ON COLUMN`.
-        long: holds kilobytes a row (prompts, documents): compressed as such, where the default is slow and large.
+        comment: unit, range and meaning of NULL; becomes `COMMENT ON COLUMN`.
+        long: whether values are kilobytes long (prompts, documents); they then get another compression than the
+            default, which is slow and ineffective for long texts.
     """
 
     name: str
@@ -24,9 +25,9 @@ class Column:
     long: bool = False
 
 
-SIMULATED = Column("simulated", "BOOLEAN", "true: the responses are not a real model's; never NULL.")
+SIMULATED = Column("simulated", "BOOLEAN", "true: the responses are not from a real model; never NULL.")
 RUN_ID = Column(
-    "run_id", "VARCHAR", "Run that made the row as it is, a row of `runs`; NULL: made before this was noted."
+    "run_id", "VARCHAR", "Run that last changed the row (see `runs`); NULL: the row is older than this column."
 )
 SUITE = Column("suite", "VARCHAR", "Suite the row belongs to; never NULL.")
 MODEL_VERSION = Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL.")
@@ -44,13 +45,14 @@ class Table:
     """A table of the record and of the published store.
 
     Attributes:
-        columns: without the key columns, which follow from `key`.
-        key: `partition` (suite, model_version, eval_date), `suite`, `model_version`, or `shared`: published without
-            key columns, one row for each value of `unique`, from sources that are partitions of the record.
-        sources: record tables it is filled from, where not the one of its own name.
-        version: bumped when the meaning of a column changes; see `migrations.MIGRATIONS`.
-        unique: of a shared table, the column that tells its rows apart.
-        referenced_by: of a shared table, the table whose column `unique` keeps a row in the store.
+        columns: columns without the key columns, which follow from `key`.
+        key: `partition` (suite, model_version, eval_date), `suite`, `model_version`, or `shared`: published without key
+            columns, one row for each value of `unique`, from sources that are partitions of the record.
+        sources: record tables it is filled from, if not from the one of the same name.
+        version: raised when the meaning of a column changes; see `migrations.MIGRATIONS`.
+        unique: for a shared table, the column that identifies its rows.
+        referenced_by: for a shared table, the table that uses its rows; a row stays in the store as long as the column
+            `unique` of that table refers to it.
     """
 
     name: str
@@ -64,38 +66,38 @@ class Table:
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The columns that say which partition a row is of; they come first."""
+        """The columns that identify a row's partition; they come first."""
         return KEY_COLUMNS[self.key]
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
-        """Key columns, then the others."""
+        """Key columns, followed by the others."""
         return self.key_columns + self.columns
 
     @property
     def published_columns(self) -> tuple[Column, ...]:
-        """The columns in the published store.
+        """The table's columns in the published store.
 
-        There every table of evaluations says whether they are simulated, and which run made them.
+        Every published table of evaluations also has columns for whether they are simulated and which run made them.
         """
         return (*self.key_columns, *self.columns_of_publishing, *self.columns)
 
     @property
     def columns_of_publishing(self) -> tuple[Column, ...]:
-        """What publishing adds, since the record need not say it of each row."""
+        """Columns added by publishing; the record does not repeat them in each row."""
         own = {column.name for column in self.columns}
         return tuple(c for c in (SIMULATED, RUN_ID) if c.name not in own) if self.key == "partition" else ()
 
     def record_tables(self) -> tuple["Table", ...]:
-        """The tables of the record that this one is published from; itself where it has no sources."""
+        """Returns the record tables from which this one is published: its sources, or itself if it has none."""
         if not self.sources:
             return (self,)
         key: TableKey = "partition" if self.key == "shared" else self.key
         return tuple(replace(self, name=source, key=key, sources=()) for source in self.sources)
 
     def schema_hash(self) -> str:
-        """Changes with the version, and with the name or type of any column.
+        """Returns a hash that changes with the version and with the name or type of any column.
 
-        A track's columns follow from its metrics, so that the version alone would not tell.
+        A track's columns depend on its metrics, so the version alone would not be enough.
         """
         return json_hash([self.version, [[column.name, column.type] for column in self.all_columns]])

@@ -1,6 +1,5 @@
-"""A copy of the published store that is being changed aside, before anyone sees it: what is done to it in SQL."""
+"""SQL operations on the unpublished copy of the store that is being updated."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,28 +18,36 @@ if TYPE_CHECKING:
     import duckdb
 
 _ROW_GROUP = 2048
-"""Rows that DuckDB gathers before it compresses them. Its default, 122,880, keeps 0.6 GB of prompts in memory."""
+"""Number of rows that DuckDB collects before it compresses them.
+
+Its default, 122,880, would keep 0.6 GB of prompts in memory.
+"""
 STORAGE_VERSION = "v1.4.0"
-"""Form of the file: what DuckDB 1.4 reads, so that BI tools whose drivers lag behind can open it."""
+"""Storage format of the file: readable by DuckDB 1.4, so that BI tools with older drivers can open it."""
 _LARGE_ROW_GROUP = 16_384
-"""The same for many short rows: a third less CPU time for them, in the memory that long ones take in small groups."""
+"""Row group size for many short rows.
+
+It saves a third of the CPU time, with about the memory that long rows take in small groups.
+"""
 _MANY_ROWS = 100_000
-"""From how many new rows on a table gets large row groups: opening the file for them must pay."""
+"""Minimum number of new rows for a table to get large row groups, since the file must be reopened for them."""
 _FILES_A_STATEMENT = 200
+_ROWS_A_LOOK_UP = 20_000
+"""Bounds the memory of one look-up of shared rows in many files; one for each file would scan the store as often."""
 _PLACE = "place of the file"
-"""Column that DuckDB adds to what it reads of several files; never a name of ours."""
+"""Column that DuckDB adds when it reads several files; no column of ours has this name."""
 _COMPACT_FROM_BLOCKS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of the record as one published table sees it.
+    """A file of the record, as it is loaded into one published table.
 
     Attributes:
         relative: its path below the record, with `/`.
-        place: where to read it: the file itself, or a copy in today's schema.
-        rows: how many it has.
-        run_id: run that made them; empty where the file does not say.
+        place: file to read: the file itself, or a copy in the current schema.
+        rows: number of rows.
+        run_id: id of the run that made them; empty if the file does not say.
     """
 
     table: Table
@@ -53,7 +60,7 @@ class SourceFile:
     run_id: str = ""
 
     def facts(self) -> tuple[str, str, str | None, str | None, date | None, str, str]:
-        """The row of `meta.files`."""
+        """Returns the file's row in `meta.files`."""
         key = self.key
         return (
             *(self.table.name, self.source, key.suite, key.model_version, key.eval_date),
@@ -63,11 +70,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One table and key whose rows are replaced.
+    """A table and key whose rows are replaced.
 
     Attributes:
-        files: what they come from now; none where they are to go.
-        was: paths of the files that they came from before; none where there are no rows.
+        files: files with the new rows; empty if the rows are to be removed.
+        was: paths of the files that the old rows came from; empty if there are no old rows.
     """
 
     table: Table
@@ -77,17 +84,17 @@ class Change:
 
 
 class Snapshot:
-    """An open store file that no one else knows of yet."""
+    """An open store file that no other process uses yet."""
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path) -> None:
         self._connection = connection
         self._path = path
 
     def attach(self, row_group: int) -> None:
-        """Opens the file so that new rows are stored in groups of that many.
+        """Opens the file so that new rows are stored in row groups of the given size.
 
-        Attached rather than connected to: DuckDB shares connections to one path within a process, so that one to a file
-        that was renamed over would show the file from before.
+        The file is attached rather than connected to, because DuckDB shares connections to one path within a process: a
+        connection to a replaced file would show its old contents.
         """
         self._attach(self._path, "store", row_group)
         self.execute("USE store")
@@ -102,33 +109,33 @@ class Snapshot:
         self.execute("DETACH store")
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Runs one statement and gives its rows."""
+        """Runs one statement and returns its rows."""
         cursor = self._connection.execute(sql, list(parameters))
         return cursor.fetchall() if cursor.description else []
 
     def create(self, schema: str, schema_hash: str) -> None:
-        """Makes the tables, views and macros of an empty store."""
-        # In one transaction: one for each of the hundreds of statements would take half as long again.
-        # Nothing in them can be optimized, and looking for it takes a fifth of the time.
+        """Creates the tables, views and macros of an empty store."""
+        # One transaction, because one for each of the hundreds of statements would take half as long again. The
+        # optimizer is disabled because it takes a fifth of the time and finds nothing to optimize.
         self._connection.execute(f"PRAGMA disable_optimizer; BEGIN; {schema}; COMMIT; PRAGMA enable_optimizer")
         self.execute("INSERT INTO meta.store VALUES (?)", [schema_hash])
 
     def apply(self, changes: Sequence[Change], tables: Sequence[Table]) -> int:
-        """Makes the changes; where this fails, the file is of no use.
+        """Applies the changes; if this fails, the file is unusable.
 
         Args:
             changes: sorted by table and key; rows are stored in this order.
             tables: all tables of the store.
 
         Returns:
-            How many rows were added.
+            The number of rows added.
         """
         large = _with_many_short_rows(changes)
         rows = self._apply([change for change in changes if change.table.name not in large], tables)
         if large:
             self.detach()
             self.attach(_LARGE_ROW_GROUP)
-            # Else DuckDB would join the small groups of all other tables to large ones, which takes CPU and memory.
+            # Otherwise DuckDB would merge the small row groups of all other tables, which takes CPU time and memory.
             self.execute("SET max_vacuum_tasks = 0")
             rows += self._apply([change for change in changes if change.table.name in large], tables)
         return rows
@@ -146,7 +153,7 @@ class Snapshot:
         return rows
 
     def free_share(self) -> float:
-        """Share of the file's blocks that hold nothing, 0..1; 0 for files too small to care."""
+        """Returns the share of free blocks in the file, 0..1; 0 for small files."""
         total, free = self.execute(
             "SELECT total_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
         )[0]
@@ -162,8 +169,8 @@ class Snapshot:
     def _replace(self, table: Table, changes: Sequence[Change]) -> int:
         files = [file for change in changes for file in change.files]
         if table.key == "shared":
-            return self._insert_missing(table, files)  # others may need the rows there are: see _drop_orphans
-        # Also of what the memo does not know: no row stands there twice, whatever it says.
+            return self._insert_missing(table, files)  # existing rows may be in use elsewhere: see _drop_orphans
+        # Delete rows even if the memo does not list them, so that no row can be stored twice.
         is_new = not self.execute("SELECT 1 FROM meta.files LIMIT 1")
         for keyed in (change.key.values(table) for change in changes if not is_new):
             where = " AND ".join(f"{quoted(name)} = ?" for name in keyed)
@@ -197,7 +204,7 @@ class Snapshot:
         return added
 
     def _not_json(self, table: Table, files: Sequence[SourceFile]) -> StoreError | None:
-        """The error for the file and column that DuckDB, which names neither, stumbled over."""
+        """Returns an error that names the file and column with invalid JSON, which DuckDB's own error does not name."""
         for file in files:
             for column in (column.name for column in table.columns if column.type == "JSON"):
                 bad = f"FROM read_parquet(?, hive_partitioning = false) WHERE NOT json_valid({quoted(column)}) LIMIT 1"
@@ -206,20 +213,26 @@ class Snapshot:
         return None
 
     def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
-        """Adds rows that are referred to and not there yet.
+        """Adds rows that are referred to and do not exist yet.
 
-        Row numbers are joined instead of rows, which may be large.
+        The joins use the places of rows (file and row number) instead of rows, because rows may be large. If several
+        files have the same row, the first one is taken.
         """
         unique = quoted(table.unique)
-        source = "read_parquet(?, hive_partitioning = false, file_row_number = true)"
+        source = f"read_parquet(?, hive_partitioning = false, filename = {text(_PLACE)}, file_row_number = true)"
+        place = f"{{'file': list_position(?::VARCHAR[], {quoted(_PLACE)}), 'row': file_row_number}}"
         select = (
-            f"SELECT {_columns(table)} FROM {source} WHERE file_row_number IN ("
-            f"SELECT min(new.file_row_number) FROM {source} AS new "
+            f"SELECT {_columns(table)} FROM {source} WHERE {place} IN ("
+            f"SELECT min({place}) FROM {source} AS new "
             f"WHERE EXISTS (FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = new.{unique}) "
             f"AND NOT EXISTS (FROM {quoted(table.name)} AS old WHERE old.{unique} = new.{unique}) "
             f"GROUP BY new.{unique})"
         )
-        return sum(self._add(select, [str(file.place)] * 2, table, [file]) for file in files)
+        added = 0
+        for some in _looked_up_together(files):
+            places = [str(file.place) for file in some]
+            added += self._add(select, [places] * 4, table, some)
+        return added
 
     def _drop_orphans(self, table: Table) -> None:
         unique = quoted(table.unique)
@@ -238,45 +251,14 @@ class Snapshot:
 
 
 @contextmanager
-def engine(beside: Path, memory_mb: int | None) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """DuckDB set up to spend little: one thread (more cost CPU without being faster here) and bounded memory.
-
-    Args:
-        beside: the file that is written; what does not fit into memory goes beside it.
-        memory_mb: None leaves the bound to DuckDB, which takes most of what the machine has.
-    """
-    import duckdb
-
-    spill = Path(f"{beside}.spill")
-    shutil.rmtree(spill, ignore_errors=True)
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,
-            **({} if memory_mb is None else {"memory_limit": f"{memory_mb}MB"}),
-            "temp_directory": str(spill),
-            "write_buffer_row_group_count": 1,
-            "fsync_mode": "NONE",  # no one sees the file before it is whole; it is fsynced once, then
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        },
-    )
-    try:
-        yield connection
-    finally:
-        connection.close()
-        shutil.rmtree(spill, ignore_errors=True)
-
-
-@contextmanager
 def opened(connection: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[Snapshot]:
-    """The store file, attached for the time of the block."""
+    """Attaches the store file for the duration of the block."""
     snapshot = Snapshot(connection, path)
     try:
         snapshot.attach(_ROW_GROUP)
         yield snapshot
     except BaseException:
-        with suppress(Exception):  # the first error tells; this one would be a consequence
+        with suppress(Exception):  # report the original error, not this consequence of it
             connection.execute("ROLLBACK")
         raise
     finally:
@@ -285,13 +267,16 @@ def opened(connection: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[Snap
 
 
 def ordered(changes: Sequence[Change], track_tables: Sequence[Table]) -> list[Change]:
-    """The changes in the order in which rows are stored: tables as declared, keys sorted."""
+    """Sorts the changes into storage order: tables as declared, then by key."""
     places = {table.name: place for place, table in enumerate(all_tables(track_tables))}
     return sorted(changes, key=lambda change: (places[change.table.name], change.key.order()))
 
 
 def _with_many_short_rows(changes: Sequence[Change]) -> set[str]:
-    """Names of the tables that get large row groups; never a shared one or one that says which rows of it are used."""
+    """Returns the names of the tables that get large row groups.
+
+    Shared tables and those that refer to them never do.
+    """
     tables = [change.table for change in changes]
     referring = {table.referenced_by for table in tables if table.key == "shared"}
     return {
@@ -302,6 +287,18 @@ def _with_many_short_rows(changes: Sequence[Change]) -> set[str]:
         and not any(column.long for column in table.columns)
         and sum(file.rows for change in mine for file in change.files) >= _MANY_ROWS
     }
+
+
+def _looked_up_together(files: Sequence[SourceFile]) -> Iterator[Sequence[SourceFile]]:
+    """Splits files, in their order, into parts of at most that many files and rows; a larger file is alone."""
+    some: list[SourceFile] = []
+    for file in files:
+        if some and (len(some) == _FILES_A_STATEMENT or sum(f.rows for f in some) + file.rows > _ROWS_A_LOOK_UP):
+            yield some
+            some = []
+        some.append(file)
+    if some:
+        yield some
 
 
 def _columns(table: Table) -> str:

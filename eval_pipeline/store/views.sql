@@ -33,7 +33,10 @@ FROM (
         avg(t.correct::BIGINT) AS accuracy, sum(t.usd) AS usd, sum(t.tokens) AS tokens,
         bool_and(t.usd IS NOT NULL) AS usd_known, bool_and(t.tokens IS NOT NULL) AS tokens_known
     FROM latest_turn_results AS t LEFT JOIN model_versions AS m ON m.model_version = t.model_version
-    WHERE t.correct IS NOT NULL AND NOT coalesce(m.retired, false)
+    -- Means over drawn turns say nothing about the suite.
+    LEFT JOIN (SELECT DISTINCT e.suite, e.model_version FROM latest_sampled_estimates AS e) AS d
+        ON d.suite = t.suite AND d.model_version = t.model_version
+    WHERE t.correct IS NOT NULL AND NOT coalesce(m.retired, false) AND d.suite IS NULL
     GROUP BY t.suite, t.model_version
 ) AS s
 WINDOW kind AS (PARTITION BY s.suite, s.simulated);
@@ -78,8 +81,8 @@ LEFT JOIN (
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
 
 COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval, '
-    'what was spent in all and for each successful conversation, whether it is on the front of cost and accuracy '
-    '(stand-ins and models apart; NULL: no cost known, or retired), and how many turns were planned, asked, answered, '
+    'the cost in total and per successful conversation, whether it is on the Pareto front of cost and accuracy '
+    '(stand-ins and models separately; NULL: no known cost, or retired), and how many turns were planned, asked, answered, '
     'readable and scored (NULL: not on record); the edition of the gold that accuracy stands for, how many turns of it are '
     'overridden or excluded, and the accuracy without overrides (NULL: there are none).';
 
@@ -91,8 +94,9 @@ FROM leaderboard_details AS d
 WHERE NOT d.retired
 ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version;
 
-COMMENT ON VIEW leaderboard IS 'Every suite, and of each the model versions in use on their latest dates, the most accurate '
-    'first, with the 95% interval; all columns (also what overridden gold makes of it), and retired ones: leaderboard_details.';
+COMMENT ON VIEW leaderboard IS 'All suites, each with the latest evaluation of every model version in use, the most accurate first, '
+    'with 95% intervals; of drawn turns the estimate for the whole suite (sampled_estimates). leaderboard_details has all '
+    'columns (also the scope, and figures with overridden gold) and retired model versions.';
 
 CREATE VIEW compare_details AS
 SELECT
@@ -126,7 +130,7 @@ SELECT
     d.answer_a, d.answer_b
 FROM compare_details AS d;
 
-COMMENT ON VIEW compare IS 'What is read first of compare_details.';
+COMMENT ON VIEW compare IS 'The most important columns of compare_details.';
 
 CREATE VIEW answers AS
 SELECT
@@ -148,9 +152,9 @@ LEFT JOIN metrics AS m
     AND m.turn_id = r.turn_id AND m.sample = r.sample AND m.metric = 'failure_mode'
 LEFT JOIN turns AS t ON t.suite = r.suite AND t.turn_id = r.turn_id;
 
-COMMENT ON VIEW answers IS 'One row a turn and sample of every evaluation and track: question, what is right and what was '
-    'answered, as text and as the result of executing it, with the response of the attempt that counts. gold and '
-    'expected_result are those of the suite as it is now.';
+COMMENT ON VIEW answers IS 'One row per turn and sample of every evaluation and track: the question, the right answer and the '
+    'model''s answer, as text and as the result of executing it, with the response of the final attempt. '
+    'gold and expected_result are from the suite as it is now.';
 
 CREATE VIEW explain_turn AS
 WITH parts AS (
@@ -251,4 +255,4 @@ COMMENT ON VIEW explain_turn IS 'Everything behind each result, in order: case w
 CREATE VIEW current_reviews AS
 SELECT r.* EXCLUDE (is_current) FROM reviews AS r WHERE r.is_current;
 
-COMMENT ON VIEW current_reviews IS 'The reviews that count: the last word of each person on each answer.';
+COMMENT ON VIEW current_reviews IS 'The reviews that count: the latest of each person on each answer.';

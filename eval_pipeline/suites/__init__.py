@@ -1,4 +1,4 @@
-"""Suites on disk: a folder with a `suite.yaml` and the files it names; no code belongs to it."""
+"""Suites on disk: a folder with a `suite.yaml` and the files it names; suites contain no code."""
 
 from eval_pipeline.suites.cases import SuiteCases, read_cases, read_suite
 from eval_pipeline.suites.headers import (

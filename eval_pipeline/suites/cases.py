@@ -1,4 +1,4 @@
-"""The cases that the files of a suite hold, and where a file is wrong."""
+"""Reads the cases in the files of a suite, and reports where a file is wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from eval_pipeline.tracks.capabilities import Shares
 
 @dataclass(frozen=True, slots=True)
 class SuiteCases:
-    """What the files of a suite hold.
+    """The contents of a suite's files.
 
     Attributes:
         cases: in the order of files and lines.
-        contents: each of them in the suite's file format, as JSON: what the record keeps.
-        problems: why other cases could not be read; only of tracks that keep the good ones.
-        shared: what the cases have in common; the track's own type.
-        overrides: of the gold, by people (docs/gold.md).
-        scored: the gold that turns are scored by, overrides applied.
+        contents: each case in the suite's file format, as JSON, for the record.
+        problems: why other cases could not be read; only for tracks that keep the good ones.
+        shared: what the cases have in common; its type belongs to the track.
+        overrides: people's overrides of the gold (docs/gold.md).
+        scored: the gold used for scoring, with overrides applied.
     """
 
     cases: tuple[Case, ...]
@@ -38,16 +38,16 @@ class SuiteCases:
 
 
 def read_cases(source: SuiteSource) -> list[Case]:
-    """The cases of the suite that can be read, as `read_suite` does."""
+    """Returns the readable cases of the suite, see `read_suite`."""
     return list(read_suite(source).cases)
 
 
 def read_suite(source: SuiteSource) -> SuiteCases:
-    """Every case of the suite, and what they share.
+    """Reads every case of the suite, and what the cases share.
 
     Raises:
-        InputError: with every problem found in any file: file, line, field and what was expected. Where the track keeps
-            the good cases, only if there are none, or if what they share is wrong.
+        InputError: lists every problem in any file: file, line, field and what was expected. If the track keeps good
+            cases, it is raised only if there are none, or if what they share is wrong.
     """
     header, track = source.require(), source.track()
     shared = None
@@ -82,7 +82,7 @@ def read_suite(source: SuiteSource) -> SuiteCases:
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
-    """The files that the patterns name, in their order. Raises InputError for every pattern that names none."""
+    """Returns the files that the patterns match, in order. Raises InputError for patterns without a match."""
     files: list[Path] = []
     unmatched: list[Problem] = []
     for index, pattern in enumerate(header.patterns()):
@@ -104,7 +104,7 @@ def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
 def _matched(folder: Path, pattern: str) -> list[Path]:
     try:
         found = [path for path in folder.glob(pattern) if path.is_file()]
-    except (ValueError, NotImplementedError):  # an empty or an absolute pattern
+    except (ValueError, NotImplementedError):  # the pattern is empty or absolute
         return []
     others, reviews = (folder / SUITE_FILE, folder / OVERRIDES_FILE), folder / REVIEWS_FOLDER
     return sorted(path for path in found if path not in others and reviews not in path.parents)

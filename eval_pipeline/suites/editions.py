@@ -1,4 +1,4 @@
-"""Which edition of a data set and of its gold there is: a name by its authors, and a hash of what it holds."""
+"""Editions of a data set and of its gold: a name given by the authors, and a hash of the contents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from eval_pipeline.tracks.base import Track
 
 @dataclass(frozen=True, slots=True)
 class Editions:
-    """The editions of a suite; names are for people, hashes decide.
+    """The editions of a suite; names are for people, hashes for comparing.
 
     Attributes:
-        data_edition, data_hash: of what models are shown.
-        published_edition, published_hash: of the gold without overrides.
-        gold_edition, gold_hash: of the gold that turns are scored by.
-        overridden_turns: how many turns the two differ in.
-        overrides_hash: of what is overridden and how, whoever did it; None where nothing is.
+        data_edition, data_hash: edition of what models are shown.
+        published_edition, published_hash: edition of the gold without overrides.
+        gold_edition, gold_hash: edition of the gold used for scoring.
+        overridden_turns: number of turns in which the two golds differ.
+        overrides_hash: hash of the overrides without their authors; None without overrides.
     """
 
     data_edition: str
@@ -35,7 +35,7 @@ class Editions:
 def editions_of(
     header: SuiteFile, track: Track, cases: Sequence[Case], overrides: Sequence[Override], scored: ScoredGold
 ) -> Editions:
-    """The editions of a suite with these cases and overrides."""
+    """Returns the editions of a suite with these cases and overrides."""
     gold = gold_hash(track, cases)
     name = header.gold_version or header.version
     decided = [
@@ -56,13 +56,13 @@ def editions_of(
 
 
 def gold_hash(track: Track, cases: Sequence[Case]) -> str:
-    """Of the gold of every turn, in the order of their ids."""
+    """Returns a hash of the gold of every turn, in the order of turn ids."""
     found = {turn.id: track.gold_json(turn) for case in cases for turn in case.turns}
     return json_hash([[name, found[name]] for name in sorted(found)])
 
 
 def data_hash(track: Track, cases: Sequence[Case]) -> str:
-    """Of the contexts and questions of every case, in the order of their ids: what models are shown, and no gold."""
+    """Returns a hash of the contexts and questions of all cases, in the order of case ids, without the gold."""
     shown = {
         case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases
     }

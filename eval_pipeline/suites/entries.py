@@ -1,4 +1,4 @@
-"""Entries of a suite's files with the lines that they stand on, whatever the format."""
+"""Reads the entries of a suite's files together with their line numbers, in any format."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from eval_pipeline.core.model import Json
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One case as it stands in a file, with the lines of its fields where the format knows them."""
+    """One case as read from a file, with its YAML node if the format has line numbers for fields."""
 
     raw: Any
     file: str
@@ -27,12 +27,12 @@ class Entry:
 
 
 def read_entries(path: Path, name: str) -> Iterator[Entry | Problem]:
-    """The entries of a file, and what is wrong with it in the place where it is wrong."""
+    """Yields the entries of a file, and problems in place of entries that are wrong."""
     try:
         if path.suffix == ".jsonl":
             yield from _jsonl_entries(lines_of(path), name)
         elif path.suffix in {".yaml", ".yml", ".json"}:
-            # JSON is YAML here, for the sake of line numbers. Of a file that breaks off nothing is taken.
+            # JSON is read as YAML to get line numbers. From an incomplete file, nothing is taken.
             yield from list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), name))
         else:
             expected = "expected .jsonl, .json, .yaml or .yml"
@@ -56,17 +56,17 @@ def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Proble
 
 
 def _decoded(line: bytes) -> Json:
-    """The value of a line. What pydantic-core, which takes half the time, refuses, `json` reads or says why not."""
+    """Parses a line with pydantic-core, which takes half the time of `json`; what it rejects is parsed by `json`."""
     try:
         return from_json(line)
     except ValueError:
         found = json.loads(line.decode())
-        json_text(found)  # what is too deep for that is too deep for all that follows
+        json_text(found)  # fails for values nested too deeply for all later code
         return found
 
 
 def yaml_entries(text: str, name: str) -> Iterator[Entry]:
-    """The documents of a text, or what the lists among them hold. Raises InputError where it does not parse."""
+    """Yields the documents of a YAML text; lists among them are expanded. Raises InputError if it does not parse."""
     loader = None
     try:
         check_yaml(text)
@@ -77,7 +77,7 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
             items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
             for raw, item in items:
                 yield Entry(raw, name, item.start_mark.line + 1, item)
-    except Exception as error:  # constructors of YAML's own types raise what they like
+    except Exception as error:  # YAML constructors may raise anything
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
         line = mark.line + 1 if mark else None
@@ -88,12 +88,12 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
 
 
 def problem_at(entry: Entry, location: Sequence[int | str], message: str) -> Problem:
-    """A problem with a field of an entry, on its line."""
+    """Returns a problem with a field of an entry, with its line."""
     return Problem(entry.file, _line_of(entry, location), dotted(location), message)
 
 
 def _line_of(entry: Entry, location: Sequence[int | str]) -> int:
-    """The line of a field in a YAML entry, or of the nearest thing around it."""
+    """Returns the line of a field in a YAML entry, or of its closest existing parent."""
     node, line = entry.node, entry.line
     for part in location:
         if isinstance(node, yaml.MappingNode):

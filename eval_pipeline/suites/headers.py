@@ -1,4 +1,4 @@
-"""Suites on disk: finding them and reading `suite.yaml`."""
+"""Finds suites on disk and reads `suite.yaml`."""
 
 import os
 import re
@@ -20,18 +20,18 @@ from eval_pipeline.tracks.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
 OVERRIDES_FILE = "gold_overrides.yaml"
-"""Beside `suite.yaml`, and no file of cases."""
+"""File beside `suite.yaml`; it contains no cases."""
 REVIEWS_FOLDER = "reviews"
-"""What people say of answers: no part of the suite, whose hash it must not change."""
+"""Folder of people's reviews of answers. It does not belong to the suite: reviews must not change its hash."""
 
 
 class SuiteFile(BaseModel):
-    """`suite.yaml`.
+    """The contents of `suite.yaml`.
 
     Attributes:
-        cases: glob patterns below the folder, of `.jsonl`, `.json`, `.yaml` or `.yml` files.
-        gold_version: the authors' own name of the gold's edition; `version` where left out.
-        metrics: metrics of installed packages that its turns are scored with, beside all of the track.
+        cases: glob patterns below the folder, for `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        gold_version: the authors' name of the gold's edition; defaults to `version`.
+        metrics: metrics of installed packages to score turns with, beside all metrics of the track.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,16 +47,16 @@ class SuiteFile(BaseModel):
     gold_version: str | None = None
 
     def patterns(self) -> list[str]:
-        """The case patterns as a list."""
+        """Returns the case patterns as a list."""
         return [self.cases] if isinstance(self.cases, str) else self.cases
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteSource:
-    """A suite as found on disk, read or not: a broken one still has a name, so that only its own assets fail.
+    """A suite found on disk. A broken one still has a name, so that only its own assets fail.
 
     Attributes:
-        header: None where `suite.yaml` is wrong; `problems` says how.
+        header: None if `suite.yaml` is wrong; see `problems`.
     """
 
     name: str
@@ -65,28 +65,32 @@ class SuiteSource:
     problems: tuple[Problem, ...] = ()
 
     def require(self) -> SuiteFile:
-        """The header. Raises InputError where `suite.yaml` is wrong."""
+        """Returns the header. Raises InputError if `suite.yaml` is wrong."""
         if self.header is None:
             raise InputError(self.problems)
         return self.header
 
     def track(self) -> Track:
-        """The suite's track, with the metrics that the suite asks for: the one place that says which a suite has."""
+        """Returns the suite's track with the abilities and metrics that the suite asks for.
+
+        Only this method decides which those are.
+        """
         header = self.require()
-        return with_metrics(load_track(header.track), header.metrics)
+        return with_metrics(load_track(header.track).for_suite(header.options), header.metrics)
 
 
 def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
-    """Every suite below the folders by name; the name of a suite is that of its folder.
+    """Finds every suite below the folders, by name; a suite's name is that of its folder.
 
-    A folder with a name that no suite can have (`my-pages`) is a broken suite, under one that assets can have.
+    A folder whose name is not valid for a suite (`my-pages`) gives a broken suite under a name that is valid for
+    assets.
     """
     found: dict[str, SuiteSource] = {}
     paths = [path for folder in folders for path in sorted(_headers(folder))]
     names = {path.parent.name for path in paths}
     for path in paths:
         source = read_header(path.parent)
-        # Dagster refuses the definitions of all suites for an asset with such a name.
+        # With an invalid asset name, Dagster would reject the definitions of all suites.
         possible = re.sub(r"[^A-Za-z0-9_]", "_", source.name)
         while possible != source.name and possible in names:
             possible += "_"
@@ -101,17 +105,17 @@ def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
 
 
 def _headers(folder: Path) -> list[Path]:
-    """Where the suites below a folder say what they are.
+    """Returns the paths of all `suite.yaml` files below a folder, including missing ones that were evidently intended.
 
-    A link that leads nowhere counts, for the file and for its folder, and so does a name that was all but right
-    (`suite.yml`): a suite that its authors believe to be there must not be missing without a word.
+    Dangling links to the file or its folder count, and so does an almost right name (`suite.yml`): a suite that its
+    authors believe to exist must not be missing silently.
     """
     below = list(folder.iterdir()) if folder.is_dir() else []
     return [inside / SUITE_FILE for inside in below if os.path.lexists(inside / SUITE_FILE) or _meant_as_suite(inside)]
 
 
 def _meant_as_suite(folder: Path) -> bool:
-    """Whether a folder without `suite.yaml` was meant as a suite's, or may have been: nobody can look into it."""
+    """Whether a folder without `suite.yaml` was intended as a suite, or cannot be read to find out."""
     try:
         return (folder.is_symlink() and not folder.exists()) or _misnamed(folder) is not None
     except PermissionError:
@@ -119,14 +123,14 @@ def _meant_as_suite(folder: Path) -> bool:
 
 
 def _misnamed(folder: Path) -> str | None:
-    """The name of a file that was meant to be `suite.yaml`."""
+    """Returns the name of a file that was intended to be `suite.yaml`, if any."""
     stem, endings = Path(SUITE_FILE).stem, (".yaml", ".yml")
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return next((name for name in names if name.lower() in {stem + ending for ending in endings}), None)
 
 
 def _missing(folder: Path) -> str:
-    """Why a suite's `suite.yaml` is not there."""
+    """Returns why a suite's `suite.yaml` does not exist."""
     path = folder / SUITE_FILE
     link = next((link for link in (folder, path) if link.is_symlink() and not link.exists()), None)
     if link is not None:
@@ -136,7 +140,7 @@ def _missing(folder: Path) -> str:
 
 
 def read_header(folder: Path) -> SuiteSource:
-    """Reads `suite.yaml` alone; what is wrong with it is kept on the result."""
+    """Reads only `suite.yaml`; problems are stored in the result."""
     path = folder / SUITE_FILE
     try:
         entry = only_entry(path)
@@ -159,12 +163,12 @@ def read_header(folder: Path) -> SuiteSource:
 
 
 def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
-    """Raises InputError for a track or a metric that nobody provides, or that cannot be used."""
+    """Raises InputError if the track or a metric is unknown or cannot be used."""
     if header.track not in ALL_TRACKS:
         known = ", ".join(ALL_TRACKS.names())
         raise InputError([problem_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
     if header.track in TRACKS and not header.metrics:
-        return  # a shipped one is not loaded before it is used
+        return  # shipped tracks are not loaded before they are used
     wanted: list[tuple[tuple[str | int, ...], list[str]]] = [(("track",), [])]
     wanted += [(("metrics", index), [name]) for index, name in enumerate(header.metrics)]
     problems = []
@@ -178,7 +182,7 @@ def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
 
 
 def only_entry(path: Path) -> Entry:
-    """What `suite.yaml` holds. Raises InputError where that is not one entry."""
+    """Returns the single entry of `suite.yaml`. Raises InputError if there is not exactly one."""
     entries = list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), str(path)))
     if len(entries) != 1:
         raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
@@ -186,14 +190,14 @@ def only_entry(path: Path) -> Entry:
 
 
 def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
-    """Every file of the suite as (name below the folder, path), in order; reviews are none."""
+    """Returns every file of the suite as (name below the folder, path), sorted; reviews are left out."""
     reviews = source.folder / REVIEWS_FOLDER
     paths = [path for path in source.folder.rglob("*") if path.is_file() and reviews not in path.parents]
     return sorted((path.relative_to(source.folder).as_posix(), path) for path in paths)
 
 
 def load_suite(source: SuiteSource) -> Suite:
-    """The suite with the hash of all its files. Raises InputError where `suite.yaml` is wrong."""
+    """Returns the suite with the hash of all its files. Raises InputError if `suite.yaml` is wrong."""
     header = source.require()
     return Suite(
         name=header.name,

@@ -1,4 +1,4 @@
-"""`gold_overrides.yaml`: turns whose gold people have looked at and decided otherwise, and the gold that follows."""
+"""Reads `gold_overrides.yaml`, in which people override the gold of turns, and applies it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,9 +33,10 @@ class OverrideFile(BaseModel):
 
     Attributes:
         turn: `<case>#<index>`, or the turn's public id.
-        action: `corrected`: `gold` is right instead; `both`: either is; `excluded`: the turn is in no figure.
-        who, why: whoever decided it, and the reason.
-        gold: fields of the turn as in the case file; what is left out stays as the suite has it.
+        action: `corrected`: `gold` is right instead; `both`: either gold is right; `excluded`: the turn is in no
+            figure.
+        who, why: who decided it, and the reason.
+        gold: fields of the turn as in the case file; others stay as in the suite.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,12 +58,12 @@ class OverrideFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What was decided of the gold of a turn.
+    """An override of the gold of a turn.
 
     Attributes:
         action: `corrected`, `excluded` or `both`.
-        gold: fields of the turn in the case file that are replaced; None where it is excluded.
-        line: in `gold_overrides.yaml`.
+        gold: replaced fields of the turn in the case file; None if it is excluded.
+        line: line in `gold_overrides.yaml`.
     """
 
     turn_id: str
@@ -76,7 +77,7 @@ class Override:
 
 
 def override_from_row(row: Mapping[str, Any]) -> Override:
-    """The override that a row of `gold_overrides` stands for."""
+    """Restores an override from a row of `gold_overrides`."""
     names = ("turn_id", "case_id", "turn_index", "action", "who", "why")
     gold = None if row["gold"] is None else parse_json(row["gold"])
     return Override(**{name: row[name] for name in names}, gold=gold, line=row["source_line"])
@@ -84,12 +85,12 @@ def override_from_row(row: Mapping[str, Any]) -> Override:
 
 @dataclass(frozen=True)
 class ScoredGold:
-    """The gold by which turns are scored.
+    """The gold used for scoring.
 
     Attributes:
-        cases: those with a corrected turn, corrected, by id.
-        alternatives: of turns with two right answers the case with the other one, by the turn's id.
-        actions: what was decided, by the turn's id.
+        cases: case id → corrected case, for cases with a corrected turn.
+        alternatives: turn id → case with the second right answer, for turns with two right answers.
+        actions: turn id → action of its override.
     """
 
     cases: Mapping[str, Case] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class ScoredGold:
     actions: Mapping[str, str] = field(default_factory=dict)
 
     def case(self, case: Case) -> Case:
-        """The case as it is scored; the same one where nothing of it is corrected."""
+        """Returns the case as it is scored; the same object if nothing in it is corrected."""
         return self.cases.get(case.id, case)
 
     def is_excluded(self, turn: str) -> bool:
@@ -105,7 +106,7 @@ class ScoredGold:
         return self.actions.get(turn) == EXCLUDED
 
     def accepted(self, case: Case, turn: Turn) -> list[tuple[Case, Turn]]:
-        """The golds that a turn of a case is right by, each as a case and the turn in it."""
+        """Returns the accepted golds of a turn, each as a case and the turn in it."""
         other = self.alternatives.get(turn.id)
         return [(case, turn)] if other is None else [(case, turn), (other, other.turns[turn.index])]
 
@@ -116,17 +117,17 @@ NOTHING_OVERRIDDEN = ScoredGold()
 def read_overrides(
     source: SuiteSource, track: Track, cases: Sequence[Case], contents: Mapping[str, str], shared: Any
 ) -> tuple[tuple[Override, ...], ScoredGold]:
-    """The overrides of a suite, checked, and the gold that follows from them.
+    """Reads and checks the overrides of a suite, and applies them.
 
     Args:
         source: the suite.
         track: its track.
-        cases: as its files have them.
-        contents: each of them in the suite's file format, as JSON, by id.
+        cases: the cases of its files.
+        contents: case id → the case in the suite's file format, as JSON.
         shared: what the cases have in common.
 
     Raises:
-        InputError: with every problem: file, line, field and what was expected.
+        InputError: lists every problem: file, line, field and what was expected.
     """
     path = source.folder / OVERRIDES_FILE
     if not path.is_file():
@@ -167,7 +168,7 @@ def scored_gold(
     contents: Mapping[str, str],
     shared: Any,
 ) -> ScoredGold:
-    """The gold that follows from overrides; `cases` and `contents` are by id and hold those that are overridden."""
+    """Applies overrides; `cases` and `contents` are by id and contain the overridden cases."""
     raws: dict[str, Json] = {}
     for found in overrides:
         if found.action == CORRECTED:
@@ -190,7 +191,7 @@ def scored_gold(
 
 
 def with_gold(track: Track, raw: Json, override: Override) -> Json:
-    """A case in its file format with the gold of one turn replaced; what it is made from stays as it was."""
+    """Returns a case in its file format with the gold of one turn replaced; the original is not changed."""
     assert isinstance(track, Audits) and override.gold is not None
     return _replaced(raw, track.gold_place(override.turn_index), override.gold)
 
@@ -208,7 +209,7 @@ def _replaced(raw: Json, place: Sequence[str | int], gold: Mapping[str, Json]) -
 def _override(
     track: Track, suite: str, said: OverrideFile, entry: Entry, turns: Mapping[str, tuple[Case, Turn]]
 ) -> Override:
-    """Raises CaseError where the turn or a field of its gold is not one that there is."""
+    """Converts an entry to an override. Raises CaseError if the turn or a field of its gold does not exist."""
     name = said.turn if said.turn in turns else _public(suite, said.turn)
     if name not in turns:
         raise CaseError([(("turn",), f"the suite has no turn '{said.turn}'; expected <case>#<index>, counted from 0")])
@@ -236,7 +237,7 @@ def _public(suite: str, name: str) -> str:
 def _wrong_gold(
     track: Track, found: Override, entry: Entry, case: Case, turn: Turn, content: str, shared: Any
 ) -> list[Problem]:
-    """What is wrong with the gold of an override: the track cannot read it, or it is what the suite has already."""
+    """Returns problems with the gold of an override: the track cannot read it, or it equals the suite's gold."""
     if found.gold is None:
         return []
     place = cast("Audits[Any, Any]", track).gold_place(found.turn_index)

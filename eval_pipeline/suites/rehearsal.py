@@ -1,4 +1,4 @@
-"""Databases and structures of a suite are read in a process of their own first: where that ends, ours does not."""
+"""Reads databases and structures of a suite in a child process first, so that a crash there does not harm this one."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from eval_pipeline.tracks.capabilities import Shares
 
 
 def rehearse(source: SuiteSource) -> None:
-    """Reads what the cases of a suite share in another process, unless these files were read before.
+    """Reads what the cases of a suite share in a child process, unless the same files were read before.
 
     Raises:
-        InputError: reading a file ends that process; it is named.
+        InputError: reading a file crashed the child; the message names the file.
     """
     content = text_hash(f"{__version__} {files_hash(suite_files(source))}")
     done = find_home().checked / f"{content}.read"
@@ -25,10 +25,10 @@ def rehearse(source: SuiteSource) -> None:
 
 
 def read_shared(folder: str) -> None:
-    """Reads what the cases of the suite in a folder share, for nobody.
+    """Reads what the cases of a suite share, without returning it.
 
     Raises:
-        EvalError: what is wrong with it.
+        EvalError: something in it is wrong.
     """
     source = read_header(Path(folder))
     track = source.track()

@@ -1,1 +1,1 @@
-"""Tracks: kinds of tasks, one room each; the protocol they share is in `base`."""
+"""Tracks: kinds of tasks, one package each; `base` contains their common protocol."""

@@ -1,7 +1,7 @@
-"""What a track may do beyond what every task does; stages ask for it by `isinstance`.
+"""Optional abilities of tracks, which stages detect with `isinstance`.
 
-A track derives from `Task` and from what it offers here. What a stage does with a track that does not offer it is in
-the functions at the end.
+A track derives from `Task` and from the classes here whose abilities it has. The functions at the end also handle
+tracks without an ability.
 """
 
 from abc import ABC, abstractmethod
@@ -30,53 +30,56 @@ from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.cards import Card
+from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from eval_pipeline.judge import JudgePrompt
+
 
 class Executes(ABC):
-    """Artefacts are run. Without it an artefact is its own result."""
+    """The track runs its artefacts. Without this, an artefact is its own result."""
 
     @abstractmethod
     def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """What runs them, to be opened."""
+        """Returns the executor of artefacts, as a context manager."""
 
 
 class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """Artefacts are looked at before they run. Without it the log says only whether they could be read."""
+    """The track checks artefacts before they run. Without this, only parse errors are logged."""
 
     @abstractmethod
     def validate(
         self, artefact: ArtefactT | None, error: ArtefactError | None, case: Case[ContextT, GoldT]
     ) -> ValidationRow:
-        """What there is to say of an artefact, or of the response that holds none."""
+        """Returns the validation of an artefact, or of a response without one."""
 
 
 class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """Comparing an attempt with the gold takes more than a metric can do. Without it there is no evidence."""
+    """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence."""
 
     @abstractmethod
     def gather(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT]) -> tuple[Evidence, ...]:
-        """What comparing the last attempt with the gold shows."""
+        """Returns the evidence from comparing the last attempt with the gold."""
 
     def gather_all(
         self, turns: Sequence[tuple[Case[ContextT, GoldT], Turn[GoldT], Attempt[ArtefactT]]]
     ) -> Sequence[tuple[Evidence, ...]]:
-        """As `gather` for several turns, for tracks that have tools which take many at once."""
+        """Runs `gather` for several turns; override it for tools that process many at once."""
         return [self.gather(*turn) for turn in turns]
 
 
 class Recovers:
-    """A model is shown its error and asked again. Without it what failed has failed."""
+    """After a failure, the model is shown its error and asked again. Without this, failures are final."""
 
     def recovery_message(self, failed: Failed) -> str:
-        """What follows the failed response in the conversation."""
+        """Returns the message that follows the failed response in the conversation."""
         return f"That failed with this error: {failed.message}\nAnswer again in the same form, without the error."
 
 
 class Converses(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """Turns build on what earlier ones said, and metrics are told of it. Without it a metric sees its own turn only."""
+    """Turns build on earlier ones, and metrics are told about them. Without this, a metric sees only its own turn."""
 
     @abstractmethod
     def conversation_values(
@@ -85,50 +88,51 @@ class Converses(ABC, Generic[ContextT, GoldT, ArtefactT]):
         said: Sequence[tuple[Turn[GoldT], Sequence[Attempt[ArtefactT]]]],
         history: str,
     ) -> Sequence[Mapping[str, Any]]:
-        """For each turn the values that metrics are given in the place of those of the same names in `values`.
+        """Returns for each turn values that replace or extend those of `values` for its metrics.
 
         Args:
             case: the conversation.
-            said: turns of the case in one sample that were asked, in their order, each with its attempts; turns that
-                the budget did not allow are not among them.
-            history: `gold` or `own`, the answers that the model was shown.
+            said: the asked turns of the case in one sample, in order, each with its attempts; turns refused by the
+                budget are missing.
+            history: `gold` or `own`, i.e. which answers the model was shown; for recorded answers what their provenance
+                says, or `unknown`.
         """
 
 
 class Shares(ABC):
-    """The cases of a suite share something (a catalogue, a schema) that lies beside them."""
+    """The cases of a suite share something, e.g. a catalogue or a schema in the suite's folder."""
 
     suite_tables: tuple[Table, ...]
-    """Tables, with a file a suite, of what its cases share; `load_shared` reads them back."""
+    """Tables, with one file per suite, of what its cases share; `load_shared` reads them."""
     reads_in_sandbox: bool = False
-    """Whether files are read in the sandbox; else they are read in a process of their own before ours reads them."""
+    """Whether files are read in the sandbox; otherwise they are first read in a child process, then in this one."""
     keeps_good_cases: bool = False
-    """Whether the other cases of a suite are evaluated where some cannot be read; else the suite's `cases` fails."""
+    """Whether good cases of a suite are evaluated although others cannot be read; otherwise the stage `cases` fails."""
 
     @abstractmethod
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Any:
-        """What all cases of a suite share, from the suite's own files.
+        """Reads what all cases of a suite share from the suite's files.
 
         Raises:
-            InputError: with every problem in these files.
+            InputError: lists every problem in these files.
         """
 
     @abstractmethod
     def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
-        """What the cases share as columns of `suite_tables`, by table."""
+        """Returns what the cases share as columns of `suite_tables`, by table."""
 
     @abstractmethod
     def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:
-        """What `read_shared` gave, from the tables of the record; `folder` is the suite's."""
+        """Restores the result of `read_shared` from the tables of the record; `folder` is the suite's."""
 
 
 @value
 class ToJudge:
-    """A pair of texts that an LLM judge is to compare.
+    """A pair of texts for an LLM judge to compare.
 
     Attributes:
-        schema: what both are about, as the judge is shown it.
-        settled: value and reason where they are known without asking; the value None where nobody is to be asked.
+        schema: what both refer to, as shown to the judge: the schema of a database, or the question.
+        settled: value and reason if known without asking; the value is None if the judge must not be asked.
     """
 
     generated: str
@@ -138,36 +142,52 @@ class ToJudge:
 
 
 class Judged(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """An LLM judge compares answers with the gold."""
+    """An LLM judge compares the track's answers with the gold.
+
+    Attributes:
+        judge_option: path of the option of a suite that names the model version that judges, with dots.
+    """
+
+    judge_option: str = "judge_model"
+
+    def judge_prompt(self, options: Mapping[str, Json]) -> "JudgePrompt":
+        """Returns the question to the judge for a suite with these options; by default, about two SQL queries."""
+        from eval_pipeline.judge import SQL_MEANING
+
+        return SQL_MEANING
+
+    def judge_decides(self, options: Mapping[str, Json]) -> bool:
+        """Whether a turn without the judge's verdict has no result at all, so that a missing judge is an error."""
+        return False
 
     @abstractmethod
     def to_judge(
         self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT], evidence: Sequence[Evidence]
     ) -> ToJudge | None:
-        """The pair that the judge compares; None where there is nothing to compare.
+        """Returns the pair for the judge to compare; None if there is nothing to compare.
 
-        What it said comes back to `values` as evidence of the kind `judgement`.
+        The judgement is passed to `values` as evidence of the kind `judgement`.
         """
 
 
 class Damageable(ABC, Generic[ContextT, GoldT]):
-    """Right answers can be made wrong, so that simulated models can stand in for real ones."""
+    """Right answers can be damaged, so that simulated models can stand in for real ones."""
 
     failure_modes: tuple[str, ...]
-    """The ways of going wrong."""
+    """The failure modes."""
 
     @abstractmethod
     def damage(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], mode: str, rng: Random) -> str | None:
-        """A response that goes wrong in the given way, or None where this gold cannot."""
+        """Returns a response that fails in the given way, or None if this gold cannot fail so."""
 
 
 @value
 class Contradiction:
-    """A turn whose gold says two things that cannot both be right.
+    """A turn whose gold contains two statements that cannot both be right.
 
     Attributes:
         evidence: a sentence.
-        score: how likely it is that the gold is wrong, 0..1, for sorting.
+        score: how likely the gold is wrong, 0..1, for sorting.
     """
 
     turn_id: str
@@ -176,10 +196,12 @@ class Contradiction:
 
 
 class Audits(ABC, Generic[ContextT, GoldT]):
-    """Its gold can be looked at with doubt, and overridden (docs/gold.md). Without it only `check_gold` doubts it.
+    """The track's gold can be checked for doubts and overridden (docs/gold.md).
+
+    Without this, only `check_gold` checks it.
 
     Attributes:
-        gold_fields: fields of a turn in a case file that say what is right, and nothing that a model is shown.
+        gold_fields: fields of a turn in a case file that hold the gold and nothing that a model is shown.
         strict_metrics: metrics beside the primary one that a right answer should pass.
     """
 
@@ -187,25 +209,25 @@ class Audits(ABC, Generic[ContextT, GoldT]):
     strict_metrics: tuple[str, ...] = ()
 
     def gold_place(self, index: int) -> tuple[str | int, ...]:
-        """Where in a case, as its file has it, the turn with that index is: keys and indices from its top."""
+        """Returns the location of a turn in a case file, as keys and indices from the top of the case."""
         return "turns", index
 
     def contradictions(self, case: Case[ContextT, GoldT]) -> Sequence[Contradiction]:
-        """Turns whose gold contradicts itself though it holds."""
+        """Returns the turns whose gold is valid but contradicts itself."""
         return ()
 
     @abstractmethod
     def answer_keys(self, turn: Turn[GoldT], results: Sequence[Json]) -> Sequence[str]:
-        """For each result of an attempt at the turn a text that is the same for the same answer."""
+        """Returns a text for each result of an attempt at the turn; equal texts mean the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseShares:
-    """A share that each of some conversations has, for a row of `statistics`.
+    """A share for each of several conversations; it becomes a row of `statistics`.
 
     Attributes:
         metric, split, split_value: as in the table.
-        values: the share, 0..1, by (case id, sample).
+        values: (case id, sample) → share, 0..1.
     """
 
     metric: str
@@ -214,8 +236,16 @@ class CaseShares:
     values: Mapping[tuple[str, int], float]
 
 
+class Mutates(ABC, Generic[ContextT, GoldT]):
+    """The track can test its turns with mutants of the gold, i.e. mistakes that a turn should detect (`variants`)."""
+
+    @abstractmethod
+    def turn_mutants(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> TurnMutants | None:
+        """Returns the outcome of testing a turn with mutants of its gold; None if there are no mutants."""
+
+
 class Tabulates(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """It has tables of its own with rows of a turn."""
+    """The track has tables of its own with rows about turns."""
 
     turn_tables: tuple[Table, ...]
 
@@ -227,38 +257,39 @@ class Tabulates(ABC, Generic[ContextT, GoldT, ArtefactT]):
         attempts: Sequence[Attempt[ArtefactT]],
         evidence: Sequence[Evidence],
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
-        """Rows of `turn_tables` by table, without the columns that say which turn they are of."""
+        """Returns the rows of `turn_tables`, by table, without the columns that identify the turn."""
 
     def conversation_figures(self, tables: Mapping[str, "pa.Table"]) -> Sequence[CaseShares]:
-        """Shares whose means are over conversations and not over turns, from the tables of an evaluation.
+        """Returns shares to be averaged over conversations instead of turns, from the tables of an evaluation.
 
-        Given are `turn_results`, `<track>_turns` and the `turn_tables`.
+        The tables are `turn_results`, `<track>_turns` and the `turn_tables`.
         """
         return ()
 
 
 class Reports:
-    """It has sheets or files of its own in the report."""
+    """The track has sheets or files of its own in reports."""
 
     sheets: tuple[str, ...] = ()
-    """Where the writers of its own sheets of the workbook are, functions of a `Book` and an `Evaluation`."""
+    """Places of the functions that write its sheets of the workbook, called with a `Book` and an `Evaluation`."""
     report_files: tuple[str, ...] = ()
-    """Where the writers of its own report files are, functions of an `Evaluation` and the report's folder."""
+    """Places of the functions that write its report files, called with an `Evaluation` and the report's folder."""
 
 
 @value
 class Seen(Generic[ContextT, GoldT, ArtefactT]):
-    """A turn with what was made of it, as somebody looks at it.
+    """A turn with its attempts and results, as shown to people.
 
     Attributes:
-        case: with the gold that it is scored by.
-        turn: the one looked at, of that case.
-        attempts: at it, in order; empty where none was made.
-        evidence: what comparing the last of them with the gold showed.
-        earlier: turns of the case before it, in order, each with its attempts in the same sample.
-        history: `gold` or `own`, the earlier answers that the model was shown; of recorded answers what was told of it,
-            else `unknown`.
-        metrics: what they say of the turn, by name, as far as they are known.
+        case: with the gold used for scoring.
+        turn: the turn, from that case.
+        attempts: the attempts at it, in order; may be empty.
+        evidence: the comparison of the last attempt with the gold.
+        earlier: earlier turns of the case, in order, each with its attempts in the same sample.
+        history: `gold` or `own`, i.e. which earlier answers the model was shown; for recorded answers what their
+            provenance says, or `unknown`.
+        metrics: known metric values of the turn, by name.
+        expected_result: the result of executing the gold, as the suite has it now; None if it is not known.
     """
 
     case: Case[ContextT, GoldT]
@@ -268,34 +299,39 @@ class Seen(Generic[ContextT, GoldT, ArtefactT]):
     earlier: Sequence[tuple[Turn[GoldT], Sequence[Attempt[ArtefactT]]]] = ()
     history: str = "gold"
     metrics: Mapping[str, Json] = field(default_factory=dict)
+    expected_result: Json = None
 
 
 class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """It can show why an answer is right or wrong. Without it a page has question, answers and metrics only."""
+    """The track can show why an answer is right or wrong.
+
+    Without this, pages show question, answers and metrics only.
+    """
 
     @abstractmethod
     def cards(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> Sequence[Card]:
-        """What there is to see of a turn, the most telling card first.
+        """Returns the cards of a turn, most informative first.
 
-        Made each time that somebody opens the turn, in well under a second, asking nobody; nothing is remembered.
+        Called whenever somebody opens the turn; it must take well under a second and ask nobody. Results are not
+        cached.
         """
 
 
 def suite_tables_of(track: Track) -> tuple[Table, ...]:
-    """The tables of what the cases of a suite share."""
+    """Returns the tables of what the cases of a suite share."""
     return track.suite_tables if isinstance(track, Shares) else ()
 
 
 def conversations_of(
     track: Track, case: Case, asked: Sequence[tuple[Turn, int, Sequence[Attempt]]], history: Callable[[], str]
 ) -> Mapping[tuple[str, int], Mapping[str, Any]]:
-    """What metrics are told of a case's conversations, by turn and sample; empty where the track does not converse.
+    """Returns (turn id, sample) → conversation values for metrics; empty if the track does not use them.
 
     Args:
-        track: the case's.
+        track: the case's track.
         case: the case.
         asked: turns, samples and attempts.
-        history: gives what the model was shown.
+        history: returns which answers the model was shown.
     """
     if not isinstance(track, Converses):
         return {}
@@ -310,22 +346,22 @@ def conversations_of(
 
 
 def cards_of(track: Track, seen: Seen) -> Sequence[Card]:
-    """What a track shows of a turn; nothing where it does not explain."""
+    """Returns the track's cards of a turn; empty if it has none."""
     return track.cards(seen) if isinstance(track, Explains) else ()
 
 
 def turn_tables_of(track: Track) -> tuple[Table, ...]:
-    """The track's own tables with rows of a turn."""
+    """Returns the track's own tables with rows about turns."""
     return track.turn_tables if isinstance(track, Tabulates) else ()
 
 
 def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
-    """What comparing the last attempt of each turn with its gold shows."""
+    """Returns the evidence for the last attempt of each turn."""
     return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
 
 
 def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
-    """What there is to say of an artefact before it runs."""
+    """Returns the validation of an artefact before it runs."""
     if isinstance(track, Validates):
         return track.validate(artefact, error, case)
     if error is not None:
@@ -334,12 +370,12 @@ def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case
 
 
 def executor_of(track: Track) -> AbstractAsyncContextManager[Executor]:
-    """What runs the track's artefacts, to be opened."""
+    """Returns the executor of the track's artefacts, as a context manager."""
     return track.executor() if isinstance(track, Executes) else _as_they_are(track)
 
 
 class _AsItIs:
-    """Gives artefacts back as their own results."""
+    """Returns artefacts as their own results."""
 
     immediate: ClassVar[bool] = True
 
@@ -356,7 +392,7 @@ async def _as_they_are(track: Track) -> AsyncIterator[Executor]:
 
 
 def doubts_of(track: Track, case: Case) -> list[Contradiction]:
-    """Turns of a case whose gold contradicts itself, those whose gold does not hold first."""
+    """Returns the turns of a case whose gold is doubtful, invalid ones first."""
     broken = [Contradiction(turn.id, why, 1.0) for turn, why in track.check_gold(case)]
     known = {found.turn_id for found in broken}
     further = track.contradictions(case) if isinstance(track, Audits) else ()
@@ -364,5 +400,5 @@ def doubts_of(track: Track, case: Case) -> list[Contradiction]:
 
 
 def answer_keys_of(track: Track, turn: Turn, results: Sequence[Json]) -> Sequence[str]:
-    """For each result a text that is the same for the same answer; equal JSON where the track does not say."""
+    """Returns a text for each result; equal texts mean the same answer. By default, the result's JSON is used."""
     return track.answer_keys(turn, results) if isinstance(track, Audits) else [canonical_json(r) for r in results]

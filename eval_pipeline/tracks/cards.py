@@ -1,7 +1,7 @@
-"""Cards: what a track shows of a turn beyond what all tracks have, as plain data.
+"""Cards: what a track shows about a turn beyond what all tracks show, as plain data.
 
-A track says what there is to see, never how it looks: pages and exported folders draw each kind in their own way, and
-escape every text. All texts may come from a model.
+A track decides what is shown, not how: pages and exported folders draw each kind of card in their own way and escape
+every text. Any text may come from a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from eval_pipeline.core.values import value
 
 
 class Mark(StrEnum):
-    """What a piece of a card is; shown by more than a colour."""
+    """The meaning of a piece of a card; it is shown by more than a colour."""
 
     GOLD = "gold"
     ANSWER = "answer"
@@ -32,16 +32,16 @@ MEANINGS: Mapping[Mark, str] = {
     Mark.MISSING: "missing",
     Mark.EXTRA: "not expected",
 }
-"""The legend of a card, and what is read out."""
+"""Descriptions of the marks, for legends and screen readers."""
 
 
 @value
 class Cell:
-    """A text with what it is.
+    """A text with its meaning.
 
     Attributes:
-        mark: None for nothing special.
-        note: shown beside the text, small: where it comes from, what it should be.
+        mark: None for ordinary text.
+        note: shown small beside the text, e.g. its source or what it should be.
     """
 
     text: str
@@ -50,19 +50,19 @@ class Cell:
 
 
 Text: TypeAlias = str | Cell
-"""A text, marked or not."""
+"""A text with or without a mark."""
 
 
 @value
 class TableCard:
-    """A table: a document's, rows that a query returned, a selection by dimension.
+    """A table, e.g. of a document, of the rows returned by a query, or of a selection by dimension.
 
     Attributes:
         columns: headers.
-        rows: as many cells each as there are columns.
-        remark: a sentence below the title; empty for none.
-        row_headers: the first cell of each row names the row.
-        left_out: rows that there are beyond these.
+        rows: each with as many cells as there are columns.
+        remark: a sentence below the title; may be empty.
+        row_headers: whether the first cell of each row is its header.
+        left_out: number of further rows that are not shown.
     """
 
     kind: ClassVar[str] = "table"
@@ -76,11 +76,11 @@ class TableCard:
 
 @value
 class CodeCard:
-    """Code, or another text whose lines and spaces count.
+    """Code, or another text in which lines and spaces matter.
 
     Attributes:
-        language: `python`, `sql`, …, as people say it; empty where it has none.
-        marked: lines that stand out, from 1.
+        language: `python`, `sql`, …, for display; may be empty.
+        marked: line number (from 1) → mark.
     """
 
     kind: ClassVar[str] = "code"
@@ -93,7 +93,7 @@ class CodeCard:
 
 @value
 class TextCard:
-    """Running text in which pieces stand out; the pieces follow one another without a space."""
+    """Running text with marked pieces, which are joined without spaces."""
 
     kind: ClassVar[str] = "text"
     title: str
@@ -103,7 +103,7 @@ class TextCard:
 
 @value
 class DifferenceCard:
-    """Two texts whose differences are shown word by word: `before` is the gold, or the earlier one."""
+    """Two texts whose differences are shown word by word; `before` is the gold or the earlier text."""
 
     kind: ClassVar[str] = "difference"
     title: str
@@ -116,7 +116,7 @@ class DifferenceCard:
 
 @value
 class FactsCard:
-    """Names with what each is: a definition list."""
+    """A definition list of names and values."""
 
     kind: ClassVar[str] = "facts"
     title: str
@@ -126,7 +126,7 @@ class FactsCard:
 
 @value
 class BesideCard:
-    """Cards side by side where there is room: expected and returned rows, gold and answer."""
+    """Cards shown side by side if there is room, e.g. expected and returned rows."""
 
     kind: ClassVar[str] = "beside"
     title: str
@@ -135,4 +135,4 @@ class BesideCard:
 
 
 Card: TypeAlias = Union[TableCard, CodeCard, TextCard, DifferenceCard, FactsCard, "BesideCard"]
-"""All kinds there are; a kind more needs a macro in `view/templates/cards.html.j2`."""
+"""All kinds of cards; each needs a macro in `view/templates/cards.html.j2`."""

@@ -1,12 +1,12 @@
-"""Which definitions of a track decide what a stage makes, as roots of its fingerprint."""
+"""Lists the definitions of a track that decide a stage's result, as roots of its fingerprint."""
 
 from eval_pipeline.tracks.base import Track
 
 
 def methods(track: Track, *names: str) -> tuple[str, ...]:
-    """Places of the track's methods and attributes of these names, as far as it has them, where they are defined.
+    """Returns the places of the track's methods and attributes of these names, where they are defined.
 
-    What an inherited one calls on the track is to be named too.
+    Missing ones are skipped. Names that an inherited method uses on the track must be listed, too.
     """
     kinds = type(track).__mro__
     found = (next((kind for kind in kinds if name in vars(kind)), None) for name in names)
@@ -16,5 +16,5 @@ def methods(track: Track, *names: str) -> tuple[str, ...]:
 
 
 def damage_code(track: Track) -> tuple[str, ...]:
-    """What stand-ins make of a turn's gold."""
+    """Returns the code that stand-ins apply to a turn's gold."""
     return methods(track, "oracle", "damage", "gold_json", "failure_modes")

@@ -1,4 +1,4 @@
-"""Reading the entries of a foreign data set, each checked against its form."""
+"""Reads the entries of a foreign data set and validates each."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ Entry = TypeVar("Entry", bound=BaseModel)
 
 
 def read_text(source: Path) -> str:
-    """The text of a file, without a byte order mark. Raises InputError where it cannot be read."""
+    """Returns the text of a file without a byte order mark. Raises InputError if it cannot be read."""
     try:
         return foreign.read_text(source, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -25,7 +25,7 @@ def read_text(source: Path) -> str:
 
 
 def read_json(source: Path) -> Json:
-    """What a JSON file holds. Raises InputError with the line where it does not parse."""
+    """Parses a JSON file. Raises InputError with the line if it does not parse."""
     try:
         found: Json = json.loads(read_text(source))
     except json.JSONDecodeError as error:
@@ -36,10 +36,10 @@ def read_json(source: Path) -> Json:
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
-    """The entries of a JSON list, or of JSON lines, each with its place and line (lines are known of the latter only).
+    """Yields the entries of a JSON list or JSON Lines file, each with a description and line (None for lists).
 
     Raises:
-        InputError: the file cannot be read, does not parse, or is no list.
+        InputError: the file cannot be read, does not parse, or is not a list.
     """
     if source.suffix == ".jsonl":
         try:
@@ -66,10 +66,10 @@ def _parsed(line: bytes, source: Path, number: int) -> Json:
 def checked(
     model: type[Entry], source: Path, entries: Iterable[tuple[str, int | None, Json]], limit: int | None
 ) -> list[Entry]:
-    """The first `limit` entries as instances of the model.
+    """Returns the first `limit` entries as instances of the model.
 
     Raises:
-        InputError: with every entry and field that is wrong, or because there is no entry.
+        InputError: lists every wrong entry and field, or says that there is no entry.
     """
     found: list[Entry] = []
     problems: list[Problem] = []
@@ -92,7 +92,7 @@ def checked(
 
 
 def without_empty(raw: Mapping[str, Json]) -> dict[str, Json]:
-    """A case without the fields that say nothing."""
+    """Returns a case without empty fields."""
     return {name: value for name, value in raw.items() if value not in ("", [], {})}
 
 

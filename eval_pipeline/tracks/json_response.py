@@ -1,4 +1,4 @@
-"""Finding JSON in what a model wrote: alone, in a markdown fence, or with prose around it. For every track."""
+"""Finds JSON in a model's response: alone, in a Markdown fence, or surrounded by prose. Used by every track."""
 
 import json
 import re
@@ -12,29 +12,29 @@ from eval_pipeline.tracks.base import ArtefactError
 
 MAX_CHARS = 200_000
 _MAX_SCANNED = 2 * MAX_CHARS
-"""Characters looked at over all starting points, so that a text full of brackets costs no more than a long one."""
+"""Limit on the characters scanned over all starting points, so that a text full of brackets does not take long."""
 _MAX_STARTS = 2_000
 _MAX_BARE = 100
 _START = re.compile(r"[\[{]")
 _decoder = json.JSONDecoder(strict=False)
-"""Line breaks within a text are read as they stand: models write SQL and code so."""
+"""Accepts line breaks within strings, since models write SQL and code like that."""
 
 
 def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, most: int = MAX_CHARS) -> Json:
-    """The last balanced JSON value in a text that is wanted: a model that corrects itself means what it says last.
+    """Returns the last wanted JSON value in a text, because a model that corrects itself means the last one.
 
-    A value within another one that is wanted does not count by itself.
+    A value inside another wanted value does not count.
 
     Args:
-        text: the response as it came.
+        text: the response, unchanged.
         wanted: whether a value has the answer form.
-        what: the wanted thing with its article, for messages: `a plan`.
+        what: the wanted thing with its article, for messages, e.g. `a plan`.
         forms: the answer forms, for messages.
-        most: characters of a response that is read at all.
+        most: maximum length of a response in characters.
 
     Raises:
-        ArtefactError: `other_error` for an empty text, `syntax_error` where there is no JSON or it does not parse,
-            `value_error` where what was found is not wanted.
+        ArtefactError: `other_error` for an empty text, `syntax_error` if there is no JSON or it does not parse,
+            `value_error` if no value found is wanted.
     """
     text = text.strip()
     if not text:
@@ -46,7 +46,7 @@ def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, 
         try:
             value = from_json(text)
         except ValueError:
-            pass  # the search finds it after all, or says what is wrong
+            pass  # the search below finds it, or reports what is wrong
         else:
             if wanted(value):
                 return value
@@ -57,7 +57,7 @@ def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) ->
     found, problem, some_json = _scan(text, wanted)
     if found:
         return found[-1]
-    # a broken value at the very start was meant to be the answer, whatever parses inside it
+    # a broken value at the very start was intended as the answer, even if something inside it parses
     meant_broken = problem is not None and text[0] in "{["
     if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
         raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
@@ -65,7 +65,7 @@ def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) ->
 
 
 def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | None, bool]:
-    """The values that are wanted, the first thing that does not parse, and whether anything did."""
+    """Returns the wanted values, the first parse error, and whether anything parsed."""
     found: list[Json] = []
     problem: str | None = None
     some_json = False
@@ -81,7 +81,7 @@ def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | 
             end = error.pos
         except RecursionError:
             raise ArtefactError(ErrorClass.SYNTAX, "the JSON is nested too deeply") from None
-        except ValueError:  # an integer of thousands of digits
+        except ValueError:  # an integer with thousands of digits
             raise ArtefactError(ErrorClass.VALUE, "the JSON holds a number with too many digits") from None
         else:
             some_json = True
@@ -95,7 +95,7 @@ def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | 
 
 
 def _is_bare_json(text: str) -> bool:
-    """Whether the whole text is a JSON number, string or word: JSON, but no answer."""
+    """Whether the whole text is a JSON number, string or literal: valid JSON, but not an answer."""
     if len(text) > _MAX_BARE:
         return False
     try:

@@ -16,12 +16,13 @@ class Metric:
     """A metric: a pure function of named plain values.
 
     Attributes:
-        function: its parameters are names of the task's `values` or of metrics earlier in `METRICS`.
-        kind: `boolean` and `score` (0..1) are averaged, `count` too, `label` is counted by value.
-        description: one line for `COMMENT ON` and the docs: range and the meaning of NULL.
-        version: stands for the code where it is given: "the meaning is the same" however the code changes.
-        mean_name: what its mean is called in `statistics.json`, where not by the rule of `reports.profile.mean_name`.
-        by_turn_name: what its means by turn number are called there; empty where they have no name of their own.
+        function: its parameters are names of the task's `values` or of earlier metrics in `METRICS`.
+        kind: `boolean`, `score` (0..1) and `count` are averaged; `label` is counted by value.
+        description: one line for `COMMENT ON` and the docs: range and meaning of NULL.
+        version: if given, used instead of the code's fingerprint: results are declared unchanged although the code
+            changes.
+        mean_name: name of its mean in `statistics.json`; by default from `reports.profile.mean_name`.
+        by_turn_name: name of its means by turn number there; may be empty.
     """
 
     name: str
@@ -33,5 +34,5 @@ class Metric:
     by_turn_name: str = ""
 
     def inputs(self) -> tuple[str, ...]:
-        """Names of the values that the function takes."""
+        """Returns the names of the values that the function takes."""
         return tuple(signature(self.function).parameters)

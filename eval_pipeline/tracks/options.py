@@ -1,4 +1,4 @@
-"""Checking what a suite gives its track: its options and its cases."""
+"""Validates what a suite passes to its track: options and cases."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -15,15 +15,15 @@ FormT = TypeVar("FormT", bound=BaseModel)
 
 
 def read_options(model: type[OptionsT], options: Mapping[str, Json], place: str) -> OptionsT:
-    """The options, checked.
+    """Validates the options.
 
     Args:
-        model: what the track's options are.
-        options: as `suite.yaml` has them.
+        model: the model of the track's options.
+        options: the options in `suite.yaml`.
         place: the file, for the error.
 
     Raises:
-        InputError: with every field that is wrong.
+        InputError: lists every wrong field.
     """
     try:
         return model.model_validate(dict(options))
@@ -35,7 +35,7 @@ def read_options(model: type[OptionsT], options: Mapping[str, Json], place: str)
 
 
 def checked_form(form: type[FormT], raw: Mapping[str, Json]) -> FormT:
-    """A case as the track's file format has it. Raises CaseError naming each field that is wrong."""
+    """Validates a case against the track's file format. Raises CaseError that names each wrong field."""
     try:
         return form.model_validate(raw)
     except ValidationError as error:

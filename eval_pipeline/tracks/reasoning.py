@@ -1,8 +1,8 @@
-"""What a model thought aloud, apart from what it answered: drafts in it are no answers.
+"""Separates a model's reasoning from its answer, because drafts in the reasoning are not answers.
 
-Read are the forms that open models write into their text: `<think>` and its kin (DeepSeek-R1, Qwen3, GLM-4.5,
-Phi-4-reasoning), `[THINK]` (Magistral), `◁think▷` (Kimi), `<|START_THINKING|>` (Command A), `<|begin_of_thought|>`
-(Sky-T1), the channels of gpt-oss (OpenAI, "Harmony response format"), and Granite's "Here is my thought process:".
+The forms used by open models are recognised: `<think>` and similar tags (DeepSeek-R1, Qwen3, GLM-4.5, Phi-4-reasoning),
+`[THINK]` (Magistral), `◁think▷` (Kimi), `<|START_THINKING|>` (Command A), `<|begin_of_thought|>` (Sky-T1), the channels
+of gpt-oss (OpenAI, "Harmony response format"), and Granite's "Here is my thought process:".
 """
 
 import re
@@ -36,12 +36,12 @@ _HINT = re.compile(r"<\||think|thought|reason|reflect|scratchpad|analysis>|<answ
 
 @value
 class Said:
-    """A response in its parts.
+    """A response split into its parts.
 
     Attributes:
-        reasoning: what was thought aloud; empty where nothing was.
+        reasoning: may be empty.
         answer: the rest.
-        cut_off: the response ends within the reasoning, so that there is no answer.
+        cut_off: whether the response ends within the reasoning, so that there is no answer.
     """
 
     reasoning: str
@@ -50,10 +50,10 @@ class Said:
 
 
 def apart(text: str) -> Said:
-    """Takes the reasoning out of a response.
+    """Separates the reasoning from a response.
 
-    Of several parts outside of reasoning the last one that says something is the answer. Within a fence of code nothing
-    is taken for reasoning. A closing mark without an opening one ends reasoning that the prompt has begun.
+    Of several parts outside the reasoning, the last non-empty one is the answer. Tags inside code fences are ignored. A
+    closing tag without an opening one ends reasoning that the prompt has begun.
     """
     if not _HINT.search(text):
         return Said("", text)
@@ -79,7 +79,7 @@ def _channels(text: str) -> Said:
 
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:
-    """The messages of channels with the channel's name, each read once: hostile text has many that never begin."""
+    """Yields channel name and text of each message, in one pass; hostile text may have many that never begin."""
     channel: str | None = None
     begun: int | None = None
     for token in _TOKEN.finditer(text):
@@ -97,7 +97,7 @@ def _messages(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parts(text: str) -> tuple[list[str], list[str], bool]:
-    """Parts that were thought and parts that were said, each in order, and whether the last thought has no end."""
+    """Returns the reasoning parts and the other parts, each in order, and if the last reasoning part is unclosed."""
     thought: list[str] = []
     said: list[str] = []
     at, is_open = 0, False
@@ -106,7 +106,7 @@ def _parts(text: str) -> tuple[list[str], list[str], bool]:
             said.append(text[at:start])
             at, is_open = end, True
         elif not is_opening:
-            # Without an opening mark all that came before was thought.
+            # Without an opening tag, everything before is reasoning.
             thought.append("".join([*said, text[at:start]]) if not is_open else text[at:start])
             said = said if is_open else []
             at, is_open = end, False
@@ -115,7 +115,7 @@ def _parts(text: str) -> tuple[list[str], list[str], bool]:
 
 
 def _marks(text: str) -> Iterator[tuple[bool, int, int]]:
-    """Opening and closing marks outside of fences, in order: (is opening, start, end)."""
+    """Yields opening and closing tags outside of fences, in order: (is opening, start, end)."""
     found = sorted(
         [(match.start(), match.end(), True) for match in _OPEN.finditer(text)]
         + [(match.start(), match.end(), False) for match in _CLOSE.finditer(text)]
@@ -123,7 +123,7 @@ def _marks(text: str) -> Iterator[tuple[bool, int, int]]:
     fences = [match.start() for match in _FENCE.finditer(text)]
     is_open, since = False, 0
     for start, end, is_opening in found:
-        # What is thought may draft fences, and leave them open.
+        # Reasoning may contain drafts of fences and leave them open.
         if is_opening and not is_open and (bisect_left(fences, start) - since) % 2:
             continue
         since = since if is_opening else bisect_left(fences, end)

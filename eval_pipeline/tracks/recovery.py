@@ -1,4 +1,4 @@
-"""Recovery attempts in figures, for every track."""
+"""Metrics on recovery attempts, for every track."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ from eval_pipeline.core.model import CALL_ERROR, Attempt, Failed, Json, MetricRe
 from eval_pipeline.tracks.metric import Metric
 
 OutcomeFact = tuple[str | None, str | None]
-"""Error class and message of one attempt; both None where it ran."""
+"""Error class and message of one attempt; both None if it ran."""
 
 RECOVERED, CHANGED, SAME = 1.0, 0.5, 0.1
 
 
 def attempt_outcomes(attempts: Sequence[Attempt]) -> tuple[OutcomeFact, ...]:
-    """The value `attempts_outcomes` that the metrics take: what became of each attempt, the original first."""
+    """Returns the value `attempts_outcomes` for metrics: the outcome of each attempt, the original first."""
     facts: list[OutcomeFact] = []
     for attempt in attempts:
         if isinstance(attempt.outcome, Failed):
@@ -26,9 +26,9 @@ def attempt_outcomes(attempts: Sequence[Attempt]) -> tuple[OutcomeFact, ...]:
 
 
 def fix_quality(before: str | None, after: str | None) -> float:
-    """How far an attempt brought the turn: recovered 1.0, another error class 0.5, the same 0.1.
+    """Returns the progress made by an attempt: recovered 1.0, another error class 0.5, the same one 0.1.
 
-    A call that failed leaves the error as it was.
+    A failed call leaves the error unchanged.
     """
     if after is None:
         return RECOVERED
@@ -45,7 +45,7 @@ def _qualities(outcomes: Sequence[OutcomeFact]) -> list[float]:
 
 
 def recovery_details(attempts_outcomes: Sequence[OutcomeFact]) -> list[dict[str, Json]]:
-    """Per recovery attempt: number, whether it ran, its error message, its fix quality."""
+    """Returns for each recovery attempt its number, success, error message and fix quality."""
     recoveries = zip(attempts_outcomes[1:], _qualities(attempts_outcomes), strict=True)
     return [
         {"attempt_number": number, "success": error_class is None, "error": message, "fix_quality": quality}
@@ -54,30 +54,30 @@ def recovery_details(attempts_outcomes: Sequence[OutcomeFact]) -> list[dict[str,
 
 
 def has_error(attempts_outcomes: Sequence[OutcomeFact]) -> bool | None:
-    """Whether the original attempt failed to run; None where its call failed, for then nothing was executed."""
+    """Whether the original attempt failed to run; None if its call failed, as nothing was executed."""
     if not attempts_outcomes or attempts_outcomes[0][0] == CALL_ERROR:
         return None
     return attempts_outcomes[0][0] is not None
 
 
 def recovery_attempts_count(attempts_outcomes: Sequence[OutcomeFact]) -> int:
-    """Recovery attempts made."""
+    """Returns the number of recovery attempts."""
     return max(len(attempts_outcomes) - 1, 0)
 
 
 def recovery_success(attempts_outcomes: Sequence[OutcomeFact]) -> bool | None:
-    """Whether the last recovery attempt ran; None where there was none."""
+    """Whether the last recovery attempt ran; None if there was none."""
     return attempts_outcomes[-1][0] is None if len(attempts_outcomes) > 1 else None
 
 
 def recovery_success_rate(attempts_outcomes: Sequence[OutcomeFact]) -> float | None:
-    """Share of recovery attempts that ran; None where there was none."""
+    """Returns the share of recovery attempts that ran; None if there was none."""
     recoveries = attempts_outcomes[1:]
     return sum(error_class is None for error_class, _ in recoveries) / len(recoveries) if recoveries else None
 
 
 def error_fix_quality(attempts_outcomes: Sequence[OutcomeFact]) -> float | None:
-    """Mean fix quality of the recovery attempts; None where there was none."""
+    """Returns the mean fix quality of the recovery attempts; None if there was none."""
     qualities = _qualities(attempts_outcomes)
     return sum(qualities) / len(qualities) if qualities else None
 
@@ -88,16 +88,17 @@ def recovery_score(
     recovery_success_rate: float | None,
     error_fix_quality: float | None,
 ) -> float | None:
-    """0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1); 0 for an error nobody tried to mend."""
-    if not has_error:
+    """Returns 0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1).
+
+    None for an error without recovery attempts, e.g. for recorded answers, for which none can be made.
+    """
+    if not has_error or recovery_success_rate is None or error_fix_quality is None:
         return None
-    if recovery_success_rate is None or error_fix_quality is None:
-        return 0.0
     return 0.5 * recovery_success_rate + 0.3 * error_fix_quality + 0.2 * min(recovery_attempts_count / 3, 1)
 
 
 def _success_with_details(attempts_outcomes: Sequence[OutcomeFact]) -> MetricResult | None:
-    """`recovery_success`, with what each attempt did for its details."""
+    """Returns `recovery_success` with details on each attempt."""
     success = recovery_success(attempts_outcomes)
     if success is None:
         return None
@@ -132,8 +133,8 @@ METRICS: tuple[Metric, ...] = (
         "recovery_score",
         recovery_score,
         "score",
-        "0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1), 0..1; 0 for an error without any attempt; "
-        "NULL where the original attempt ran.",
+        "0.5 success rate + 0.3 fix quality + 0.2 min(attempts / 3, 1), 0..1; NULL where the original attempt "
+        "ran, and for an error without recovery attempts, as of recorded answers.",
     ),
 )
-"""For the end of a track's own METRICS; its `values` must hold `attempts_outcomes`."""
+"""To be appended to a track's own METRICS; its `values` must contain `attempts_outcomes`."""

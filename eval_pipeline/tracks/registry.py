@@ -1,4 +1,4 @@
-"""The tracks and the importers of foreign data sets, by name. Add one with a line here, or as a plug-in."""
+"""The tracks and the importers of foreign data sets, by name. To add one, add a line here or write a plug-in."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,21 +14,23 @@ from eval_pipeline.tracks.turns_table import turns_table
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
 
-One whose `ForeignForm` has `further` takes (source, limit, further files, folder of the suite) and may write files
-there that belong to the suite.
+If its `ForeignForm` has `further`, it takes (source, limit, further files, folder of the suite), and may write files of
+the suite to that folder.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignForm:
-    """A foreign data set's form.
+    """A format of foreign data sets.
 
     Attributes:
-        track: of the suite that is made.
-        place: where its importer is.
-        further: option of `eval-pipeline import <form>` that takes further files, e.g. `structures`; empty for none.
-        further_help: what those are.
-        leaves_out_wrong_gold: turns whose own gold does not hold are known to be in it: their cases are left out.
+        track: track of the resulting suite.
+        place: place of its importer.
+        further: option of `eval-pipeline import <form>` that takes additional files, e.g. `structures`; may be empty.
+        further_help: help text of that option.
+        maps_columns: whether the user assigns the table's columns to fields; the importer then takes (source, limit,
+            column by field, answer form) and returns the cases and the options of the suite.
+        leaves_out_wrong_gold: whether it is known to contain turns with invalid gold, whose cases are then left out.
     """
 
     track: str
@@ -36,6 +38,7 @@ class ForeignForm:
     further: str = ""
     further_help: str = ""
     leaves_out_wrong_gold: bool = False
+    maps_columns: bool = False
 
 
 TRACKS: Mapping[str, str] = {
@@ -43,6 +46,7 @@ TRACKS: Mapping[str, str] = {
     "pandas": "eval_pipeline.tracks.pandas_code.track:TRACK",
     "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",
     "sql": "eval_pipeline.tracks.sql.track:TRACK",
+    "text": "eval_pipeline.tracks.text.track:TRACK",
 }
 IMPORTERS: Mapping[str, ForeignForm] = {
     "convfinqa": ForeignForm("finqa", "eval_pipeline.tracks.finqa.importers.convfinqa:read_convfinqa"),
@@ -63,6 +67,11 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
         leaves_out_wrong_gold=True,
     ),
+    "bigcodebench": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.bigcodebench:read_bigcodebench",
+        leaves_out_wrong_gold=True,
+    ),
     **{
         form: ForeignForm(
             "sql",
@@ -72,11 +81,12 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         )
         for form in ("spider", "bird", "defog", "querycraft")
     },
+    "text": ForeignForm("text", "eval_pipeline.tracks.text.importers.rows:read_rows", maps_columns=True),
 }
 
 
 COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval"})
-"""Of `eval-pipeline import`, that take in answers."""
+"""Subcommands of `eval-pipeline import` that import answers rather than data sets."""
 
 
 def _track(plugin: Plugin, value: Any) -> Track:
@@ -103,11 +113,11 @@ ALL_IMPORTERS: Registry[ForeignForm] = Registry(
 
 
 def load_track(name: str) -> Track:
-    """The track of that name.
+    """Returns the track of that name.
 
     Raises:
-        UsageError: an unknown one.
-        PluginError: it is a plug-in that cannot be used.
+        UsageError: the name is unknown.
+        PluginError: the plug-in cannot be used.
     """
     if name not in ALL_TRACKS:
         raise UsageError(f"unknown track '{name}'; known: {', '.join(ALL_TRACKS.names())}")
@@ -115,12 +125,12 @@ def load_track(name: str) -> Track:
 
 
 def all_tracks() -> list[Track]:
-    """Every track that can be used, shipped and installed."""
+    """Returns every usable track, shipped or installed."""
     return list(ALL_TRACKS.usable().values())
 
 
 def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
-    """What is wrong with the `prompt` of a model version, its prompt versions by track."""
+    """Yields complaints about the `prompt` of a model version, i.e. its prompt versions by track."""
     for name, version in prompts.items():
         if name not in ALL_TRACKS:
             yield Complaint(("prompt", name), f"unknown track; known: {', '.join(ALL_TRACKS.names())}")
@@ -129,7 +139,7 @@ def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
 
 
 def load_importer(name: str) -> tuple[ForeignForm, Importer]:
-    """A foreign form and its reader. Raises UsageError for an unknown one, or one that cannot be used."""
+    """Returns a foreign format and its reader. Raises UsageError if it is unknown or cannot be used."""
     if name not in ALL_IMPORTERS:
         raise UsageError(f"unknown data set format '{name}'; known: {', '.join(ALL_IMPORTERS.names())}")
     form = ALL_IMPORTERS.get(name)

@@ -1,4 +1,4 @@
-"""Two results side by side: rows that only one has, and cells that differ in rows which are otherwise the same."""
+"""Shows two results side by side: rows that only one has, and differing cells in otherwise equal rows."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -10,7 +10,7 @@ from eval_pipeline.tracks.cards import BesideCard, Cell, Mark, TableCard, Text
 MOST_ROWS = 20
 MOST_COLUMNS = 20
 _MOST_PAIRED = 80
-"""Rows of each side that are tried with each other; further ones that differ count as missing or not expected."""
+"""Number of rows of each side that are compared with each other; further differing rows count as missing or extra."""
 _MOST_NOTED = 60
 _RELATIVE = 1e-6
 
@@ -23,10 +23,10 @@ class ShownResult:
 
     Attributes:
         columns: names.
-        rows: cells that can be compared, those that are known.
-        count: how many rows there really are.
-        places: of the known rows in the whole result, where these are only the rows that the other result lacks; else
-            they are its first ones.
+        rows: the known rows, as comparable cells.
+        count: total number of rows.
+        places: indices of the known rows in the whole result, if these are only the rows that the other result lacks;
+            None if they are its first rows.
     """
 
     columns: Sequence[str]
@@ -36,19 +36,19 @@ class ShownResult:
 
     @property
     def comparable(self) -> bool:
-        """Whether a row that the other result seems to have alone really is."""
+        """Whether a row that appears to be missing in the other result really is."""
         return self.places is not None or self.count == len(self.rows)
 
 
 @value
 class Pairing:
-    """Which rows of two results belong together, as their places in each.
+    """Which rows of two results correspond, as indices.
 
     Attributes:
-        same: equal rows.
-        changed: rows that have some cells in common.
-        missing: expected rows without another.
-        extra: returned rows without another.
+        same: pairs of equal rows.
+        changed: pairs of rows with some cells in common.
+        missing: expected rows without a counterpart.
+        extra: returned rows without a counterpart.
     """
 
     same: tuple[tuple[int, int], ...]
@@ -66,18 +66,18 @@ def beside(
     remark: str = "",
     same: Callable[[Hashable, Hashable], bool] | None = None,
 ) -> BesideCard:
-    """Both results, what differs first and marked.
+    """Returns a card with both results, with differences first and marked.
 
-    Nothing is marked in rows that cannot be compared, since the other result may have them beyond what is known of it.
+    Rows that cannot be compared are not marked, since the other result may contain them beyond its known rows.
 
     Args:
-        title: of the card.
+        title: title of the card.
         expected: the right result.
-        returned: the other one.
-        text_of: a cell as people read it.
-        names: of the two.
-        remark: how they differ, where the results do not say it themselves.
-        same: whether two cells are; `same_cell` where left out.
+        returned: the other result.
+        text_of: formats a cell for display.
+        names: names of the two results.
+        remark: how they differ, if the results do not show it themselves.
+        same: whether two cells are equal; default `same_cell`.
     """
     same = same or same_cell
     columns = columns_aligned(expected, returned)
@@ -95,7 +95,7 @@ def beside(
 
 
 def columns_aligned(expected: ShownResult, returned: ShownResult) -> tuple[tuple[int, int], ...]:
-    """Pairs of columns that stand for each other: by name, then by what is in them, then by their order."""
+    """Returns pairs of corresponding columns: matched by name, then by contents, then by order."""
     mine, theirs = list(range(len(expected.columns))), list(range(len(returned.columns)))
     found: list[tuple[int, int]] = []
 
@@ -123,7 +123,7 @@ def _values(result: ShownResult, place: int) -> list[str]:
 def rows_paired(
     expected: Sequence[Row], returned: Sequence[Row], same_cells: Callable[[Hashable, Hashable], bool]
 ) -> Pairing:
-    """Pairs equal rows, then those with the most cells in common; rows without a common cell are alone."""
+    """Pairs equal rows, then rows with the most cells in common; rows without a common cell stay alone."""
     places: defaultdict[Row, list[int]] = defaultdict(list)
     for place in reversed(range(len(returned))):
         places[tuple(map(_key, returned[place]))].append(place)
@@ -152,7 +152,7 @@ def _candidates(
     extra: Sequence[int],
     same_cells: Callable[[Hashable, Hashable], bool],
 ) -> Iterator[tuple[int, int, int]]:
-    """Rows that may belong together: minus their common cells, and their places."""
+    """Yields rows that may correspond: minus the number of common cells, and both indices."""
     only_one = len(expected) == len(returned) == 1
     for one in missing[:_MOST_PAIRED]:
         for other in extra[:_MOST_PAIRED]:
@@ -162,7 +162,7 @@ def _candidates(
 
 
 def same_cell(one: Hashable, other: Hashable) -> bool:
-    """Whether two cells are the same, numbers to six digits."""
+    """Whether two cells are equal; numbers are compared to six digits."""
     if isinstance(one, int | float) and isinstance(other, int | float) and isfinite(one) and isfinite(other):
         return isclose(one, other, rel_tol=_RELATIVE, abs_tol=1e-12)
     return one == other
@@ -177,7 +177,7 @@ def _chosen(rows: Sequence[Row], columns: Sequence[tuple[int, int]], side: int) 
 
 
 def _told(pairing: Pairing, expected: ShownResult, returned: ShownResult) -> str:
-    """How many rows differ, in words."""
+    """Returns how many rows differ, in words."""
     if not (pairing.changed or pairing.missing or pairing.extra):
         if len(expected.columns) == len(returned.columns):
             moved = any(one != other for one, other in pairing.same)
@@ -232,7 +232,7 @@ def _side(
 
 
 def _noted(text: str, expected: Hashable, text_of: Callable[[Hashable], str]) -> str:
-    """What is expected in the place of a text, with its kind where it reads the same."""
+    """Returns the expected value for a note, with its type if it looks the same."""
     wanted = text_of(expected)
     kind = (
         "a text" if isinstance(expected, str) else "a number" if isinstance(expected, int | float) else "another value"
@@ -241,12 +241,12 @@ def _noted(text: str, expected: Hashable, text_of: Callable[[Hashable], str]) ->
 
 
 def _order(count: int, side: int, pairing: Pairing | None) -> tuple[list[int], dict[int, int], frozenset[int]]:
-    """Rows in the order in which they are shown, those that differ first; the partners of changed ones; lonely ones."""
+    """Returns the rows in display order (differing ones first), counterparts of changed rows, and unmatched rows."""
     if pairing is None:
         return list(range(count)), {}, frozenset()
     partner = {pair[side]: pair[1 - side] for pair in pairing.changed}
     lonely = frozenset(pairing.extra if side else pairing.missing)
-    # Changed rows stand at the same height on both sides.
+    # Changed rows are at the same height on both sides.
     changed = [pair[side] for pair in pairing.changed]
     same = [pair[side] for pair in pairing.same]
     return [*changed, *sorted(lonely), *same], partner, lonely

@@ -1,4 +1,4 @@
-"""Which metrics a suite has: those of its track, and those of installed packages that it asks for.
+"""Determines the metrics of a suite: those of its track, and those of installed packages that the suite asks for.
 
 An entry point `finqa.has_digits` names the metric `has_digits` for the track `finqa`.
 """
@@ -25,7 +25,7 @@ def _metric(plugin: Plugin, value: Any) -> Metric:
 
 
 def _why_taken(plugin: Plugin) -> str | None:
-    """What stands in the way of a column of that name in `<track>_turns`."""
+    """Returns why `<track>_turns` cannot have a column of that name; None if it can."""
     track_name, _, name = plugin.name.partition(".")
     if not name.isidentifier() or name != name.lower():
         return "is not used: its name has to be <track>.<metric>, in lower case"
@@ -43,16 +43,16 @@ METRICS: Registry[Metric] = Registry("metrics", {}, _metric, _why_taken)
 
 
 def installed_metrics(track: str) -> list[str]:
-    """Names of the metrics that packages add to a track, whether they can be used or not."""
+    """Returns the names of the metrics that packages add to a track, whether they can be used or not."""
     return [name.removeprefix(f"{track}.") for name in METRICS.installed() if name.startswith(f"{track}.")]
 
 
 def with_metrics(track: Track, names: Sequence[str]) -> Track:
-    """The track with the metrics that a suite asks for behind its own: what such a suite is scored with.
+    """Returns the track with the additional metrics that a suite asks for; the suite is scored with all of these.
 
     Raises:
-        UsageError: nobody provides one.
-        PluginError: one cannot be used.
+        UsageError: no package provides one of them.
+        PluginError: one of them cannot be used.
     """
     own = {metric.name for metric in track.metrics}
     asked = [_installed_metric(track.name, name) for name in dict.fromkeys(names) if name not in own]
@@ -60,13 +60,13 @@ def with_metrics(track: Track, names: Sequence[str]) -> Track:
 
 
 def with_every_metric(track: Track) -> Track:
-    """The track with every metric that packages add to it and that can be used: what the store has columns for."""
+    """Returns the track with every usable metric that packages add; the store has a column for each."""
     usable = METRICS.usable() if installed_metrics(track.name) else {}
     return _extended(track, [metric for name, metric in usable.items() if name.startswith(f"{track.name}.")])
 
 
 def _installed_metric(track: str, name: str) -> Metric:
-    """Raises UsageError where nobody provides it, PluginError where it cannot be used."""
+    """Returns an installed metric. Raises UsageError if no package has it, PluginError if it cannot be used."""
     known = installed_metrics(track)
     if name not in known:
         told = f"installed packages add {', '.join(known)}" if known else "no installed package adds any"

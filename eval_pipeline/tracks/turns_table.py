@@ -1,4 +1,4 @@
-"""The table `<track>_turns`, which follows from a track's metrics and features."""
+"""Builds the table `<track>_turns`, which depends on a track's metrics and features."""
 
 from eval_pipeline.store.schemas import Column, ColumnType, Table
 from eval_pipeline.store.tables import track_turns_table
@@ -9,6 +9,6 @@ COLUMN_TYPES: dict[str, ColumnType] = {"boolean": "BOOLEAN", "score": "DOUBLE", 
 
 
 def turns_table(track: Track) -> Table:
-    """The `<track>_turns` table: one row a turn with every metric as a column."""
+    """Returns the table `<track>_turns`: one row per turn, with a column for each metric."""
     metrics = [Column(metric.name, COLUMN_TYPES[metric.kind], metric.description) for metric in track.metrics]
     return track_turns_table(track.name, track.feature_columns, track.turn_columns, metrics)

@@ -1,1 +1,1 @@
-"""The workbench: a server on this machine that shows the published store. It changes no evaluation."""
+"""The workbench: a local server that shows the published store. It changes no evaluation."""

@@ -1,4 +1,4 @@
-"""The workbench as an ASGI application: pages, files of its own, errors as pages, the guard before it all."""
+"""The workbench as an ASGI application: pages, static files, error pages, and the access guard in front of them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
@@ -22,14 +22,14 @@ POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
-"""What a page may load and do: only what this server sends, no script or style within a page."""
+"""The content security policy: a page may only load what this server sends, and no inline scripts or styles."""
 STATIC = {"style.css": "text/css", "keys.js": "text/javascript"}
 _MOST_FORM = 1_000_000
-"""Bytes of a form."""
+"""The most bytes that a form may have."""
 
 
 def application(bench: Bench, door: Door, pages: Sequence[Page] = PAGES) -> ASGIApp:
-    """The workbench of a home behind a door."""
+    """Returns the application for the workbench of a home, with access control by the door."""
     routes = [Route(page.path, _endpoint(page, bench), methods=list(page.methods)) for page in pages]
     routes.append(Route("/static/{name}", _static))
     made = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found, Exception: _fault})
@@ -59,7 +59,7 @@ def _answer(page: Page, bench: Bench, request: Request, form: dict[str, list[str
 
 
 async def _form(request: Request) -> dict[str, list[str]]:
-    """The fields of a form, or of a JSON object, whose values are texts or lists of them."""
+    """Returns the fields of a form or of a JSON object, whose values are texts or lists of texts."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -85,7 +85,7 @@ def _json_form(body: bytes) -> dict[str, list[str]]:
 
 
 def problem(status: HTTPStatus, title: str, message: str) -> Response:
-    """A page that says what is wrong."""
+    """Returns a page that reports a problem."""
     return HTMLResponse(render("problem.html.j2", title=title, message=message), status.value)
 
 

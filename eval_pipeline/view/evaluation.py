@@ -1,4 +1,4 @@
-"""Which evaluation a page is about, and what columns its turns have."""
+"""Determines which evaluation a page is about, and which columns its turns have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _OF_ALL, _OF_TRACK = "r", "t"
 
 @dataclass(frozen=True, slots=True)
 class TurnColumn:
-    """A column of the turns of an evaluation.
+    """A column of an evaluation's turns.
 
     Attributes:
-        sql: how a query on `Evaluation.source` names it.
-        type: DuckDB's.
-        of_track: it is in the track's own table.
+        sql: how a query on `Evaluation.source` refers to it.
+        type: its DuckDB type.
+        of_track: whether it is in the track's own table.
     """
 
     name: str
@@ -32,7 +32,7 @@ class TurnColumn:
 
     @property
     def is_number(self) -> bool:
-        """It holds numbers."""
+        """Whether it holds numbers."""
         return self.type in {"BIGINT", "DOUBLE"}
 
 
@@ -41,9 +41,9 @@ class Evaluation:
     """An evaluation in the store.
 
     Attributes:
-        track: kind of task of its suite.
-        columns: of its turns by name: those that all tracks share, then the track's.
-        model_versions: of the suite, each with its dates, newest first.
+        track: the kind of task of its suite.
+        columns: columns of its turns by name: first those that all tracks share, then the track's own.
+        model_versions: model versions of the suite, each with its dates, newest first.
     """
 
     partition: Partition
@@ -58,11 +58,11 @@ class Evaluation:
 
 
 def evaluation_of(visit: Visit) -> Evaluation:
-    """The evaluation that the address names; the newest one of what it leaves open.
+    """Returns the evaluation that the address names; the newest one for anything left open.
 
     Raises:
         NotFoundError: the store has no such evaluation.
-        UsageError: the date is none.
+        UsageError: the date is invalid.
     """
     versions = model_versions_of(visit.look, visit.suite)
     if not versions:
@@ -78,14 +78,14 @@ def evaluation_of(visit: Visit) -> Evaluation:
 
 
 def evaluation_at(look: Look, partition: Partition) -> Evaluation:
-    """The evaluation of a partition that the store has."""
+    """Returns the evaluation of a partition that is in the store."""
     track = _track_of(look, partition.suite)
     versions = model_versions_of(look, partition.suite)
     return Evaluation(partition, track, turn_columns(look, track), versions)
 
 
 def model_versions_of(look: Look, suite: str) -> Mapping[str, tuple[date, ...]]:
-    """Model versions that were evaluated on a suite, with the dates, newest first."""
+    """Returns the model versions that were evaluated on a suite, each with its dates, newest first."""
     return _all_evaluations(look).get(suite, {})
 
 
@@ -112,7 +112,7 @@ def _track_of(look: Look, suite: str) -> str:
 
 
 def turn_columns(look: Look, track: str) -> Mapping[str, TurnColumn]:
-    """Columns of the turns of a track's evaluations: those that all tracks share, then its own."""
+    """Returns the columns of turns for a track: first those that all tracks share, then the track's own."""
     found = {}
     for table, alias in (("turn_results", _OF_ALL), (f"{track}_turns", _OF_TRACK)):
         for name, (kind, comment) in look.columns(table).items():
@@ -126,4 +126,4 @@ def _day(text: str) -> date | None:
     try:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
-        raise UsageError(f"'{text}' is no date; expected YYYY-MM-DD") from error
+        raise UsageError(f"'{text}' is not a date; expected YYYY-MM-DD") from error

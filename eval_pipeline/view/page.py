@@ -1,4 +1,4 @@
-"""What a page of the workbench is, and what it is handed."""
+"""Defines what a page of the workbench is, and what it receives."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ from eval_pipeline.view.rendering import render
 
 
 class NotFoundError(EvalError):
-    """What an address names is not in the store; the message says what."""
+    """Something that an address names is not in the store; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Bench:
     """What all pages share.
 
     Attributes:
-        home: whose store is shown.
-        published: that store.
+        home: the home whose store is shown.
+        published: its store.
     """
 
     home: Home
@@ -35,7 +35,7 @@ class Bench:
     @classmethod
     @contextmanager
     def of(cls, home: Home) -> Iterator["Bench"]:
-        """That of a home; its store is closed at the end."""
+        """Opens the bench of a home; its store is closed at the end."""
         published = Published(home.store)
         try:
             yield cls(home, published)
@@ -50,7 +50,7 @@ class Visit:
     Attributes:
         bench: what all pages share.
         look: the store as this request sees it.
-        request: as it came; its body is in `form`.
+        request: the request; its body is in `form`.
         form: fields of a POST, each with all its values; empty for a GET.
     """
 
@@ -65,24 +65,24 @@ class Visit:
         return str(self.request.path_params["suite"])
 
     def argument(self, name: str, default: str = "") -> str:
-        """The last value of that name in the address."""
+        """Returns the last value of that name in the address."""
         return str(self.request.query_params.get(name, default))
 
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
-        """A page made from a template."""
+        """Renders a page from a template."""
         html = render(template, title=title, visit=self, **values)
         return HTMLResponse(html.encode(errors="replace"), status.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An address of the workbench.
+    """A page, or a group of pages with a common path.
 
     Attributes:
         path: in the form of Starlette's routes.
-        respond: makes the answer. It runs in a thread of its own, may raise `NotFoundError`, and any other `EvalError`
-            for what the address or the form has wrong.
-        methods: that it answers.
+        respond: makes the response. It runs in a separate thread. It may raise `NotFoundError`, and other `EvalError`s
+            for mistakes in the address or the form.
+        methods: the HTTP methods that it answers.
     """
 
     path: str
@@ -91,7 +91,7 @@ class Page:
 
 
 def whole_number(text: str) -> int:
-    """A number of an address or a form, from 0. Raises UsageError where it is none that a table could hold."""
+    """Reads a non-negative number from an address or a form. Raises a UsageError if it is invalid or too large."""
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError(f"'{text:.40}' is no whole number from 0 to 999,999,999")
+        raise UsageError(f"'{text:.40}' is not a whole number from 0 to 999,999,999")
     return int(text)

@@ -1,4 +1,4 @@
-"""A part of the page about a turn: what it shows, and the template that shows it."""
+"""Defines a section of the page about a turn: its content and its template."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Part:
     Attributes:
         name: its anchor.
         title: its heading.
-        template: that shows it; it has `seen`, `visit` and what `values` gives.
-        values: what the template takes; None where there is nothing to show, and then no section either.
-        exported: folders that are handed on have it too: it tells of this evaluation alone, and asks for nothing.
+        template: its template, which receives `seen`, `visit` and the result of `values`.
+        values: returns the values for the template, or None to omit the section.
+        exported: whether exported folders include it; such a section uses only this evaluation and has no forms.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The published store as pages read it: one connection a state of the file, a cursor a request."""
+"""Read access of pages to the published store: one connection per state of the file, one cursor per request."""
 
 import os
 import threading
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.ddl import quoted
 from eval_pipeline.store.query import connect_read_only
 
@@ -19,19 +20,19 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 SETTINGS: Mapping[str, str | int] = {"memory_limit": "128MB", "threads": 2}
-"""Of DuckDB: a page that needs more fails alone, and the machine has other things to do."""
+"""DuckDB's limits: a page that needs more fails alone, and the machine keeps resources for other work."""
 _AT_ONCE = 4
-"""Requests that query at the same time; further ones wait, so that memory is bounded."""
+"""How many requests may query at the same time; others wait, so that memory stays limited."""
 _SMALL, _LARGE = 200, 4
-"""Things that are kept of a state of the store: small ones, and ones of some megabytes."""
+"""How many results are cached per state of the store: small ones, and ones of some megabytes."""
 
 
 class _State:
     """The store as it was published at one time.
 
     Attributes:
-        users: requests that are reading it.
-        stale: a newer one is there; closed when the last user has left.
+        users: how many requests are reading it.
+        stale: whether there is a newer state; then this one is closed when its last user has finished.
     """
 
     def __init__(self, path: Path, status: tuple[int, ...] | None) -> None:
@@ -44,36 +45,37 @@ class _State:
 
 
 class Look:
-    """What one request sees: always the same state of the store, whatever is published meanwhile."""
+    """One request's view of the store: always the same state, even if something is published meanwhile."""
 
     def __init__(self, state: _State) -> None:
+        self.has_ended = False
         self._state = state
         self._cursor = state.connection.cursor()
         self._cursor.execute("USE store")
 
     def rows(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
-        """The rows of a query; `values` are those of its parameters. JSON columns are texts."""
+        """Returns the rows of a query; `values` are its parameters. JSON columns are returned as text."""
         found = self._execute(sql, values)
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def row(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Row | None:
-        """The first row of a query; None where there is none."""
+        """Returns the first row of a query, or None if there is none."""
         return next(iter(self.rows(sql, values)), None)
 
     def table(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> "pa.Table":
-        """The rows of a query as Arrow, JSON columns as texts."""
+        """Returns the rows of a query as Arrow, with JSON columns as text."""
         with _told():
             found = self._cursor.sql(sql, params=values or None).to_arrow_table()
         return found.cast(_plain(found.schema))
 
     def shadow(self, table: str, condition: str) -> None:
-        """Has this request see only the rows of a table, named `r` in the condition, that meet it."""
+        """Limits this request to the rows of a table that meet the condition, which refers to the table as `r`."""
         name = quoted(table)
         self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM store.main.{name} AS r WHERE {condition}", ())
 
     def columns(self, table: str) -> dict[str, tuple[str, str]]:
-        """Type and comment of each column of a table or view; none where there is no such table."""
+        """Returns type and comment of each column of a table or view; empty if there is no such table."""
 
         def read() -> dict[str, tuple[str, str]]:
             sql = """SELECT column_name, data_type, coalesce(comment, '') FROM duckdb_columns()
@@ -83,12 +85,12 @@ class Look:
         return self.remembered(("columns", table), read)
 
     def remembered(self, what: object, make: Callable[[], T], *, large: bool = False) -> T:
-        """What was made under that name for this state of the store, else makes it.
+        """Returns a cached result for this state of the store; computes it if there is none.
 
         Args:
-            what: its name.
-            make: makes it.
-            large: it takes megabytes, so that only a few are kept.
+            what: key of the result.
+            make: computes it.
+            large: whether it takes megabytes; only a few of these are cached.
         """
         most = _LARGE if large else _SMALL
         kept = self._state.remembered[most]
@@ -102,7 +104,8 @@ class Look:
         return made
 
     def close(self) -> None:
-        """Ends what the request was reading."""
+        """Ends the request's read access."""
+        self.has_ended = True
         self._cursor.close()
 
     def _execute(self, sql: str, values: Mapping[str, Any] | Sequence[Any]) -> "duckdb.DuckDBPyConnection":
@@ -111,9 +114,10 @@ class Look:
 
 
 class Published:
-    """The store of a home, looked at by many requests while runs publish.
+    """The store of a home, which many requests read while runs publish.
 
-    Publishing replaces the file, so a connection keeps what it has seen, and the next request opens the new one.
+    Publishing replaces the file. An open connection therefore keeps its old state, and the next request opens the new
+    one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,21 +128,38 @@ class Published:
 
     @contextmanager
     def look(self) -> Iterator[Look]:
-        """The store as it is now, for the length of a request.
+        """Opens the current store for the duration of a request.
 
         Raises:
             StoreError: there is no store yet, or it cannot be opened.
         """
         with self._places:
             state = self._enter()
+            found = None
             try:
                 found = Look(state)
-                try:
-                    yield found
-                finally:
-                    found.close()
+                yield found
             finally:
-                self._leave(state)
+                if found is None:
+                    self._leave(state)
+                elif not found.has_ended:
+                    found.close()
+                    self._leave(state)
+
+    def make_room(self, look: Look) -> None:
+        """Ends a request's read access early and frees the memory of the state that it reads, once no other needs it.
+
+        For work that itself needs much memory. The next request opens the store anew.
+        """
+        state = look._state
+        with self._lock:
+            look.close()
+            state.users -= 1
+            if self._state is state:
+                self._state = None
+            self._retire(state)
+        state.remembered = {_SMALL: {}, _LARGE: {}}
+        give_back_memory()
 
     def close(self) -> None:
         """Closes the connection."""
@@ -172,31 +193,31 @@ class Published:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Makes what DuckDB cannot do a sentence."""
+    """Turns DuckDB's errors into sentences."""
     import duckdb
 
     try:
         yield
     except (duckdb.SerializationException, duckdb.IOException) as error:
-        raise StoreError(f"the store cannot be read ({error}); `eval-pipeline publish --full` makes it anew") from error
+        raise StoreError(f"the store cannot be read ({error}); `eval-pipeline publish --full` rebuilds it") from error
     except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise StoreError(
             "the store was made by another version of eval-pipeline, or lacks the tables of a package; "
-            "`eval-pipeline publish --full` makes it anew"
+            "`eval-pipeline publish --full` rebuilds it"
         ) from error
     except duckdb.OutOfMemoryException as error:
-        raise StoreError("that takes more memory than the workbench allows itself; filter for less") from error
+        raise StoreError("this request takes more memory than the workbench may use; use a narrower filter") from error
 
 
 def _plain(schema: "pa.Schema") -> "pa.Schema":
-    """A schema without DuckDB's own kinds of text."""
+    """Returns the schema with DuckDB's own text types as plain text."""
     import pyarrow as pa
 
     return pa.schema([pa.field(field.name, getattr(field.type, "storage_type", field.type)) for field in schema])
 
 
 def _status(path: Path) -> tuple[int, ...] | None:
-    """What tells the file from one that has replaced it."""
+    """Returns values that change when the file is replaced."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Templates to pages. Jinja2 escapes every text, and characters that have a screen do things are shown, not sent."""
+"""Renders templates. Jinja2 escapes every text, and control characters are made visible."""
 
 from datetime import date, datetime
 from functools import cache
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from eval_pipeline.core.coverage import implausible_text
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.links import suite_path
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
 
 _PACKAGE = "eval_pipeline.view"
 MOST_TEXT = 20_000
-"""Characters of a text that a page shows."""
+"""The most characters of a text that a page shows."""
 _MOST_CELL = 300
 
 
 def render(template: str, **values: Any) -> str:
-    """A page, or a part of one."""
+    """Renders a page or a part of one."""
     return _environment().get_template(template).render(**values)
 
 
 @cache
 def static_file(name: str) -> bytes:
-    """A file of `static/`."""
+    """Returns a file of `static/`."""
     return files(_PACKAGE).joinpath("static", name).read_bytes()
 
 
@@ -71,6 +72,7 @@ def _environment() -> "Environment":
         "cell": cell,
         "json": parse_json,
         "pretty": pretty,
+        "implausible": implausible_text,
     }
     found.globals |= {
         "layout": "base.html.j2",
@@ -89,7 +91,7 @@ def _environment() -> "Environment":
 
 
 def _finalized(value: Any) -> Any:
-    """What is put into a page: no escape sequence of a terminal, nothing that turns the direction of writing."""
+    """Returns a value for a page; terminal escapes and characters that change writing direction become visible."""
     if value is None:
         return ""
     if isinstance(value, str) and not isinstance(value, Markup):
@@ -98,11 +100,11 @@ def _finalized(value: Any) -> Any:
 
 
 def shown_value(value: Any, kind: str = "") -> str:
-    """A value of a column as a page shows it.
+    """Formats a column's value for a page.
 
     Args:
-        value: as the store has it.
-        kind: DuckDB's type of the column.
+        value: the value in the store.
+        kind: the column's DuckDB type.
     """
     if value is None:
         return UNKNOWN
@@ -122,7 +124,7 @@ def shown_value(value: Any, kind: str = "") -> str:
 
 
 def short(text: str | None, most: int = _MOST_CELL) -> str:
-    """A text for a cell of a table: on one line, cut where it is long."""
+    """Returns a text for a table cell: on one line, cut if it is long."""
     if text is None:
         return UNKNOWN
     line = " ".join(text[: 4 * most].split())
@@ -130,17 +132,17 @@ def short(text: str | None, most: int = _MOST_CELL) -> str:
 
 
 def cut(text: str, most: int = MOST_TEXT) -> str:
-    """The beginning of a text that may be very long."""
+    """Returns the beginning of a text that may be very long."""
     return text if len(text) <= most else text[:most]
 
 
 def cell(text: str | Cell) -> Cell:
-    """A text of a card as a cell, so that templates know one form."""
+    """Converts a card's text to a cell, so that templates handle only one type."""
     return Cell(text) if isinstance(text, str) else text
 
 
 def pretty(value: Any) -> str:
-    """JSON for people."""
+    """Formats JSON for people."""
     import json
 
     found = parse_json(value) if isinstance(value, str) else value
@@ -148,7 +150,7 @@ def pretty(value: Any) -> str:
 
 
 def marks_of(card: Card) -> list[Mark]:
-    """The marks that a card shows, for its legend."""
+    """Returns the marks that a card uses, for its legend."""
     texts: list[str | Cell] = []
     match card:
         case TableCard():

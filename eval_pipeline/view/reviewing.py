@@ -1,8 +1,9 @@
-"""Reviews as pages see them: from the files beside the suite, so that what somebody just said is there."""
+"""Reviews as pages see them, read from the files next to the suite so that new reviews appear at once."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -11,7 +12,6 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.reviewing import Progress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
 from eval_pipeline.suites.reviews.queues import QueueItem
-from eval_pipeline.suites.reviews.review import response_hash
 from eval_pipeline.view.addresses import turn_address
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look
@@ -19,10 +19,13 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
 COOKIE = "reviewer"
-_RESPONSE = """SELECT a.response FROM attempts AS a
+_LOOKED_AT = 200
+"""How many answers of a queue are searched for in the store at once; usually the first is found."""
+_RESPONSES = """SELECT a.turn_id, a.sample, left(sha256(coalesce(a.response, '')), 32) AS hash FROM attempts AS a
 SEMI JOIN turn_results AS r USING (suite, model_version, eval_date, turn_id, sample)
-WHERE a.suite = ? AND a.model_version = ? AND a.eval_date = ? AND a.turn_id = ? AND a.sample = ?
-ORDER BY a.number DESC LIMIT 1"""
+WHERE a.suite = ? AND a.model_version = ? AND a.eval_date = ? AND a.turn_id IN (SELECT unnest(?::VARCHAR[]))
+QUALIFY row_number() OVER (PARTITION BY a.turn_id, a.sample ORDER BY a.number DESC) = 1"""
+"""The last responses to some turns, as hashes that match `response_hash`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,9 @@ class Desk:
     """A suite as reviewers see it.
 
     Attributes:
-        inputs: of the suite.
-        reviewed: what is kept beside it.
-        who: the reviewer, as the browser remembers.
+        inputs: inputs of the suite.
+        reviewed: the reviews that are stored next to it.
+        who: the reviewer, as remembered by the browser.
     """
 
     inputs: Inputs
@@ -40,7 +43,7 @@ class Desk:
     who: str
 
     def progress(self, queue: str) -> Progress:
-        """How far people are with a queue. Raises NotFoundError where there is none of that id."""
+        """Returns the progress of a queue. Raises a NotFoundError if there is no queue with that id."""
         found = next((one for one in progress_of(self.reviewed) if one.queue.id == queue), None)
         if found is None:
             raise NotFoundError(f"'{self.inputs.suite}' has no queue '{queue}'")
@@ -48,7 +51,7 @@ class Desk:
 
 
 def desk_of(visit: Visit) -> Desk:
-    """The suite that the address names. Raises UsageError where there is none of that name."""
+    """Returns the desk of the suite that the address names. Raises a UsageError if there is no such suite."""
 
     def make() -> Inputs:
         workspace = Workspace(visit.bench.home)
@@ -57,37 +60,55 @@ def desk_of(visit: Visit) -> Desk:
     inputs = visit.look.remembered(("reviews of", visit.suite), make)
     folder = reviews_folder(inputs.workspace.suite(inputs.suite).folder)
     state = tuple(_files(folder))
-    reviewed = visit.look.remembered(("reviewed", visit.suite, state), lambda: reviewed_of(inputs))
+    kept: dict[tuple[object, ...], Reviewed] = visit.look.remembered(("reviewed", visit.suite), dict)
+    reviewed = kept.get(state)
+    if reviewed is None:
+        reviewed = reviewed_of(inputs)
+        kept.clear()  # each review makes a new state, of megabytes if queues are large; only the last is asked for
+        kept[state] = reviewed
     return Desk(inputs, reviewed, unquote(visit.request.cookies.get(COOKIE, "")) or own_name())
 
 
 def cookie_of(who: str) -> str:
-    """A reviewer's name as a cookie can hold it."""
+    """Encodes a reviewer's name for a cookie."""
     return quote(who)[:1000]
 
 
 def item_address(suite: str, item: QueueItem, queue: str = "") -> str:
-    """Where an answer is shown, as one of a queue if that is named."""
+    """Returns the address of an answer, as part of a queue if one is named."""
     partition = Partition(suite, item.model_version, item.eval_date)
     return turn_address(partition, item.turn_id, item.sample, {"queue": queue} if queue else None)
 
 
 def open_item(look: Look, suite: str, progress: Progress, who: str, after: QueueItem | None) -> QueueItem | None:
-    """The next answer of a queue for somebody that the store still has; None where nothing is left."""
+    """Returns the next unreviewed answer of a queue that is still in the store; None if there is none left."""
     items = list(progress.queue.items)
     start = items.index(after) + 1 if after in items else 0
-    left = [one for one in (*items[start:], *items[:start]) if who not in progress.reviewed.get(one.answer, ())]
-    return next((one for one in left if one != after and is_shown(look, suite, one)), None)
+    turned = (*items[start:], *items[:start])
+    left = [one for one in turned if one != after and who not in progress.reviewed.get(one.answer, ())]
+    for first in range(0, len(left), _LOOKED_AT):
+        block = left[first : first + _LOOKED_AT]
+        shown = _shown(look, suite, block)
+        if found := next((one for one in block if one in shown), None):
+            return found
+    return None
 
 
-def is_shown(look: Look, suite: str, item: QueueItem) -> bool:
-    """Whether the store has the answer, and the very response."""
-    row = look.row(_RESPONSE, [suite, item.model_version, item.eval_date, item.turn_id, item.sample])
-    return row is not None and response_hash(row["response"]) == item.response_hash
+def _shown(look: Look, suite: str, items: Sequence[QueueItem]) -> set[QueueItem]:
+    """Returns those of some answers that the store has with exactly that response, with one query per evaluation."""
+    evaluations: dict[tuple[str, date], list[QueueItem]] = {}
+    for item in items:
+        evaluations.setdefault((item.model_version, item.eval_date), []).append(item)
+    found = set()
+    for (version, day), asked in evaluations.items():
+        rows = look.rows(_RESPONSES, [suite, version, day, [item.turn_id for item in asked]])
+        there = {(row["turn_id"], row["sample"], row["hash"]) for row in rows}
+        found |= {item for item in asked if (item.turn_id, item.sample, item.response_hash) in there}
+    return found
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """What changes whenever a file of reviews does."""
+    """Yields values that change whenever a file of reviews changes."""
     for place in (folder, folder / "queues"):
         if place.is_dir():
             for entry in sorted(os.scandir(place), key=lambda entry: entry.name):

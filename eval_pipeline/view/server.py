@@ -1,4 +1,4 @@
-"""`view`: the workbench on an address of this machine, until interrupted."""
+"""The command `view`: serves the workbench on a local address until interrupted."""
 
 import gc
 import socket
@@ -7,21 +7,24 @@ from contextlib import suppress
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.memory import limit_arenas
 from eval_pipeline.core.private import make_private
 from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import token_of
 
 _GARBAGE = (10_000, 10, 10)
+_ARENAS = 2
 _PATIENCE_S = 5
-"""That requests under way are given at the end."""
+"""Seconds that running requests get to finish at the end."""
 
 
 def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     """Serves the workbench of a home until it is interrupted.
 
     Raises:
-        UsageError: the home is no folder, or the address cannot be served at.
+        UsageError: the home is not a folder, or the address cannot be used.
     """
+    import pyarrow as pa
     import uvicorn
 
     from eval_pipeline.view.app import application
@@ -29,9 +32,12 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
 
     make_private(home.root)
     if not home.root.is_dir():
-        raise UsageError(f"{home.root} is no folder; set EVAL_HOME to one")
-    # The command line looks for garbage as good as never; a server would keep it.
+        raise UsageError(f"{home.root} is not a folder; set EVAL_HOME to one")
+    # The command line hardly ever collects garbage; a long-running server has to.
     gc.set_threshold(*_GARBAGE)
+    limit_arenas(_ARENAS)
+    # Arrow's own allocator keeps what was freed; drawing a queue would grow the process for good.
+    pa.set_memory_pool(pa.system_memory_pool())
     with _listening(host, port) as listening, Bench.of(home) as bench:
         port = listening.getsockname()[1]
         token = token_of(home.ui_token) if with_token else None
@@ -46,7 +52,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
             server_header=False,
             timeout_graceful_shutdown=_PATIENCE_S,
         )
-        with suppress(KeyboardInterrupt):  # what uvicorn raises again when it has ended
+        with suppress(KeyboardInterrupt):  # uvicorn raises it again after its own shutdown
             uvicorn.Server(settings).run(sockets=[listening])
 
 
@@ -55,7 +61,7 @@ def _listening(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-        found.listen()  # whoever opens the printed address at once has to wait, not to fail
+        found.listen()  # a browser that opens the printed address at once must wait instead of failing
     except OSError as error:
         found.close()
         raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error

@@ -1,4 +1,4 @@
-"""A series of accuracies as a small line, drawn as SVG without styles of its own."""
+"""Draws a series of accuracies as a small SVG line without inline styles."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,15 +7,15 @@ from markupsafe import Markup
 
 WIDTH, HEIGHT, _MARGIN = 120, 28, 3
 _LEAST_SPAN = 0.1
-"""Of accuracy, from bottom to top: noise is not to look like a fall."""
+"""The least range of accuracy from bottom to top, so that noise does not look like a fall."""
 
 
 def sparkline(values: Sequence[float | None], words: str) -> Markup:
-    """The line of some shares, 0..1, in order; gaps where there is none.
+    """Draws a line through rates from 0 to 1, with gaps where values are missing.
 
     Args:
-        values: one a date.
-        words: what it shows, for whoever does not see it.
+        values: one value per date.
+        words: description for people who cannot see it.
     """
     known = [value for value in values if value is not None]
     if not known:

@@ -1,4 +1,4 @@
-"""A turn as somebody looks at it: all that the store holds of it, and what its track makes of that."""
+"""A turn as a page shows it: all that the store holds about it, and how its track presents it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from datetime import date
 from typing import Any
 
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.model import Attempt, Case, Evidence
-from eval_pipeline.core.provenance import UNKNOWN
+from eval_pipeline.core.model import Attempt, Case, Evidence, Partition
+from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import attempt_from_row
 from eval_pipeline.store.ddl import quoted
 from eval_pipeline.store.tables import arrow_schema
@@ -27,12 +27,12 @@ class TurnSeen:
     """A turn of an evaluation, in one sample.
 
     Attributes:
-        visit: the request that asks for it.
+        visit: the request for it.
         result: its row of `turn_results`.
-        track_row: its row of the track's own table; empty where there is none.
-        gold: its row of `turns`, as the suite has it now; empty where the suite has it no more.
+        track_row: its row of the track's own table; empty if there is none.
+        gold: its row of `turns` as the suite has it now; empty if the suite no longer has it.
         attempts: rows of `attempts` with the `prompt` of each, in order.
-        recorded: the answers were made elsewhere.
+        recorded: whether the answers were made elsewhere.
     """
 
     visit: Visit
@@ -56,55 +56,77 @@ class TurnSeen:
 
     @property
     def sample(self) -> int:
-        """Which of the samples."""
+        """Number of the sample."""
         return int(self.result["sample"])
 
     @property
     def key(self) -> tuple[str, str, date, str, int]:
-        """What `rows` finds rows by."""
+        """The values by which `rows` finds rows."""
         partition = self.evaluation.partition
         return partition.suite, partition.model_version, partition.eval_date, self.turn_id, self.sample
 
     @property
     def changed_since(self) -> bool:
-        """Whether question or gold of the suite are other ones now."""
+        """Whether the suite's question or gold has changed since."""
         return bool(self.gold) and any(self.gold[name] != self.result[name] for name in ("question", "expected"))
 
     def rows(self, table: str, order: str) -> list[Row]:
-        """Its rows of a table that has a row a turn and sample, or finer."""
+        """Returns the turn's rows of a table with one or more rows per turn and sample."""
         if table not in self._read:
             self._read[table] = _rows(self.look, table, self.key, self.result["case_id"], f"ORDER BY {order}")
         return self._read[table]
 
 
 def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -> TurnSeen:
-    """The turn of that id. Raises NotFoundError where the evaluation has none."""
+    """Returns the turn with that id. Raises a NotFoundError if the evaluation has none."""
     look, partition = visit.look, evaluation.partition
     key = (partition.suite, partition.model_version, partition.eval_date, turn_id, sample)
     result = look.row(f"SELECT * FROM turn_results WHERE {_OF_TURN}", key)
     if result is None:
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
     case_id = result["case_id"]
-    # A track of a package that is not installed has no table.
+    # A track whose package is not installed has no table.
     track_rows = _rows(look, evaluation.track_table, key, case_id) if look.columns(evaluation.track_table) else []
     gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
     attempts = _rows(look, "attempts", key, case_id, "ORDER BY number")
-    # Not by a join, which would read all prompts there are.
+    attempts = _with_prompts(look, attempts)
+    recorded = is_recorded(look, partition.model_version)
+    return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
+
+
+def is_recorded(look: Look, model_version: str) -> bool:
+    """Returns whether the answers of a model version were made elsewhere."""
+    model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [model_version])
+    return bool(model and model["recorded"])
+
+
+def first_prompt(look: Look, partition: Partition, result: Row) -> Row | None:
+    """Returns the first attempt at a turn in another evaluation, with its `prompt`; None if there is none.
+
+    Args:
+        look: the store.
+        partition: the other evaluation.
+        result: the turn's row of `turn_results` in any evaluation.
+    """
+    key = (partition.suite, partition.model_version, partition.eval_date, result["turn_id"], result["sample"])
+    rows = _rows(look, "attempts", key, result["case_id"], "ORDER BY number LIMIT 1")
+    return next(iter(_with_prompts(look, rows)), None)
+
+
+def _with_prompts(look: Look, attempts: Sequence[Row]) -> list[Row]:
+    # No join, because it would read all prompts.
     hashes = list({row["prompt_hash"] for row in attempts})
     marks = ", ".join("?" * len(hashes)) or "NULL"
     prompts = look.rows(f"SELECT prompt_hash, text FROM prompts WHERE prompt_hash IN ({marks})", hashes)
     texts = {row["prompt_hash"]: row["text"] for row in prompts}
-    attempts = [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
-    model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [partition.model_version])
-    recorded = bool(model and model["recorded"])
-    return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
+    return [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
 
 
 def _rows(look: Look, table: str, key: Sequence[Any], case_id: str, order: str = "") -> list[Row]:
-    """Rows of a turn.
+    """Returns the rows of a turn.
 
-    Ids of turns all begin alike, so that DuckDB cannot tell by their beginnings which blocks it need not read; those of
-    cases differ.
+    The condition on the case's id lets DuckDB skip blocks: the ids of turns all begin alike, which makes their
+    statistics useless, but those of cases differ.
     """
     named = "case_id" in look.columns(table)
     values = [*key, case_id] if named else key
@@ -113,7 +135,7 @@ def _rows(look: Look, table: str, key: Sequence[Any], case_id: str, order: str =
 
 
 def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
-    """The turn as its track sees it, with the track; None where the suite has it no more.
+    """Returns the track and the turn as the track sees it; None if the suite no longer has the turn.
 
     Raises:
         EvalError: the suite cannot be read.
@@ -134,11 +156,22 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
     made = _attempts_of_case(seen, track)
     earlier = [(one, made.get(one.id, ())) for one in case.turns if one.index < turn.index]
     evidence = [_evidence(row) for row in seen.rows("evidence", "kind")]
-    return track, Seen(case, turn, made.get(turn_id, ()), evidence, earlier, _history(seen), seen.track_row)
+    expected = seen.gold.get("expected_result")
+    found = Seen(
+        case,
+        turn,
+        made.get(turn_id, ()),
+        evidence,
+        earlier,
+        _history(seen),
+        seen.track_row,
+        None if expected is None else parse_json(expected),
+    )
+    return track, found
 
 
 def _track(visit: Visit, suite: str) -> tuple[Track, Any]:
-    """The track of a suite, and what its cases share, from the store."""
+    """Returns the track of a suite, and the data that its cases share, from the store."""
     workspace = Workspace(visit.bench.home)
     source, track = workspace.suite(suite), workspace.track(suite)
     if not isinstance(track, Shares):
@@ -153,7 +186,7 @@ def _track(visit: Visit, suite: str) -> tuple[Track, Any]:
 
 
 def _scored_case(seen: TurnSeen, track: Track, row: Row, shared: Any) -> Case:
-    """The case with the gold that it is scored by."""
+    """Returns the case with the gold by which it is scored."""
     suite, content = seen.evaluation.partition.suite, row["content"]
     case = track.read_case(parse_json(content), suite, row["source_file"], row["source_line"], shared)
     found = seen.look.rows("SELECT * FROM gold_overrides WHERE suite = ? AND case_id = ?", [suite, case.id])
@@ -162,7 +195,7 @@ def _scored_case(seen: TurnSeen, track: Track, row: Row, shared: Any) -> Case:
 
 
 def _attempts_of_case(seen: TurnSeen, track: Track) -> Mapping[str, Sequence[Attempt]]:
-    """The attempts at all turns of the case in the same sample, by turn."""
+    """Returns the attempts at all turns of the case in the same sample, by turn."""
     partition = seen.evaluation.partition
     rows = seen.look.rows(
         """SELECT * FROM attempts WHERE suite = ? AND model_version = ? AND eval_date = ? AND case_id = ? AND sample = ?
@@ -184,7 +217,4 @@ def _history(seen: TurnSeen) -> str:
     version = seen.evaluation.partition.model_version
     row = seen.look.row("SELECT settings FROM model_versions WHERE model_version = ?", [version])
     settings = parse_json(row["settings"]) if row else {}
-    if seen.recorded:
-        told = settings.get("provenance", {}).get(seen.evaluation.partition.suite, {})
-        return str(told.get("history") or UNKNOWN)
-    return str(settings.get("history", "gold"))
+    return history_shown(settings, seen.evaluation.partition.suite, recorded=seen.recorded)

@@ -1,1 +1,1 @@
-"""What stands before a web server on this machine, whatever it serves: who may ask, and for what."""
+"""Access control for the local web servers: which requests may pass."""

@@ -1,4 +1,4 @@
-"""The guard before an ASGI application, in its own process: there is no other way to it."""
+"""Puts the guard in front of an ASGI application inside its own process, so that nothing can bypass it."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -17,17 +17,17 @@ _POLICY: Headers = [
     (b"referrer-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
 ]
-"""Headers of every answer: no other page may show this one in a frame, where a click could be stolen."""
+"""Security headers of every answer; among others they stop other sites from framing the page for clickjacking."""
 FRAMES = "frame-ancestors 'self'"
-"""The content security policy of an application that has none of its own."""
+"""Default content security policy for applications without their own."""
 _CLOSED_BY_POLICY = 1008
 
 
 class Guarded:
-    """An application behind a door.
+    """An ASGI application behind a guard.
 
     Args:
-        content_policy: its content security policy; has to say who may frame it.
+        content_policy: the application's content security policy; it must set `frame-ancestors`.
     """
 
     def __init__(self, application: Application, door: Door, content_policy: str = FRAMES) -> None:
@@ -36,7 +36,7 @@ class Guarded:
         self._headers = [*_POLICY, (b"content-security-policy", content_policy.encode())]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers what may not pass, and hands on the rest."""
+        """Answers requests that may not pass, and forwards the others."""
         if scope["type"] not in {"http", "websocket"}:
             await self._application(scope, receive, send)
             return

@@ -1,6 +1,6 @@
-"""The guard: decides on every request whether it may pass. Any page that a browser has open can send requests here.
+"""The guard: decides whether an HTTP request may pass, since any web page open in a browser can send requests here.
 
-Sources: OWASP, "Cross-Site Request Forgery Prevention" and "DNS rebinding"; the token is handled as Jupyter's.
+Sources: OWASP, "Cross-Site Request Forgery Prevention" and "DNS rebinding". The token is handled as in Jupyter.
 """
 
 import os
@@ -11,7 +11,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 HOSTS = "EVAL_UI_HOSTS"
-"""Environment variable: further names of the servers, with commas."""
+"""Environment variable: additional host names of the servers, separated by commas."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _READING = frozenset({"GET", "HEAD"})
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
@@ -22,16 +22,16 @@ _OTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What the guard lets in.
+    """The rules by which the guard lets requests in.
 
     Attributes:
-        port: that is served.
-        token: what everybody has to show; None where somebody else sees to that.
-        hosts: names under which the server is known, as they stand in `Host`, without the port.
-        further: names under which a proxy makes it known; with a port, at that one, else at any usual one.
-        forms: whether forms of its own pages are let in, which need no script; any page can send a form, so that the
-            browser has to say that one of ours did.
-        command: that prints the address with the token.
+        port: port of the server.
+        token: the secret that every request must carry; None if access is controlled elsewhere.
+        hosts: names of the server as they appear in the header `Host`, without the port.
+        further: names under which a proxy serves it: with a port for that port only, without one for any usual port.
+        forms: whether plain HTML forms are accepted. As any page can send a form, the browser must confirm that it came
+            from a page of this server.
+        command: the command that prints the address with the token.
     """
 
     port: int
@@ -43,11 +43,11 @@ class Door:
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie: cookies do not know ports, so two servers must not share one."""
+        """Name of the cookie; it includes the port because browsers share cookies between the ports of a host."""
         return f"eval_pipeline_{self.port}"
 
     def knows(self, authority: str) -> bool:
-        """Whether `host` or `host:port` is an address of the server."""
+        """Whether `host` or `host:port` is an address of this server."""
         name, _, port = authority.lower().rpartition(":") if _has_port(authority) else (authority.lower(), "", "")
         if f"{name}:{port or 80}" in self.further:
             return True
@@ -57,7 +57,7 @@ class Door:
 
 
 def further_names() -> frozenset[str]:
-    """Names under which a proxy makes the servers of this machine known."""
+    """Returns the host names under which a proxy serves this machine's servers."""
     return frozenset(name.strip().lower() for name in os.environ.get(HOSTS, "").split(",") if name.strip())
 
 
@@ -67,13 +67,13 @@ def _has_port(authority: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as the guard sees it.
+    """The parts of a request that the guard looks at.
 
     Attributes:
-        method: of HTTP; `WEBSOCKET` for the opening of one.
+        method: HTTP method; `WEBSOCKET` for opening a WebSocket.
         path: without the query.
-        query: as it came.
-        headers: by name in lower case; of several alike, all of them with commas.
+        query: unparsed.
+        headers: by lower-case name; repeated headers are joined with commas.
     """
 
     method: str
@@ -84,12 +84,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What becomes of a request: it passes where there is no status.
+    """The guard's decision: the request passes if `status` is None.
 
     Attributes:
-        status: of the answer, where the guard gives it.
-        text: a sentence for whoever asked.
-        headers: of the answer.
+        status: HTTP status if the guard answers the request itself.
+        text: an explanation for the sender.
+        headers: HTTP headers of the answer.
     """
 
     status: HTTPStatus | None = None
@@ -101,7 +101,7 @@ PASSED = Answer()
 
 
 def decide(door: Door, asked: Asked) -> Answer:
-    """What becomes of a request."""
+    """Decides whether a request may pass the guard."""
     headers = asked.headers
     if not door.knows(headers.get("host", "")):
         return _refused("this server is not known under that name")
@@ -119,7 +119,7 @@ def decide(door: Door, asked: Asked) -> Answer:
 
 
 def _may_change(door: Door, asked: Asked) -> Answer:
-    """Only what a page of another address cannot send without asking first may change anything."""
+    """Lets a request change data only if a page of another origin could not send it without a CORS preflight."""
     if asked.method == "WEBSOCKET":
         return PASSED
     if asked.method in _READING:
@@ -128,7 +128,7 @@ def _may_change(door: Door, asked: Asked) -> Answer:
         return PASSED
     kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
     if door.forms and kind == _FORM:
-        # An own origin was let in above, and browsers send it with every form. Without one it is no browser of today.
+        # The origin was checked above. Every current browser sends it with forms, so a form without one is refused.
         return PASSED if asked.headers.get("origin") is not None else _refused("a form has to come from a page of ours")
     if kind != _JSON:
         return Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"what changes something is sent as {_JSON}")
@@ -144,19 +144,20 @@ def _is_own(door: Door, origin: str) -> bool:
 
 
 def _is_link(asked: Asked) -> bool:
-    """Whether somebody follows a link or types an address, rather than a page's loading something."""
+    """Whether the request follows a link or a typed address, rather than loading a resource of another page."""
     modes = (asked.headers.get("sec-fetch-mode"), asked.headers.get("sec-fetch-dest"))
     return asked.method == "GET" and modes == ("navigate", "document")
 
 
 def _token_of(door: Door, asked: Asked) -> tuple[str, str]:
-    """The token that was shown, and where."""
+    """Returns the token of the request and where it was found: `header`, `query` or `cookie`."""
     said = asked.headers.get("authorization", "")
     if said.lower().startswith(_BEARER):
         return said[len(_BEARER) :].strip(), "header"
     if given := parse_qs(asked.query).get("token"):
         return given[0], "query"
-    # Not by http.cookies, which gives up at the first one that it does not understand: loopback ports share cookies.
+    # `http.cookies` is not used because it stops at the first malformed cookie, and all ports of localhost share
+    # cookies.
     for part in asked.headers.get("cookie", "").split(";"):
         name, _, said = part.strip().partition("=")
         if name == door.cookie:
@@ -165,12 +166,12 @@ def _token_of(door: Door, asked: Asked) -> tuple[str, str]:
 
 
 def _with_cookie(door: Door, asked: Asked) -> Answer:
-    """Sends whoever came with the token to the same page without it, so that it stays in no history."""
+    """Redirects a request with the token in its address to the same address without it: no history keeps the token."""
     left = {name: values for name, values in parse_qs(asked.query, keep_blank_values=True).items() if name != "token"}
-    # One slash: a path of two would be an address of somebody else's.
+    # A single leading slash: with two, the browser would read the path as another host.
     target = "/" + quote(asked.path.lstrip("/\\")) + (f"?{urlencode(left, doseq=True)}" if left else "")
-    # Links in mails and messages lead to pages of forms; with Lax the cookie comes along where such a link is followed,
-    # and with nothing else of another site. There is nothing that a GET changes.
+    # Links in mails and messages may lead to pages with forms. With Lax, the browser sends the cookie when such a link
+    # is followed, but with no other cross-site request, and a GET changes nothing.
     same = "Lax" if door.forms else "Strict"
     cookie = f"{door.cookie}={door.token}; Path=/; HttpOnly; SameSite={same}" if door.token else ""
     headers = {"Location": target} | ({"Set-Cookie": cookie} if cookie else {})

@@ -1,4 +1,4 @@
-"""The token of a home: whoever can read the home's files may use its pages."""
+"""The access token of a home: whoever can read the home's files may use its pages."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ _BYTES = 32
 
 
 def token_of(path: Path) -> str:
-    """The token in a file, made where there is none; only those who share the home can read it."""
+    """Returns the token in a file, creating it if needed; only people who share the home can read the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, file_mode())
@@ -18,7 +18,7 @@ def token_of(path: Path) -> str:
         token = path.read_text().strip()
         if token:
             return token
-        handle = os.open(path, os.O_WRONLY)  # a kill came between making and writing it
+        handle = os.open(path, os.O_WRONLY)  # a process was killed between creating and writing the file
     token = secrets.token_urlsafe(_BYTES)
     with os.fdopen(handle, "w") as file:
         file.write(token)

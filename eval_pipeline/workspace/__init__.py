@@ -1,1 +1,1 @@
-"""One home as the stages see it: record, suites, model versions, runs, progress."""
+"""The workspace: one home with its record, suites, model versions, runs and progress, as used by the stages."""

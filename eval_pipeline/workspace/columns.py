@@ -1,4 +1,4 @@
-"""Rows on their way into the record: collected, written as columns a group at a time."""
+"""Collects rows and writes them to the record as columns, one group at a time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -7,19 +7,19 @@ from typing import Any, Generic, TypeVar
 from eval_pipeline.store.record import TableWriter
 
 GROUP = 1000
-"""Rows of a row group: small enough to bound memory, large enough for Parquet to be fast."""
+"""Rows per row group: limits memory, and is large enough for Parquet to be fast."""
 
 Row = TypeVar("Row")
 Values = Mapping[str, Sequence[Any]]
 
 
 def by_name(rows: Sequence[Mapping[str, Any]]) -> Values:
-    """Rows by column name as columns; all must have the same names."""
+    """Converts rows to columns; all rows must have the same names."""
     return {name: list(map(itemgetter(name), rows)) for name in rows[0]}
 
 
 class Columns(Generic[Row]):
-    """Collects rows of one table, in any form that `as_columns` turns into columns."""
+    """Collects rows of one table, in any form that `as_columns` can convert to columns."""
 
     def __init__(self, writer: TableWriter, as_columns: Callable[[Sequence[Row]], Values], group: int = GROUP) -> None:
         self._writer = writer
@@ -28,18 +28,18 @@ class Columns(Generic[Row]):
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """Takes a row; writes when a group is full."""
+        """Adds a row; writes when a group is full."""
         self._rows.append(row)
         if len(self._rows) == self._group:
             self.flush()
 
     def extend(self, rows: Iterable[Row]) -> None:
-        """Takes several rows."""
+        """Adds several rows."""
         for row in rows:
             self.add(row)
 
     def flush(self) -> None:
-        """Writes what is left."""
+        """Writes the remaining rows."""
         if self._rows:
             self._writer.write(self._as_columns(self._rows))
             self._rows = []

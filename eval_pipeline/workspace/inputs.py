@@ -1,4 +1,4 @@
-"""What a stage is handed, resolved once: no stage looks for a model version or a file of the record by itself."""
+"""The inputs of a stage, resolved in one place: stages do not look for model versions or record files themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,14 +24,14 @@ from eval_pipeline.workspace.workspace import Progress, Silent, T, Workspace
 
 @dataclass(frozen=True)
 class Inputs:
-    """A suite, or one evaluation of it, as a stage sees it. Nobody may write to what it gives.
+    """A suite, or one evaluation of it, as a stage receives it. Its values must not be modified.
 
     Attributes:
-        partition: None for stages that look at the suite as a whole.
-        run: the run that the stage is part of.
-        scope: the part of the suite that is asked for.
-        counts: what the stage asks is counted here, so that an exception leaves it behind too.
-        held: what a stage computed for its settings and needs again when it runs.
+        partition: the evaluation; None for stages that process the suite as a whole.
+        run: the run that the stage belongs to.
+        scope: the part of the suite to evaluate.
+        counts: counts the stage's calls here, so that they are known even after an exception.
+        held: values that a stage computed for its settings and needs again when it runs.
     """
 
     workspace: Workspace
@@ -45,11 +45,11 @@ class Inputs:
 
     @classmethod
     def of(cls, workspace: Workspace, partition: Partition, **more: Any) -> Self:
-        """Those of an evaluation; `more` are other fields."""
+        """Creates the inputs for an evaluation; `more` sets other fields."""
         return cls(workspace, partition.suite, partition, **more)
 
     def anew(self, **changes: Any) -> Self:
-        """The same for a stage that counts and holds by itself."""
+        """Returns a copy with changes and with empty counts and held values, for another stage."""
         fresh: dict[str, Any] = {"counts": Counters(), "held": {}, **changes}
         return replace(self, **fresh)
 
@@ -65,36 +65,36 @@ class Inputs:
 
     @cached_property
     def options(self) -> Mapping[str, Json]:
-        """The options of `suite.yaml`. Raises InputError where the file is wrong."""
+        """The options of `suite.yaml`. Raises InputError if the file is wrong."""
         return self.workspace.suite(self.suite).require().options
 
     @cached_property
     def version(self) -> ModelVersion:
-        """The model version. Raises UsageError where there is none of the partition's name."""
+        """The model version. Raises UsageError if it does not exist."""
         return self.workspace.model_version(self.place.model_version)
 
     def require_names(self) -> None:
-        """Raises UsageError where there is no such model version, or no such suite or track."""
+        """Raises UsageError if the model version, the suite or its track does not exist."""
         _ = self.version, self.track
 
     @property
     def place(self) -> Partition:
-        """The partition, of a stage that has one."""
+        """The partition; only for stages that have one."""
         assert self.partition is not None, "a stage of a whole suite has no partition"
         return self.partition
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The cases of the suite as the record has them. Raises UsageError where there are none yet."""
+        """The cases of the suite in the record. Raises UsageError if there are none yet."""
         return self.workspace.cases(self.suite)
 
     @property
     def gold(self) -> ScoredGold:
-        """The gold by which turns are scored: that of the cases, with what people have overridden."""
+        """The gold used for scoring: that of the cases, with people's overrides."""
         return self.workspace.gold(self.suite)
 
     def key(self, table: Table) -> RecordKey:
-        """Which file of a table belongs to this suite, evaluation or model version."""
+        """Returns the key of the table's file for this suite, evaluation or model version."""
         if table.key == "suite":
             return RecordKey.of_suite(self.suite)
         if table.key == "model_version":
@@ -102,18 +102,18 @@ class Inputs:
         return RecordKey.of(self.place)
 
     def header(self, table: Table) -> Header | None:
-        """What the file of a table says of itself; None where there is none."""
+        """Returns the header of a table's file; None if it does not exist."""
         return self.record.header(table, self.key(table))
 
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows of a table. Raises StoreError where there are none."""
+        """Returns the rows of a table. Raises StoreError if its file does not exist."""
         return self.record.read(table, self.key(table), columns)
 
     def hashes(self, tables: Iterable[Table]) -> dict[str, str]:
-        """Content hash by name of the tables.
+        """Returns table name → content hash.
 
         Raises:
-            UsageError: one of them is not in the record.
+            UsageError: a table is not in the record.
         """
         found = {}
         for table in tables:
@@ -122,33 +122,33 @@ class Inputs:
                 asked = self.partition
                 names = (self.suite, asked.model_version, str(asked.eval_date)) if asked else (self.suite,)
                 place = ", ".join(names)
-                raise UsageError(f"the record has no {table.name} of {place} yet; materialise what comes before first")
+                raise UsageError(f"the record has no {table.name} of {place} yet; materialise the earlier stages first")
             found[table.name] = header.content_hash
         return found
 
     def combined_hash(self, tables: Iterable[Table]) -> str:
-        """One hash over several tables: it changes when any of them does."""
+        """Returns one hash over several tables."""
         return json_hash(self.hashes(tables))
 
     def remembered(self, table: Table, load: Callable[[], T]) -> T:
-        """What was last made of a table, by this process, if the table is still the same; else loads it.
+        """Returns the value that this process last made from a table if the table has not changed; otherwise loads it.
 
-        So what a stage has just written need not be read back by the next one.
+        What a stage has just written need not be read back by the next one.
         """
         return self.workspace.remembered(table.name, {"of": str(self.key(table))} | self.hashes((table,)), load)
 
     def hold(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for this stage."""
+        """Returns the result of `make`, which is called once per stage."""
         if name not in self.held:
             self.held[name] = make()
         held: T = self.held[name]
         return held
 
     def label(self, what: str) -> str:
-        """What a bar of this stage is called."""
+        """Returns the label of a progress bar of this stage."""
         names = (self.suite, self.partition.model_version, what) if self.partition else (self.suite, what)
         return " · ".join(names)
 
     def counted(self, what: str, items: Iterable[T], total: int) -> Iterator[T]:
-        """Passes the items on, with a bar that moves as they are taken; `total` is 0 where nobody knows."""
+        """Yields the items and advances a progress bar; `total` is 0 if unknown."""
         return counted(self.progress, self.label(what), items, total)

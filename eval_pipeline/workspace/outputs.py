@@ -1,4 +1,4 @@
-"""Where a stage puts what it makes: every table appears as a whole when the stage has ended well, or none does."""
+"""The outputs of a stage: its tables appear together when the stage ends normally, or not at all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,8 +16,8 @@ class Outputs:
     """The tables that a stage writes; see `open_outputs`.
 
     Attributes:
-        made_from: what their files will say that they were made from.
-        kept: what was made of tables, for the stages that follow.
+        made_from: hashes of the inputs, to be written into the files.
+        kept: values made from tables, for the following stages.
     """
 
     def __init__(self, inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str], stack: ExitStack) -> None:
@@ -28,45 +28,45 @@ class Outputs:
         self.kept: list[tuple[Table, Any]] = []
 
     def writer(self, table: Table) -> TableWriter:
-        """Writes a table, columns at a time."""
+        """Returns the writer of a table, which takes columns."""
         self.open()
         return self._writers[table.name]
 
     def open(self) -> None:
-        """Begins the file of every table, where that has not been done."""
+        """Starts the file of every table, unless done already."""
         for table in () if self._writers else self._tables:
             opened = self._inputs.record.writer(table, self._inputs.key(table), self.made_from, self._inputs.run.run_id)
             self._writers[table.name] = self._stack.enter_context(opened)
 
     def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
-        """Writes a table, rows at a time; what is left is written when the stage ends."""
+        """Returns a writer that takes rows; the remaining rows are written when the stage ends."""
         columns = Columns(self.writer(table), by_name, group)
         self._rows.append(columns)
         return columns
 
     def unlike(self, name: str, text: str) -> None:
-        """Says what keeps these tables from being what was wanted, so that the next run makes them again.
+        """Records why these tables are not final, so that the next run makes them again.
 
-        To be said before anything is written.
+        Must be called before anything is written.
         """
         assert not self._writers, "its files have been begun"
         self.made_from[name] = text
 
     def keep(self, table: Table, made: Any) -> None:
-        """Saves the next stages, in the same process, reading a table back; see `Inputs.remembered`."""
+        """Passes a value to the next stages in this process, to save reading the table; see `Inputs.remembered`."""
         self.kept.append((table, made))
 
     def flush(self) -> None:
-        """Writes rows that wait."""
+        """Writes the waiting rows."""
         for columns in self._rows:
             columns.flush()
 
 
 @contextmanager
 def open_outputs(inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str, str]) -> Iterator[Outputs]:
-    """The tables of a stage, each with a file when the block ends, the first one last.
+    """Opens the tables of a stage; their files appear when the block ends, the main table's last.
 
-    With an exception nothing has changed.
+    If the block raises, nothing changes.
     """
     with ExitStack() as stack:
         outputs = Outputs(inputs, tables, made_from, stack)

@@ -1,4 +1,4 @@
-"""What the generations of a partition are made with, or were: scope, cases, freshness epoch."""
+"""The plan behind a partition's generations: scope, cases, freshness epoch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,14 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.workspace.draws import drawn_cases
 from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
 
 
 def planned_scope(workspace: Workspace, partition: Partition) -> str:
-    """Label of the scope that the partition's generations were made with. Raises UsageError where there are none."""
+    """Returns the label of the scope of the partition's generations. Raises UsageError if there are none."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
     if header is None:
         raise UsageError(f"{partition.suite} has no generations of {partition.model_version} on {partition.eval_date}")
@@ -21,7 +22,7 @@ def planned_scope(workspace: Workspace, partition: Partition) -> str:
 
 
 def planned_turns(workspace: Workspace, partition: Partition) -> int | None:
-    """Turns in the scope of the partition's generations, every sample counted; None where no run of it is on record."""
+    """Returns the planned number of turns times samples of the partition's generations; None if no run is recorded."""
     scope = planned_scope(workspace, partition)
     rows = [
         row
@@ -32,7 +33,7 @@ def planned_turns(workspace: Workspace, partition: Partition) -> int | None:
 
 
 def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> None:
-    """Refuses to replace a full evaluation by a part of it. Raises UsageError."""
+    """Raises UsageError if a partial scope would replace a full evaluation."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
     if header is not None and header.made_from.get("scope") == FULL and not scope.is_full:
         raise UsageError(
@@ -42,15 +43,19 @@ def guard_scope(workspace: Workspace, partition: Partition, scope: Scope) -> Non
 
 
 def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> list[Case]:
-    """The cases of a suite that a run over the scope covers."""
+    """Returns the cases of a suite that a run with this scope covers."""
+    cases = workspace.cases(partition.suite)
+    if scope.is_drawn:
+        drawn = drawn_cases(workspace.record, partition, scope)
+        return [case for case in cases if case.id in drawn]
     failed = failed_cases(workspace.record, partition) if scope.failed else None
-    return scope.select(workspace.cases(partition.suite), failed)
+    return scope.select(cases, failed)
 
 
 def planned_cases(workspace: Workspace, partition: Partition) -> list[Case]:
-    """The cases that the partition's generations were made for.
+    """Returns the cases for which the partition's generations were made.
 
-    What had failed when they were made cannot be told from what has failed today: there the generations say it.
+    For the scope `failed` they are read from the generations, because other cases may have failed since.
     """
     scope = Scope.from_label(planned_scope(workspace, partition))
     if not scope.failed:
@@ -61,40 +66,40 @@ def planned_cases(workspace: Workspace, partition: Partition) -> list[Case]:
 
 
 def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> str:
-    """The epoch of a run: its own, else that of a later run that did not end, else that of what the partition holds.
+    """Returns the epoch of a run: its own, else that of a later unfinished run, else that of the recorded generations.
 
-    So a plain run after a nightly or fresh one of the same date keeps those responses, or goes on with those that had
-    arrived when it was killed, and does not pay again. A run that failed before any had arrived counts for nothing.
+    So a plain run after a nightly or fresh run of the same date keeps its responses, or continues with those that had
+    arrived when it was killed, and does not pay again. A run that failed before any response arrived is ignored.
     """
     if epoch:
         return epoch
     recorded = recorded_epoch(workspace, partition)
-    # A batch is paid for when it is handed in, before there is any answer.
+    # A batch is paid for when it is submitted, before there is any answer.
     in_batches = workspace.model_version(partition.model_version).batch
     columns = ["status", "epoch", "started_at", "finished_at", "calls", "responses", "journal_hits"]
     rows = sorted(run_rows(workspace, partition, columns), key=lambda row: row["started_at"])
     for row in reversed(rows):
         if row["status"] == RUNNING or (row["status"] == FAILED and (in_batches or _may_have_paid(row))):
             return row["epoch"] or ""
-        # A run that only published says nothing of which generations are newer.
+        # A run that only published does not tell which generations are newer.
         if (row["epoch"] or "") == recorded and (row["calls"] or row["journal_hits"]):
             break
     return recorded
 
 
 def _may_have_paid(row: Mapping[str, Any]) -> bool:
-    """Whether a run that failed may have left responses in the journal; of a killed one nobody knows."""
+    """Whether a failed run may have left responses in the journal; always possible for a killed one."""
     return row["finished_at"] is None or row["responses"] != 0 or row["journal_hits"] != 0
 
 
 def recorded_epoch(workspace: Workspace, partition: Partition) -> str:
-    """The epoch of the generations in the record; the first where there are none."""
+    """Returns the epoch of the recorded generations; the first epoch (empty) if there are none."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
     return header.made_from.get("epoch", "") if header else ""
 
 
 def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> None:
-    """Puts a run that goes on from generations made by another one into `runs`, with what the partition holds."""
+    """Adds a run that continues from another run's generations to `runs`, with the plan of the partition."""
     if any(row["run_id"] == run_id for row in run_rows(workspace, partition, ["run_id"])):
         return
     cases = planned_cases(workspace, partition)

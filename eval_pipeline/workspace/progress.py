@@ -1,4 +1,4 @@
-"""Telling how far a stage has come, at next to no cost."""
+"""Reports the progress of a stage at little cost."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from eval_pipeline.workspace.workspace import Progress, Silent, T
 
 SILENT: Progress = Silent()
 BLOCK = 256
-"""Items between two advances: telling of each would cost more than some of them do."""
+"""Items between two updates, because reporting each item would cost more than some of them take."""
 
 
 def counted(progress: Progress, label: str, items: Iterable[T], total: int) -> Iterator[T]:
-    """Passes the items on, with a bar that moves as they are taken.
+    """Yields the items and advances a progress bar.
 
     Args:
-        progress: whom to tell.
-        label: of the bar.
-        items: what is worked through.
-        total: how many there are; 0 where nobody knows.
+        progress: receives the progress.
+        label: label of the bar.
+        items: the items to process.
+        total: number of items; 0 if unknown.
     """
     progress.start(label, total)
     try:
@@ -36,7 +36,7 @@ def counted(progress: Progress, label: str, items: Iterable[T], total: int) -> I
 
 @contextmanager
 def busy(progress: Progress, label: str) -> Iterator[None]:
-    """A bar of unknown length for as long as the block takes."""
+    """Shows a bar of unknown length while the block runs."""
     progress.start(label, 0)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Model versions that are on record and on file no more: they leave comparisons, and stay to be queried."""
+"""Retired model versions: recorded but no longer in any file. They leave comparisons but can still be queried."""
 
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
@@ -6,7 +6,7 @@ from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 
 def note_retired(workspace: Workspace) -> list[RecordKey]:
-    """Has the record say of each model version whether it is retired; the keys of those of which it has changed.
+    """Updates in the record whether each model version is retired; returns the keys of those that have changed.
 
     Raises:
         StoreError: the record cannot be read or written.

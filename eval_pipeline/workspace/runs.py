@@ -1,4 +1,4 @@
-"""The `runs` table: what was run when, over which scope, and what it took; and the lock that runs take turns by."""
+"""The table `runs` (when which scope was run, and at what cost), and the lock by which runs take turns."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,20 +21,21 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
 _PATIENCE = 60.0
-"""Seconds to wait for another process that writes a row; it takes a moment."""
+"""Seconds to wait for another process that writes a row, which takes a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a stage has to know of the run it is part of.
+    """What a stage needs to know about its run.
 
     Attributes:
-        run_id: Dagster's.
-        epoch: freshness epoch: part of the journal's key, so that another one asks the model again.
-        asks: whether anybody may be asked; else what is not on record or in the journal is an error.
+        run_id: Dagster's id of the run.
+        epoch: freshness epoch; it is part of the journal's keys, so that a new epoch asks the model again.
+        asks: whether models may be asked; if not, responses that are neither recorded nor journalled are an error.
         asks_judge: whether the judge may be asked.
-        canary: a few conversations are asked first; where hardly any answer can be read, the rest is not asked.
-        exact: other versions of libraries are a reason to make figures again.
+        canary: ask a few conversations first, and stop if hardly any answer is readable.
+        exact: recompute figures made with other versions of libraries.
+        earlier: ids of earlier runs of the same command and model version; what they spent counts for the budget.
     """
 
     run_id: str = ""
@@ -43,12 +44,13 @@ class RunContext:
     asks_judge: bool = True
     canary: bool = True
     exact: bool = False
+    earlier: frozenset[str] = frozenset()
 
 
 def record_run(
     workspace: Workspace, partition: Partition, run_id: str, counts: Counters | None = None, **changes: Any
 ) -> None:
-    """Adds the run to the partition's `runs`, or changes columns of it; `counts` come on top of what it has."""
+    """Adds the run to the partition's `runs` or changes its columns; `counts` are added to the existing ones."""
     key = RecordKey.of(partition)
     with locked(lock_file(workspace, partition, "runs"), _PATIENCE):
         rows = run_rows(workspace, partition)
@@ -71,7 +73,7 @@ def record_run(
 
 
 def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: str, turns: int, cases: int) -> None:
-    """Notes that a run is at a partition, and what of it it wants: so many turns, every sample counted, and cases."""
+    """Records that a run works on a partition, with the planned numbers of turns (times samples) and cases."""
     record_run(
         workspace,
         partition,
@@ -88,7 +90,7 @@ def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope:
 
 
 def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
-    """Notes how a run ended; nothing where it has no row in the partition's `runs`, or one that says so already."""
+    """Records how a run ended; does nothing if it has no row in the partition's `runs` or has that status already."""
     rows = run_rows(workspace, partition, ["run_id", "status"])
     if any(row["run_id"] == run_id and row["status"] not in {status, FAILED} for row in rows):
         record_run(workspace, partition, run_id, status=status, finished_at=now())
@@ -96,17 +98,17 @@ def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str
 
 @contextmanager
 def ending_failed(workspace: Workspace, partition: Partition, run_id: str) -> Iterator[None]:
-    """Notes that the run failed where the block ends with an exception."""
+    """Records that the run failed if the block raises."""
     try:
         yield
     except BaseException:
-        with suppress(EvalError):  # what ended the run is what has to be told
+        with suppress(EvalError):  # the error that ended the run is the one to report
             end_run(workspace, partition, run_id, FAILED)
         raise
 
 
 def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> None:
-    """Marks runs as failed whose process is gone. When it ended is not known, so `finished_at` stays NULL."""
+    """Marks runs as failed whose process is gone. The time of their end is unknown, so `finished_at` stays NULL."""
     for key in workspace.record.partitions(RUNS) if run_ids else ():
         assert key.suite and key.model_version and key.eval_date
         partition = Partition(key.suite, key.model_version, key.eval_date)
@@ -116,7 +118,7 @@ def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> None:
 
 
 def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The partition's `runs`, in the order in which they were added."""
+    """Returns the rows of the partition's `runs`, in the order in which they were added."""
     key = RecordKey.of(partition)
     if workspace.record.header(RUNS, key) is None:
         return []
@@ -126,9 +128,9 @@ def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] 
 
 @contextmanager
 def partition_lock(workspace: Workspace, partition: Partition, progress: Progress) -> Iterator[None]:
-    """Lets one run at a time ask models for a partition and write what they said; the others wait as long as it takes.
+    """Allows only one run at a time to ask models for a partition and write the results; others wait without limit.
 
-    The kernel frees it when the process dies. Not to be taken twice by one thread.
+    The kernel releases the lock when the process dies. A thread must not take it twice.
     """
     path = lock_file(workspace, partition, "asking")
     with ExitStack() as stack:
@@ -147,7 +149,7 @@ def partition_lock(workspace: Workspace, partition: Partition, progress: Progres
 
 @contextmanager
 def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[bool]:
-    """Holds the lock of asking for a partition where no run has it; gives whether that is so."""
+    """Takes the asking lock of a partition if no run holds it; yields whether it was taken."""
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(lock_file(workspace, partition, "asking"), 0))
@@ -158,11 +160,11 @@ def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[boo
 
 
 def lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
-    """Where a lock of an evaluation is."""
+    """Returns the path of an evaluation's lock file."""
     folders = RecordKey.of(partition).folders(RUNS)
     return workspace.home.root.joinpath("locks", *folders, f"{name}.lock")
 
 
 def now() -> datetime:
-    """The present in UTC, without a zone, as the store's TIMESTAMP columns hold it."""
+    """Returns the current time in UTC without a time zone, as in the store's TIMESTAMP columns."""
     return datetime.now(UTC).replace(tzinfo=None)

@@ -1,4 +1,4 @@
-"""Which part of a suite a run covers."""
+"""The scope of a run: which part of a suite it covers."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Self
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Case, Partition
-from eval_pipeline.store.record import Record
+from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
 from eval_pipeline.suites import read_cases
 from eval_pipeline.workspace.workspace import Workspace
@@ -32,19 +32,23 @@ CONDITIONS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "cases": ("a list of texts", _is_names),
     "tags": ("a list of texts", _is_names),
     "failed": ("true or false", lambda value: isinstance(value, bool)),
+    "until": ("a text", lambda value: isinstance(value, str)),
+    "batches": ("a whole number", _is_count),
 }
-"""What a label may hold: what is expected, and whether a value is that."""
+"""Conditions in a scope label → the expected value in words, and a check of the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A part of a suite; conditions left out hold for every case, and conversations are never cut.
+    """A part of a suite. All given conditions must hold; conversations are always complete.
 
     Attributes:
-        sample_size: conversations drawn at random, the same ones for the same seed.
+        sample_size: number of conversations drawn at random, the same ones for the same seed.
         cases: ids of cases.
-        tags: cases with any of them.
-        failed: cases with a turn that was wrong in the latest evaluation.
+        tags: selects cases with any of them.
+        failed: selects cases with a wrong turn in the latest full evaluation.
+        until: the rule of a draw by known probabilities (`core.until`); its cases are in `sampling_design`.
+        batches: number of batches of that draw to include.
     """
 
     sample_size: int | None = None
@@ -52,6 +56,8 @@ class Scope:
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     failed: bool = False
+    until: str = ""
+    batches: int = 0
 
     def __post_init__(self) -> None:
         if self.sample_size is not None and self.sample_size < 1:
@@ -62,8 +68,13 @@ class Scope:
         """Whether the scope is the whole suite."""
         return self == Scope(seed=self.seed)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the cases were drawn with unequal probabilities, so that no plain mean over them means anything."""
+        return bool(self.until)
+
     def label(self) -> str:
-        """How the scope stands in the `runs` table: `full`, or its conditions as JSON."""
+        """Returns the scope as written in the table `runs`: `full`, or its conditions as JSON."""
         if self.is_full:
             return FULL
         values = {name: value for name, value in asdict(self).items() if value}
@@ -71,7 +82,7 @@ class Scope:
 
     @classmethod
     def from_label(cls, label: str) -> Self:
-        """The scope that `label` came from. Raises UsageError where it is none: people write it as a run tag."""
+        """Parses a label. Raises UsageError if it is invalid, since people write labels as run tags."""
         if label == FULL:
             return cls()
         values: Any
@@ -80,7 +91,7 @@ class Scope:
         except ValueError:
             values = None
         if not isinstance(values, dict):
-            raise UsageError(f"'{label}' is no scope; expected '{FULL}' or conditions as JSON, e.g. {EXAMPLE}")
+            raise UsageError(f"'{label}' is not a scope; expected '{FULL}' or conditions as JSON, e.g. {EXAMPLE}")
         for name, value in values.items():
             if name not in CONDITIONS:
                 raise UsageError(f"a scope has no condition '{name}'; conditions: {', '.join(CONDITIONS)}")
@@ -91,14 +102,14 @@ class Scope:
         return cls(**(values | lists))
 
     def select(self, cases: Sequence[Case], failed: Collection[str] | None = None) -> list[Case]:
-        """The cases of the scope, in the suite's order.
+        """Returns the cases in scope, in the suite's order.
 
         Args:
             cases: all cases of the suite.
-            failed: ids of the cases with a wrong turn; None where the suite was never evaluated.
+            failed: ids of the cases with a wrong turn; None if the suite was never evaluated.
 
         Raises:
-            UsageError: a case or tag that the suite lacks, or `failed` without an earlier evaluation.
+            UsageError: the suite lacks a case or tag, or `failed` is given without an earlier evaluation.
         """
         self.check_names(cases)
         if self.failed and failed is None:
@@ -118,7 +129,7 @@ class Scope:
         return [case for case in chosen if case.id in drawn]
 
     def check_names(self, cases: Sequence[Case]) -> None:
-        """Raises UsageError where the scope names a case or tag that the cases lack."""
+        """Raises UsageError if the scope names a case or tag that the cases lack."""
         unknown_cases = set(self.cases) - {case.id for case in cases}
         if unknown_cases:
             raise UsageError(f"no case '{min(unknown_cases)}' in this suite")
@@ -129,13 +140,14 @@ class Scope:
 
 
 def failed_cases(record: Record, partition: Partition) -> set[str] | None:
-    """Cases with a wrong turn in the newest full evaluation of a suite and model version; None without one."""
+    """Returns the cases with a wrong turn in the newest full evaluation of a suite and model version.
+
+    None without one.
+    """
     full = [
         key
-        for key in record.partitions(TURN_RESULTS)
-        if (key.suite, key.model_version) == (partition.suite, partition.model_version)
-        and (header := record.header(GENERATIONS, key)) is not None
-        and header.made_from.get("scope") == FULL
+        for key in record.partitions(TURN_RESULTS, RecordKey(partition.suite, partition.model_version))
+        if (header := record.header(GENERATIONS, key)) is not None and header.made_from.get("scope") == FULL
     ]
     if not full:
         return None
@@ -146,10 +158,10 @@ def failed_cases(record: Record, partition: Partition) -> set[str] | None:
 
 
 def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -> list[str]:
-    """The suites that have any of the scope's cases and tags.
+    """Returns the suites that have any of the scope's cases and tags.
 
     Raises:
-        UsageError: none has.
+        UsageError: no suite has.
     """
     if not scope.cases and not scope.tags:
         return list(suites)
@@ -159,7 +171,7 @@ def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -
             scope.check_names(read_cases(workspace.suite(name)))
             chosen.append(name)
         except InputError:
-            chosen.append(name)  # the run says what is wrong, and goes on with the other suites
+            chosen.append(name)  # the run reports the problem and continues with the other suites
         except UsageError as error:
             refused = f"{name}: {error}"
     if not chosen:

@@ -1,18 +1,17 @@
-"""Tables that follow from tracks with their metrics and features, and from what packages add."""
+"""The tables defined by tracks, with their metrics and features, and by plug-ins."""
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.store.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import all_tables
-from eval_pipeline.tracks.capabilities import Judged, suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.capabilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.tracks.suite_metrics import with_every_metric
 from eval_pipeline.tracks.turns_table import turns_table
 
-__all__ = ["INSTALLED_AGGREGATES", "are_judged", "further_tables", "track_tables", "turns_table"]
+__all__ = ["INSTALLED_AGGREGATES", "further_tables", "track_tables", "turns_table"]
 
 
 def _aggregate(plugin: Plugin, value: Any) -> Any:
@@ -35,11 +34,14 @@ def _why_taken(plugin: Plugin) -> str | None:
 
 
 INSTALLED_AGGREGATES: Registry[Any] = Registry("aggregates", {}, _aggregate, _why_taken)
-"""The aggregates that packages add, by the names of their tables; `analysis.aggregates` has all."""
+"""Aggregates added by plug-ins, by table name; `analysis.aggregates` has all aggregates."""
 
 
 def track_tables() -> list[Table]:
-    """The tables of every track: `<track>_turns` with every metric, its further ones of turns, those of its suites."""
+    """Returns the tables of every track.
+
+    These are `<track>_turns` with every metric, further tables of turns, and tables of suites.
+    """
     tracks = [with_every_metric(track) for track in all_tracks()]
     return [
         table for track in tracks for table in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
@@ -47,11 +49,5 @@ def track_tables() -> list[Table]:
 
 
 def further_tables() -> list[Table]:
-    """What the store has beside its own tables: those of tracks, and of aggregates that packages add."""
+    """Returns the store's tables in addition to its own: those of tracks, and of aggregates added by plug-ins."""
     return [*track_tables(), *(found.table for found in INSTALLED_AGGREGATES.usable().values())]
-
-
-def are_judged(tables: Sequence[Table]) -> bool:
-    """Whether one of the tables is `<track>_turns` of a track that has a judge."""
-    names = {table.name for table in tables}
-    return any(isinstance(track, Judged) and turns_table(track).name in names for track in all_tracks())

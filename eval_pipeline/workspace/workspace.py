@@ -1,4 +1,4 @@
-"""What every stage is handed: where things lie, the record, suites, model versions and progress."""
+"""The workspace passed to every stage: paths, record, suites, model versions, and the protocol for progress."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Told how far a stage has come."""
+    """Receives the progress of a stage."""
 
     def start(self, label: str, total: int) -> None: ...
 
@@ -41,7 +41,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
     def start(self, label: str, total: int) -> None: ...
 
@@ -52,12 +52,12 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """What a stage has left in the record.
+    """The result of a stage.
 
     Attributes:
-        rows: rows of its main table.
-        content_hash: of its main table; equal contents, equal hash.
-        reused: nothing had changed, so nothing was done.
+        rows: number of rows in its main table.
+        content_hash: content hash of its main table.
+        reused: whether nothing had changed, so that nothing was done.
         facts: headline numbers for people (metadata in Dagster, lines on the terminal).
     """
 
@@ -68,7 +68,7 @@ class StageResult:
 
 
 RETIRED = "retired"
-"""Column of `model_versions`, and name in the footer of its record file where it is true."""
+"""Column of `model_versions`; also a key in the footer of its record file if it is true."""
 
 CARRIERS = (
     "eval_pipeline.asking",
@@ -82,8 +82,10 @@ CARRIERS = (
     "eval_pipeline.tracks.registry",
     "eval_pipeline.workspace",
 )
-"""Code that only carries values about: it decides no figure. Which track, provider or metric it hands on is named as a
-root where it is used."""
+"""Modules that only pass values along and decide no figure; fingerprints do not follow them.
+
+The track, provider or metric in use is named as a root instead.
+"""
 
 
 @lru_cache
@@ -92,7 +94,7 @@ def _fingerprints(cache: Path) -> Fingerprints:
 
 
 class Workspace:
-    """One home as the stages see it. Cheap to make; reads lazily."""
+    """One home as seen by the stages. Cheap to create; reads lazily."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -102,50 +104,50 @@ class Workspace:
 
     @property
     def fingerprints(self) -> Fingerprints:
-        """What tells one state of the code from another; one for all workspaces of the process."""
+        """Fingerprints of the code; shared by all workspaces of the process."""
         return _fingerprints(self.home.fingerprints)
 
     @cached_property
     def suites(self) -> dict[str, SuiteSource]:
-        """Every suite by name, broken ones included."""
+        """Every suite by name, including broken ones."""
         return find_suites(self.home.suite_folders)
 
     @cached_property
     def model_versions(self) -> dict[str, ModelVersion]:
-        """Every model version by name. Raises InputError where a file is wrong."""
+        """Every model version by name. Raises InputError if a file is wrong."""
         return load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
 
     def is_retired(self, model_version: str) -> bool:
-        """Whether no file lists the model version any more; as the record has it where there is no good file."""
+        """Whether no file lists the model version any more; if no valid file exists, the record decides."""
         if any(path.exists() for path in self.home.model_version_files):
-            with suppress(InputError):  # told elsewhere
+            with suppress(InputError):  # reported elsewhere
                 return model_version not in self.model_versions
         header = self.record.header(MODEL_VERSIONS, RecordKey.of_model_version(model_version))
         return header is not None and RETIRED in header.made_from
 
     def suite(self, name: str) -> SuiteSource:
-        """The suite of that name, or in a folder of that name. Raises UsageError with the known names."""
+        """Returns the suite of that name or folder name. Raises UsageError that lists the known names."""
         found = self.suites.get(name) or next((s for s in self.suites.values() if s.folder.name == name), None)
         if found is None:
             raise UsageError(f"unknown suite '{name}'; known: {', '.join(self.suites) or 'none'}")
         return found
 
     def model_version(self, name: str) -> ModelVersion:
-        """The model version of that name. Raises UsageError with the known names."""
+        """Returns the model version of that name. Raises UsageError that lists the known names."""
         if name not in self.model_versions:
             raise UsageError(f"unknown model version '{name}'; known: {', '.join(self.model_versions) or 'none'}")
         return self.model_versions[name]
 
     def track(self, suite: str) -> Track:
-        """The track of a suite, with the metrics that the suite asks for."""
+        """Returns the track of a suite, with the metrics that the suite asks for."""
         if suite not in self._tracks:
             self._tracks[suite] = self.suite(suite).track()
         return self._tracks[suite]
 
     def why_not(self, model_version: str, suite: str) -> str | None:
-        """What keeps a model version from being evaluated on a suite, as the rest of a sentence about it.
+        """Returns why a model version cannot be evaluated on a suite, to complete a sentence about it.
 
-        None where nothing does, and of a suite that cannot be read: what is wrong with that is told elsewhere.
+        Returns None if it can be, and also for an unreadable suite, whose problems are reported elsewhere.
         """
         source, version = self.suite(suite), self.model_version(model_version)
         if source.header is None:
@@ -158,7 +160,7 @@ class Workspace:
             return f"cannot be asked: {error}"
 
     def cases(self, suite: str) -> tuple[Case, ...]:
-        """The cases of a suite as the record has them. Raises UsageError where there are none yet."""
+        """Returns the cases of a suite from the record. Raises UsageError if there are none yet."""
         key = RecordKey.of_suite(suite)
         header = self.record.header(CASES, key)
         if header is None:
@@ -175,7 +177,7 @@ class Workspace:
         )
 
     def gold(self, suite: str) -> ScoredGold:
-        """The gold by which turns of a suite are scored, as the record has it.
+        """Returns the gold used for scoring a suite's turns, from the record.
 
         Raises:
             UsageError: its cases are not in the record yet.
@@ -201,7 +203,7 @@ class Workspace:
         return scored_gold(self.track(suite), suite, overrides, cases, contents, self._load_shared(suite, key))
 
     def _load_shared(self, suite: str, key: RecordKey) -> Any:
-        """What the cases of a suite share, as the record has it."""
+        """Returns what the cases of a suite share, from the record."""
         track, source = self.track(suite), self.suite(suite)
         if not isinstance(track, Shares):
             return None
@@ -209,13 +211,16 @@ class Workspace:
         return track.load_shared(tables, source.require().options, source.folder)
 
     def forget(self) -> None:
-        """Lets go of everything remembered, and gives the memory back: what comes next wants it outside Python."""
+        """Drops all remembered values and frees their memory, which the next step needs outside Python."""
         self._remembered.clear()
         pa.default_memory_pool().release_unused()
         give_back_memory()
 
     def remembered(self, what: str, hashes: Mapping[str, str], load: Callable[[], T]) -> T:
-        """What was loaded last under that name, if it was loaded from contents with these hashes; else loads it."""
+        """Returns the value remembered under that name if it was loaded from contents with these hashes.
+
+        Otherwise loads it.
+        """
         known = self._remembered.get(what)
         if known is None or known[0] != hashes:
             self._remembered.pop(what, None)

@@ -234,7 +234,7 @@ def test_an_answer_that_another_process_recorded_first_is_the_one_used(journal: 
 def test_an_unreadable_entry_is_told(journal: Journal) -> None:
     caller = make_caller(ScriptedProvider(), journal)
     asyncio.run(journal.append(caller.key(make_call()), b"garbage"))
-    with pytest.raises(StoreError, match=r"j\.sqlite holds something unreadable.*doctor"):
+    with pytest.raises(StoreError, match=r"j\.sqlite has an unreadable entry.*doctor"):
         asyncio.run(caller.ask(make_call()))
 
 

@@ -211,5 +211,5 @@ def test_an_unreadable_entry_is_told(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(Answering(), journal, VERSION)
         asyncio.run(journal.append(caller.key(make_call(1)), b"garbage"))
-        with pytest.raises(StoreError, match=r"j\.sqlite holds something unreadable.*doctor"):
+        with pytest.raises(StoreError, match=r"j\.sqlite has an unreadable entry.*doctor"):
             ask(caller, [0, 1])

@@ -84,6 +84,12 @@ def test_from_home_to_the_third_regression_in_four_keys_or_clicks(browser: Brows
     by_clicks.press("3")
     arrived(page, "ship_02 #1 ✗ wrong", FALLING)
     assert by_clicks.count <= 4
+    by_clicks.press("j")
+    arrived(page, "ship_03 #1 ✗ wrong", FALLING)
+    by_clicks.press("k")
+    arrived(page, "ship_02 #1 ✗ wrong", FALLING)
+    by_clicks.press("u")
+    expect(page.locator("article").first).to_contain_text("ship_02 #1")
 
     page.goto(url)
     newest = Counted(page)

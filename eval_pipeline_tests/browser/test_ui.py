@@ -6,6 +6,7 @@ One test, since starting everything takes longest. Screenshots are kept in `EVAL
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -114,6 +115,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     with Reader(lab.home.store) as reader:
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
         assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
+        what_a_failed_run_left_out_is_compared(ui)
         a_backfill_is_launched_from_the_dialog(ui, page, shots)
         the_schedule_ticks(ui, page)
         every_suite_has_its_chain(ui, page, shots)
@@ -127,7 +129,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     a_run_of_the_command_line_is_seen_with_those_of_its_job(lab, ui, page, shots)
     accuracy_is_a_line_a_model_version(ui, page, shots)
     (failure,) = failures(webhook)
-    assert "'nonsense' is no scope" in failure
+    assert "'nonsense' is not a scope" in failure
     assert f"{ui.url}/runs/" in failure
     the_night_is_told_of_once(lab, ui, webhook)
     assert outside == []
@@ -185,6 +187,21 @@ def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:
         page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}")
         expect(page.get_by_text("turn_metrics", exact=True).first).to_be_visible()
         page.screenshot(path=shots / f"chain-{suite}.png")
+
+
+def what_a_failed_run_left_out_is_compared(ui: UI) -> None:
+    """By the sensor, as the daemon runs it, before any other run of the suite."""
+
+    def compared() -> list[dict[str, Any]]:
+        failed = [run["runId"] for run in ui.runs(**BAD_TAGS)]
+        return [
+            run
+            for run in ui.comparing_runs()
+            if run["tags"].get("dagster/run_key") in failed and run["status"] in {"SUCCESS", "FAILURE"}
+        ]
+
+    (run,) = eventually(compared, PATIENCE_S, ui.log.read_text)
+    assert (run["status"], run["tags"]["dagster/sensor_name"]) == ("SUCCESS", "compare_after_failure")
 
 
 def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> None:

@@ -59,10 +59,17 @@ class UI:
 
     def runs(self, **tags: str) -> list[dict[str, Any]]:
         """Runs that have these tags, the newest first, with their tags as a mapping; none that only compares."""
-        found = self.query(RUNS)["runsOrError"]["results"]
+        return [run for run in self._runs() if tags.items() <= run["tags"].items() and run["jobName"] != COMPARE]
+
+    def comparing_runs(self) -> list[dict[str, Any]]:
+        """Runs that only compare, the newest first, with their tags as a mapping."""
+        return [run for run in self._runs() if run["jobName"] == COMPARE]
+
+    def _runs(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.query(RUNS)["runsOrError"]["results"]
         for run in found:
             run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
-        return [run for run in found if tags.items() <= run["tags"].items() and run["jobName"] != COMPARE]
+        return found
 
     def backfills(self) -> list[dict[str, Any]]:
         """Backfills, the newest first."""

@@ -73,3 +73,36 @@ def test_output_that_cannot_be_written_is_a_failure(planned: Lab) -> None:
         )
     assert found.returncode == 1
     assert "No space left on device" in found.stderr
+
+
+BROKEN_INSIDE = f"""
+import eval_pipeline.operations.planning as planning
+def broken(*arguments, **further):
+    raise BrokenPipeError(32, "Broken pipe")
+planning.plan = broken
+{ENDING}
+"""
+
+
+def test_a_pipe_to_another_process_that_breaks_is_an_error(planned: Lab) -> None:
+    found = python(planned, "-c", BROKEN_INSIDE, "plan")
+    assert found.returncode == 1
+    assert "BrokenPipeError" in found.stderr
+
+
+@pytest.mark.parametrize("program", [ENDING, AFTER_THE_MAIN_THREAD])
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_stops_is_no_error(planned: Lab, program: str, buffered: str) -> None:
+    """As with `| head`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as output:
+        found = subprocess.run(
+            [sys.executable, "-c", program, "plan"],
+            env=os.environ | planned.environment | {"PYTHONUNBUFFERED": buffered},
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (found.returncode, found.stderr) == (0, "")

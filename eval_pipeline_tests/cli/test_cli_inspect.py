@@ -63,7 +63,7 @@ def test_a_plan_of_imported_predictions_asks_and_spends_nothing(lab: Lab) -> Non
     assert lab.cli("import", "predictions", str(file), *names, "--priced-as", "claude-sonnet-4-6").code == 0
     assert lab.cli("plan", *names).out.splitlines() == [
         "small · mine",
-        "  turns     3, read from imported predictions: nobody is asked, nothing is spent",
+        "  turns     3, read from imported predictions: the model is not asked",
     ]
 
 

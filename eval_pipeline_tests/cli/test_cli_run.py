@@ -36,7 +36,7 @@ def test_gates_decide_the_exit_code(small: Lab, puppet: type[Puppet]) -> None:
     assert said.code == 1
     assert "small, puppet: correct is 0.6667, the gate is 0.67" in said.err
     assert "numerical_match is 0.6667, the gate is 0.9" in said.err
-    no_gates = [(gate, "is no gate") for gate in ("correct", "correct=much", "correct=nan", "correct=-inf")]
+    no_gates = [(gate, "is not a gate") for gate in ("correct", "correct=much", "correct=nan", "correct=-inf")]
     for gate, sentence in (*no_gates, ("nope=0.5", "no metric 'nope'")):
         said = small.cli(*RUN, "--fail-below", gate)
         assert said.code == 2
@@ -128,7 +128,7 @@ def test_cases_tags_and_what_failed_before(lab: Lab, puppet: type[Puppet]) -> No
         (("--tag", "nope"), "no case has the tag 'nope'; tags: even"),
         (("--suite", "nope"), "unknown suite 'nope'; known: small"),
         (("--model-version", "nope"), "unknown model version 'nope'; known: puppet, worse"),
-        (("--eval-date", "1st of May"), "'1st of May' is no date; expected YYYY-MM-DD"),
+        (("--eval-date", "1st of May"), "'1st of May' is not a date; expected YYYY-MM-DD"),
         (("--sample-size", "0"), "sample-size"),
         (("--colour", "red"), "--colour"),
     ):

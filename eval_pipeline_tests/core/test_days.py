@@ -33,7 +33,7 @@ def test_the_day_of_a_moment(monkeypatch: pytest.MonkeyPatch, zone: str, moment:
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "Asia", "../etc/passwd", "/etc/localtime", "UTC+1"])
 def test_what_is_no_zone_is_named(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
     monkeypatch.setenv(TIME_ZONE, zone)
-    with pytest.raises(UsageError, match=r"EVAL_TIMEZONE is '.*', which is no time zone; expected one such as"):
+    with pytest.raises(UsageError, match=r"EVAL_TIMEZONE is '.*', which is not a time zone; expected one such as"):
         time_zone()
 
 

@@ -74,7 +74,9 @@ def test_an_older_home_is_closed_and_a_folder_with_other_things_is_left_alone(tm
 
 def test_an_unknown_group_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SHARED_GROUP, "nobody-knows-it")
-    with pytest.raises(UsageError, match="EVAL_SHARED_GROUP is 'nobody-knows-it', which is no group of this machine"):
+    with pytest.raises(
+        UsageError, match="EVAL_SHARED_GROUP is 'nobody-knows-it', which is not a group on this machine"
+    ):
         make_private(tmp_path)
 
 

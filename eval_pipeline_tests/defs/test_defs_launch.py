@@ -13,6 +13,7 @@ import yaml
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.chain.stage import Stage
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets import suite_assets
@@ -99,7 +100,10 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
 
 
 def test_a_bad_tag_is_a_failure_in_one_sentence(small: Lab, instance: dg.DagsterInstance) -> None:
-    for tag, sentence in (({SCOPE: "nonsense"}, "'nonsense' is no scope"), ({EVAL_DATE: "May"}, "is 'May'; expected")):
+    for tag, sentence in (
+        ({SCOPE: "nonsense"}, "'nonsense' is not a scope"),
+        ({EVAL_DATE: "May"}, "is 'May'; expected"),
+    ):
         result = materialise(small, instance, launched=TAGS | tag)
         (failure,) = [event for event in result.all_events if event.is_step_failure]
         found = failure.step_failure_data.user_failure_data
@@ -198,6 +202,47 @@ def test_one_that_fails_leaves_nothing_red_that_all_share_and_the_others_are_com
     assert [(f.model_version, f.incomplete) for f in found] == [("puppet", False), ("second", True)]
     assert small.sql("SELECT model_version FROM trends") == [("puppet",)]
     assert red(instance) == set()
+
+
+def test_where_only_some_steps_of_the_comparison_were_left_out_they_are_made_too(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some steps of the comparison need only some tables, and began though others were left out."""
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
+    real = suite_assets.run_stage
+
+    def failing_once(stage: Stage, inputs: Inputs) -> StageResult:
+        if stage.name == "coverage" and inputs.place.model_version == "second":
+            raise EvalError("coverage fails")
+        return real(stage, inputs)
+
+    monkeypatch.setattr(suite_assets, "run_stage", failing_once)
+    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
+    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+    assert [(f.model_version, f.errors, f.incomplete) for f in found] == [
+        ("puppet", (), False),
+        ("second", ("coverage fails",), True),
+    ]
+    assert ("puppet",) in small.sql("SELECT model_version FROM trends")
+    assert red(instance) == set()
+
+
+def test_a_comparison_that_fails_itself_is_not_tried_twice(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    real = suite_assets.run_stage
+
+    def failing(stage: Stage, inputs: Inputs) -> StageResult:
+        if stage.name == "trends":
+            tried.append(stage.name)
+            raise EvalError("trends fails")
+        return real(stage, inputs)
+
+    monkeypatch.setattr(suite_assets, "run_stage", failing)
+    request = launch.Request([Partition("small", "puppet", DAY)], with_report=False)
+    (found,) = launch.run(small.home, request, Silent())
+    assert (found.errors, tried) == (("trends fails",), ["trends"])
 
 
 def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import dagster as dg
+import sqlalchemy
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
@@ -126,3 +127,21 @@ def test_nothing_of_the_databases_stays_open_after_a_run(small: Lab) -> None:
     assert not [found.errors for found in launch.run(small.home, launch.Request(pairs), Silent()) if found.errors]
     assert (small.home.dagster / "history" / "runs.db").is_file()
     assert list(small.home.dagster.rglob("*-wal")) == []
+
+
+def test_two_processes_may_add_the_same_partitions_at_the_same_time(tmp_path: Path) -> None:
+    log = ReusingSqliteStorage(str(tmp_path)).event_log_storage
+    (database,) = tmp_path.rglob("index.db")
+    added = iter(["other"])
+
+    def other_process(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith("INSERT INTO dynamic_partitions"):
+            for name in added:
+                with closing(sqlite3.connect(database)) as connection, connection:
+                    connection.execute(
+                        "INSERT INTO dynamic_partitions (partitions_def_name, partition) VALUES ('versions', ?)", [name]
+                    )
+
+    sqlalchemy.event.listen(log._engines["index"], "before_cursor_execute", other_process)
+    log.add_dynamic_partitions("versions", ["own", "other"])
+    assert sorted(log.get_dynamic_partitions("versions")) == ["other", "own"]

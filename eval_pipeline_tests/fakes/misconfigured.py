@@ -50,7 +50,6 @@ class MisconfiguredServer(SocketServer):
         self.told = dict(told)
         self.asked = self.answered = 0
         self.questions: list[tuple[int, int]] = []
-        self._last: tuple[int, int] = (0, 0)
 
     async def handle(self, request: Request, connection: Connection) -> None:
         told = self.told
@@ -77,7 +76,6 @@ class MisconfiguredServer(SocketServer):
         conversation, turn = (int(part) for part in _QUESTION.findall(text)[-1])
         self.questions.append((conversation, turn))
         right = value(conversation, turn)
-        before, self._last = self._last, (conversation, turn)
         says = str(self.told.get("says", "right"))
         numbers = {
             "right": right,
@@ -87,7 +85,7 @@ class MisconfiguredServer(SocketServer):
             "shifted": value(conversation, turn + 1),
             "first turns": right if turn == 0 else value(conversation, 0) / 7,
             "another turn": value(conversation, (turn + 2) % TURNS),
-            "other conversation": value(*before) + 0.123,
+            "other conversation": value((conversation + 7) % CONVERSATIONS, turn) + 0.123,
         }
         texts = {
             "calculation": f"{right:g}",

@@ -139,7 +139,7 @@ def same_or_told(said: Said, whole: Said, figures: object, before: object) -> bo
     assert "Traceback" not in said.text
     if said.code != whole.code:
         return bool(said.err.strip())
-    told = "damaged" in said.err or "anew" in said.err
+    told = "damaged" in said.err or "rebuilds" in said.err
     return told or (said.out == whole.out and figures == before)
 
 

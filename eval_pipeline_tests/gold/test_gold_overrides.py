@@ -182,6 +182,11 @@ CHANGES = {
     "sql_sample": {"expected_sql": "SELECT 4711", "expected_tables": None},
     "pandas_sample": {"code": "result = 4711", "expected": None},
     "sdmx_sample": {"target": {"indicator_selection": []}},
+    "tickets_sample": {"answer": "complaint"},
+    "invoices_sample": {
+        "answer": {"supplier": "A", "number": "1", "purchase_order": None, "lines": []}
+        | {"date": "2000-01-01", "currency": "EUR", "total": 4711}
+    },
 }
 
 

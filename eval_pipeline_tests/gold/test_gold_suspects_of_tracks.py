@@ -14,7 +14,7 @@ from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import WHO
 from eval_pipeline_tests.support import SHIPPED, Lab, Puppet
 
-SUITES = ("finqa_sample", "pandas_sample", "sdmx_sample", "sql_sample")
+SUITES = ("finqa_sample", "pandas_sample", "sdmx_sample", "sql_sample", "tickets_sample")
 CASES = 6
 
 
@@ -27,7 +27,9 @@ def chosen(name: str) -> tuple[Any, list[Case], dict[str, Any]]:
     same = (
         usable if name == "finqa_sample" else [c for c in usable if track.prefix_key(c) == track.prefix_key(usable[0])]
     )
-    return track, same[:CASES], contents
+    first = {track.expected_text(case.turns[0]): case.id for case in reversed(same)}
+    varied = sorted(same, key=lambda case: case.id not in first.values())
+    return track, varied[:CASES], contents
 
 
 def gold_of(track: Any, case: Case, content: str) -> dict[str, Any]:

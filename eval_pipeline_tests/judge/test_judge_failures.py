@@ -50,7 +50,7 @@ def test_within_a_budget_no_question_is_put_that_could_exceed_it() -> None:
     assert len(refused) == 30 - asked
     assert budget.reached
     assert budget.tokens <= 4_000
-    assert "the budget of the run was reached" in (refused[0].error or "")
+    assert "the budget of the judge is reached" in (refused[0].error or "")
 
 
 @pytest.mark.parametrize("fault", [Hang(), Slow(2.0)], ids=["nothing comes", "it comes late"])

@@ -5,13 +5,14 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, Pruned, prune
-from eval_pipeline.reports.paths import comparison_folder, report_folder
+from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.scope import Scope
@@ -30,6 +31,10 @@ def partition(count: int) -> Partition:
     return Partition("small", "puppet", night(count))
 
 
+def page_of(lab: Lab, count: int) -> Path:
+    return nights_folder(lab.home.reports) / f"{night(count)}.html"
+
+
 @pytest.fixture
 def nightly(small: Lab) -> Lab:
     """Four nights, each asked anew and answered in its own time, with something in the folders of reports."""
@@ -42,6 +47,8 @@ def nightly(small: Lab) -> Lab:
         ):
             folder.mkdir(parents=True)
             (folder / "report.xlsx").touch()
+        page_of(small, count).parent.mkdir(exist_ok=True)
+        page_of(small, count).touch()
         record_run(small.workspace(), partition(count), f"run {count}", status=COMPLETE)
     publish_all(small.workspace(), gate(small.workspace()), full=False)
     return small
@@ -71,6 +78,8 @@ def test_old_dates_leave_record_store_reports_and_journal(nightly: Lab) -> None:
     assert {path.name for path in nightly.home.record.rglob("eval_date=*")} == {f"eval_date={day}" for day in kept}
     for root in (nightly.home.reports / "small" / "puppet", nightly.home.reports / "compare" / "small"):
         assert sorted(path.name for path in root.iterdir()) == [str(day) for day in kept]
+    assert [page_of(nightly, count).exists() for count in range(NIGHTS)] == [False, False, True, True]
+    assert done.night_pages == (page_of(nightly, 0), page_of(nightly, 1))
     assert journalled(nightly) == 6
     assert not any((nightly.home.root / "locks").rglob(f"eval_date={night(0)}"))
 
@@ -88,9 +97,20 @@ def test_a_dry_run_says_the_same_and_does_nothing(nightly: Lab) -> None:
     told = pruned(nightly, dry_run=True)
     assert nightly.store_contents() == before
     assert journalled(nightly) == NIGHTS * 3
-    assert all(folder.exists() for folder in told.comparison_reports)
+    assert all(path.exists() for path in (*told.comparison_reports, *told.night_pages))
     assert pruned(nightly) == told
-    assert pruned(nightly) == Pruned((), (), (), 0)
+    assert pruned(nightly) == Pruned((), (), (), (), 0)
+
+
+def test_pages_of_nights_stay_while_an_evaluation_of_their_date_does(nightly: Lab) -> None:
+    """Another model version was last evaluated on the first night; on a later one everything failed."""
+    nightly.versions({"name": "puppet", "provider": "puppet"}, {"name": "resting", "provider": "oracle"})
+    nightly.evaluate(version="resting", day=night(0))
+    failed, other = page_of(nightly, 9), page_of(nightly, 0).with_name("notes.html")
+    failed.touch()
+    other.touch()
+    assert pruned(nightly).night_pages == (page_of(nightly, 1),)
+    assert all(path.exists() for path in (page_of(nightly, 0), page_of(nightly, 2), failed, other))
 
 
 def test_young_responses_stay_since_a_killed_run_may_have_paid_for_them(nightly: Lab) -> None:

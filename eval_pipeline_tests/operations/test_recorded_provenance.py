@@ -191,7 +191,7 @@ def test_dollars_and_tokens_from_the_cache_count_as_they_are_told(home: Lab) -> 
         (("--sampling", "temperature"), "--sampling 'temperature': expected NAME=VALUE"),
         (("--price", "input=3"), "--price output: is missing"),
         (("--prompt-file", "/nowhere.txt"), "/nowhere.txt: the prompt cannot be read"),
-        (("--only", "modell=x"), "'modell' is no field of ours; did you mean 'model'?"),
+        (("--only", "modell=x"), "'modell' is not a known field; did you mean 'model'?"),
     ],
 )
 def test_wrong_options_are_one_sentence(home: Lab, options: tuple[str, ...], told: str) -> None:

@@ -25,6 +25,8 @@ from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.operations.removing import Removed, remove
+from eval_pipeline.reports.nights.night import read_night
+from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.store.tables import RUNS
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
@@ -150,6 +152,24 @@ def test_one_suite_alone_can_go(home: Lab) -> None:
     assert Puppet.asked == [], "the responses of the suite that stays are still in the journal"
 
 
+def test_pages_of_nights_no_longer_name_it(home: Lab) -> None:
+    """Those of other model versions stay, without it; those with nothing else go, and earlier ones are not touched."""
+    reports = home.home.reports
+    pages = {day: write_night(read_night(home.workspace().record, day), reports) for day in (DAY, NEXT)}
+    assert all("leaving" in page.read_text() and "staying" in page.read_text() for page in pages.values())
+    alone, earlier = reports / "nights" / "2027-01-01.html", reports / "nights" / "2020-01-01.html"
+    for page in (alone, earlier, reports / "nights" / "leaving.html"):
+        page.write_text("small · leaving")
+    removed(home)
+    for page in pages.values():
+        text = page.read_text()
+        assert "leaving" not in text
+        assert "small · staying" in text
+    assert not alone.exists()
+    assert earlier.exists(), "it cannot name an evaluation of that model version"
+    assert (reports / "nights" / "leaving.html").exists(), "no page of a night"
+
+
 def test_a_dry_run_says_what_would_go_and_changes_nothing(home: Lab) -> None:
     before = {path: path.stat().st_mtime_ns for path in home.home.root.rglob("*") if path.is_file()}
     said = command("remove", "--model-version", "leaving", "--purge", "--dry-run")
@@ -173,6 +193,7 @@ STEPS = (
     ("eval_pipeline.operations.removing", "compare"),
     ("eval_pipeline.operations.removing", "publish_keys"),
     ("eval_pipeline.operations.removing", "deliver"),
+    ("eval_pipeline.operations.removing", "tell_nights_again"),
     ("eval_pipeline.operations.purging", "purge_journal"),
     ("eval_pipeline.operations.purging", "purge_judgements"),
     ("eval_pipeline.operations.removing", "end_note"),
@@ -266,13 +287,16 @@ def test_nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
 
 def test_a_model_version_that_nobody_knows_is_told(home: Lab) -> None:
     said = command("remove", "--model-version", "leavin", "--yes")
-    assert (said.code, "nothing is kept of a model version 'leavin'; known: leaving, staying" in said.err) == (2, True)
+    assert (said.code, "the home has nothing of a model version 'leavin'; known: leaving, staying" in said.err) == (
+        2,
+        True,
+    )
 
 
 def test_nothing_goes_unasked(home: Lab) -> None:
     before = home.record_files()
     said = command("remove", "--model-version", "leaving")
-    assert (said.code, "--yes goes on without asking" in said.err) == (2, True), said.text
+    assert (said.code, "--yes continues without asking" in said.err) == (2, True), said.text
     assert home.record_files() == before
 
 

@@ -127,4 +127,4 @@ def test_files_of_0_1_0_are_read_and_told(done: Lab, monkeypatch: pytest.MonkeyP
         put(done.workspace().record, STATISTICS, key_of())
     forget_verified()
     assert done.workspace().record.read(STATISTICS, key_of()).num_rows
-    assert "the footers of 1 of them, from 0.1.0, have no digest" in done.cli("doctor").out
+    assert "1 of them were written by 0.1.0 and have no digest in their footers" in done.cli("doctor").out

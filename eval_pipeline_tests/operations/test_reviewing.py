@@ -221,7 +221,7 @@ def test_a_proposal_that_cannot_be_gold_is_refused(evaluated: Lab) -> None:
     add(evaluated, "alpha#1", "right", "--gold-wrong", "--correction", '{"program": "add("}')
     said = evaluated.cli("reviews", "propose", "--suite", "small", "--write")
     assert said.code == 2
-    assert "a proposal cannot be used, put it in by hand: small/gold_overrides.yaml:" in said.err
+    assert "a proposal cannot be added; add it by hand: small/gold_overrides.yaml:" in said.err
     assert not (evaluated.home.data / "suites/small/gold_overrides.yaml").exists()
 
 

@@ -180,7 +180,7 @@ def test_predictions_under_a_name_that_no_model_version_can_have_are_refused(lab
     lab.versions({"name": "fine", "provider": "oracle"})
     said = lab.cli(*predictions(lab, row("alpha", 0))[:-2], f"--model-version={name}")
     assert said.code == 2, said.text
-    assert f"'{name}' is no name for a model version" in said.err
+    assert f"'{name}' is not a valid name for a model version" in said.err
     assert not lab.home.predictions.exists()
 
 

@@ -7,7 +7,8 @@ import pytest
 from eval_pipeline.asking.budgets import most_input_tokens
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call
-from eval_pipeline.stages.checks.verdicts import check_budget_kept, check_every_turn_once
+from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.stages.checks.verdicts import check_every_turn_once
 from eval_pipeline_tests.chains import checked, is_up_to_date, stage_is_current
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, response
 

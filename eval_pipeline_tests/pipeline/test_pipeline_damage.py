@@ -102,7 +102,7 @@ def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(small
     assert doctor.code == 1
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL record"))
     assert str(path) in line
-    assert "`eval-pipeline doctor --repair` makes it again, and says what it cannot" in line
+    assert "`eval-pipeline doctor --repair` restores what can be restored and lists the rest" in line
     puppet.reset()
     repaired = small.cli("doctor", "--repair")
     assert repaired.code == 0, repaired.text
@@ -149,7 +149,7 @@ def test_a_damaged_journal_is_named_and_set_aside(small: Lab, puppet: type[Puppe
     assert "doctor" in said.err
     doctor = small.cli("doctor")
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
-    assert "`eval-pipeline doctor --repair` makes it again" in line
+    assert "`eval-pipeline doctor --repair` restores what can be restored" in line
     # The suite as it is now, and what its evaluations before come to, are published all the same.
     of_the_suite = {"suites", "cases", "turns", "suite_editions", "trends"}
     found = small.store_contents()

@@ -36,7 +36,7 @@ def test_the_shipped_file() -> None:
     assert [name for name, version in versions.items() if version.active] == ["simulated-strong", "simulated-weak"]
     for name, rate in [("simulated-strong", 0.10), ("simulated-weak", 0.35)]:
         tracks = versions[name].options["tracks"]
-        assert {"finqa", "pandas", "sdmx", "sql"} <= set(tracks) <= set(TRACKS)
+        assert {"finqa", "pandas", "sdmx", "sql", "text"} <= set(tracks) <= set(TRACKS)
         for settings in tracks.values():
             assert sum(settings["rates"].values()) == pytest.approx(rate, rel=0.15)
         assert versions[name].description.startswith("Simulated, not a model.")

@@ -15,13 +15,14 @@ from evaluations import DAY, Made, evaluate, make_home
 from matplotlib.axes import Axes
 from matplotlib.dates import num2date
 from matplotlib.figure import Figure
+from openpyxl.utils.escape import unescape
 from outline import Outline
 
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.conversation import FIGURES
-from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, read_comparison
+from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.stages.reporting import page_path
@@ -134,6 +135,44 @@ def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComp
     assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}
 
 
+def test_page_and_workbook_say_what_was_asked_answered_and_how_it_failed(
+    made: Made, folder: Path, compared: SuiteComparison
+) -> None:
+    """Against `turn_results` and `finqa_turns` themselves."""
+    (pair,) = compared.pairs
+    sides = {}
+    for side in "ab":
+        place = f"suite=sample/model_version={pair[f'model_{side}']}/eval_date={pair[f'eval_date_{side}']}/part.parquet"
+        read = [pq.read_table(made.workspace.home.record / table / place) for table in ("turn_results", "finqa_turns")]
+        modes = {row["turn_id"]: row["failure_mode"] for row in read[1].to_pylist()}
+        sides[side] = {row["turn_id"]: row | {"failure_mode": modes[row["turn_id"]]} for row in read[0].to_pylist()}
+    changed = json.loads(pair["broken_turns"]) + json.loads(pair["fixed_turns"])
+    book = openpyxl.load_workbook(folder / "report.xlsx")["Differing turns"]
+    written = {row[3]: row for row in book.iter_rows(min_row=2, values_only=True)}
+    outline = Outline((folder / "report.html").read_text(encoding="utf-8"))
+    text = " ".join("".join(outline.text).split())
+    assert len(changed) > 5
+    for turn in changed:
+        a, b = (sides[side][turn] for side in "ab")
+        expected = [a["question"], a["expected"]]
+        for row in (a, b):
+            expected += [row["answer"], row["failure_mode"] or row["error_class"]]
+        # A cell holds 32,767 characters at most.
+        shown = [cell if cell is None else unescape(cell)[:9000] for cell in written[turn][4:]]
+        assert shown == [text and text[:9000] for text in (*expected[:2], *expected[4:], *expected[2:4])]
+        assert expected[5] == "no_answer" or expected[3] == "no_answer", "one of them answers nothing"
+        for said in expected:
+            assert said is None or " ".join(said[:60].split()) in text
+
+
+def test_the_report_is_of_the_answers_too(made: Made, folder: Path) -> None:
+    """The same turns may differ by other answers."""
+    hashes = comparison_hashes(made.workspace.record, "sample", None)
+    assert [name for name in hashes if name.startswith("turn_results of ")] == [
+        f"turn_results of {name}, {NEXT}" for name in ("null", "weak")
+    ]
+
+
 @pytest.mark.usefixtures("few_pictures")
 def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_path: Path) -> None:
     home = make_home(tmp_path, files=3)
@@ -188,7 +227,7 @@ def test_prices_of_models_and_of_stand_ins_are_drawn_apart(compared: SuiteCompar
     charts = {chart.name: chart for chart in comparison_charts(found)}
     assert [row[0] for row in charts["cost-against-accuracy"].rows] == ["a", "b"]
     assert [row[0] for row in charts["cost-against-accuracy-simulated"].rows] == ["x", "y"]
-    assert charts["cost-against-accuracy"].headers[1] == "US dollars a turn"
+    assert charts["cost-against-accuracy"].headers[1] == "US dollars per turn"
     assert charts["cost-against-accuracy"].rows[0][3] == "yes"
 
 
@@ -272,7 +311,7 @@ def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
       const key = document.querySelector('.key');
       while (key.children.length < 4) key.append(key.children[0].cloneNode(true));
       const [title, figure] = key.children[3].children;
-      title.textContent = 'US dollars a successful conversation';
+      title.textContent = 'US dollars per successful conversation';
       figure.firstChild.textContent = '$0.063173';
       const cut = [...key.querySelectorAll('dd')].filter((cell) => cell.scrollWidth > cell.clientWidth);
       return [key.children.length, key.scrollWidth > key.clientWidth, cut.map((cell) => cell.innerText)];

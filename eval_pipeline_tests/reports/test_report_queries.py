@@ -7,12 +7,16 @@ from typing import Any
 import openpyxl
 import pytest
 from evaluations import Made, evaluate, make_home
+from openpyxl.utils.escape import unescape
 
+from eval_pipeline.reports.comparison.differing import recorded_answers, turn_name
 from eval_pipeline.reports.excel.looks import heading_width
 from eval_pipeline.reports.html.drawing import drawn_turns
 from eval_pipeline.reports.html.turns import turn_cards
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.query import run_query
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.chains import compared, ran, ran_of_suite
 
@@ -61,6 +65,31 @@ def test_the_numbers_of_every_row_are_those_of_a_row_of_a_query(
                 found += 1
                 assert any(holds(answer, wanted) for answer in answers[sheet]), (sheet, place, row)
     assert found >= (100 if name == "evaluation" else 5)
+
+
+def test_the_texts_of_differing_turns_are_those_of_their_query(made: Made, books: dict[str, openpyxl.Workbook]) -> None:
+    """Question, gold, both answers and failure modes."""
+    book = books["comparison"]
+    (sql,) = [row[2] for row in book["Queries"].iter_rows(min_row=2, values_only=True) if row[0] == "Differing turns"]
+    rows = [
+        tuple(value and value[:9000] for value in row.values())
+        for row in run_query(made.workspace.home.store, str(sql)).to_pylist()
+    ]
+    written = book["Differing turns"].iter_rows(min_row=2, values_only=True)
+    # A cell holds 32,767 characters at most.
+    shown = [tuple(cell if cell is None else unescape(cell)[:9000] for cell in row) for row in written]
+    assert len(shown) == len(rows) > 3
+    assert all(row[4] and row[5] for row in shown)
+    assert sorted(map(repr, rows)) == sorted(map(repr, shown))
+
+
+def test_answers_are_those_of_the_sample_that_is_named(made: Made) -> None:
+    place = made.partition
+    rows = made.workspace.record.read(TURN_RESULTS, RecordKey.of(place)).to_pylist()
+    said = {turn_name(row["turn_id"], row["sample"]): row["answer"] for row in rows}
+    found = recorded_answers(made.workspace.record, None)(place, said)
+    assert {turn: one.answer for turn, one in found.items()} == said
+    assert {turn.endswith("~1") for turn in said} == {True, False}
 
 
 def test_a_conversation_is_of_one_sample(made: Made) -> None:

@@ -111,7 +111,7 @@ def test_headline_figures_are_those_of_the_statistics(weak: Made, workbook: open
         wanted = [figures["mean"], figures["low"], figures["high"], figures["n"], figures["clusters"]]
         assert [cell.value for cell in row[1:6]] == [pytest.approx(value) for value in wanted]
     assert found_row(sheet, "Accuracy (numerical_match)")[1].number_format == "0.0%"
-    dollars = found_row(sheet, "US dollars a successful conversation")
+    dollars = found_row(sheet, "US dollars per successful conversation")
     assert dollars[1].value is None
     assert dollars[6].value == weak.evaluation.cost["usd_reason"]
     queries = [cell.value for cell in column(workbook["Queries"], "SQL on the published store")]

@@ -10,7 +10,8 @@ HARNESS = """
 import ctypes, fcntl, mmap, os, platform, resource, signal, socket, stat, subprocess, sys, threading
 from inside.syscalls import MACHINES
 MACHINE = MACHINES[platform.machine()]
-ZYGOTE = os.getppid()
+ZYGOTE = os.getppid() or 99  # 0: it cannot be seen, nor can any other process
+INIT = 1 if os.getpid() != 1 else 99
 libc = ctypes.CDLL(None, use_errno=True)
 
 def call(number, *arguments):
@@ -64,9 +65,9 @@ REACHING = {
     "environment of the pipeline": "got = open(f\"/proc/{PLANTED['pid']}/environ\").read()",
     "environment of the zygote": "got = open(f'/proc/{ZYGOTE}/environ').read()",
     "memory of the zygote": "got = os.open(f'/proc/{ZYGOTE}/mem', os.O_RDWR)",
-    "memory of process 1": "got = os.open('/proc/1/mem', os.O_RDWR)",
+    "memory of process 1": "got = os.open(f'/proc/{INIT}/mem', os.O_RDWR)",
     "pipes of the zygote": "got = openable(ZYGOTE)",
-    "pipes of process 1": "got = openable(1)",
+    "pipes of process 1": "got = openable(INIT)",
     "ptrace": "got = call('ptrace', 0x4206, ZYGOTE, 0, 0)",
     "reading memory": "got = call('process_vm_readv', ZYGOTE, 0, 0, 0, 0, 0)",
     "file of another process": "got = call(438, call(434, ZYGOTE, 0), 0, 0)",
@@ -127,7 +128,7 @@ ENDING = {
         ErrorClass.SANDBOX,
     ),
     "many files": ("n = 0\nwhile True: open(str(n), 'w'); n += 1", ErrorClass.SANDBOX),
-    "hidden files": ("import os, time; os.mkdir('hidden', 0o300); time.sleep(60)", ErrorClass.SANDBOX),
+    "hidden files": ("import os, time; os.mkdir('hidden', 0o300); time.sleep(60)", None),
     "full scratch": (
         "import time\nfor n in range(8): open(str(n), 'wb').write(bytes(15 << 20))\ntime.sleep(60)",
         None,

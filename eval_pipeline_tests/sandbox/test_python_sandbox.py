@@ -194,27 +194,51 @@ def test_a_zygote_that_dies_is_replaced_whether_it_is_idle_or_at_work() -> None:
     assert [value(outcome) for outcome in asyncio.run(kill())] == [1, 2, 3]
 
 
-def test_zygotes_are_replaced_after_so_many_snippets_and_after_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zygotes_are_replaced_while_the_next_snippet_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     started, start = [], ZygoteProcess.start
 
     async def counted(*arguments: Any) -> ZygoteProcess:
-        started.append(arguments)
-        return await start(*arguments)
+        zygote = await start(*arguments)
+        started.append(zygote)
+        return zygote
 
     monkeypatch.setattr(ZygoteProcess, "start", counted)
 
-    async def starts(*codes: str) -> int:
+    async def starts(tier: Tier, *codes: str, patient: bool = False) -> int:
+        """How many were started when the codes had run, the first one included."""
         started.clear()
         limits = Limits(wall_s=5.0, snippets_per_zygote=3)
-        async with PythonSandbox(limits, zygotes=1, tiers=[first_that_holds()]) as box:  # its probe is a snippet too
+        async with PythonSandbox(limits, zygotes=1, tiers=[tier]) as box:  # its probe is a snippet too
             for code in codes:
+                assert len(started) == 1 or patient
                 await box.run(code)
-        return len(started)
+                while patient and code != "result = 1" and len(started) == 1:
+                    await asyncio.sleep(0.05)
+            return len(started)
 
-    assert asyncio.run(starts("result = 1")) == 1
-    assert asyncio.run(starts("result = 1", "result = 2", "result = 3")) == 2
-    assert asyncio.run(starts("import os; os._exit(0)", "result = 1")) == 2
-    assert asyncio.run(starts("result = 1 / 0", "result = 1")) == 1
+    held, unheld = first_that_holds(), UNSAFE_TIER
+    # Nobody waits for the new one.
+    assert asyncio.run(starts(held, "result = 1", "result = 2", "result = 3")) == 1
+    assert asyncio.run(starts(held, "result = 1", "result = 2", "result = 1", patient=True)) == 2
+    assert asyncio.run(starts(unheld, "result = 1 / 0", "import os; os._exit(0)", "result = 1")) == 1
+    assert asyncio.run(starts(unheld, "import os; os._exit(0)", "result = 1", patient=True)) == 2
+
+
+def test_a_violation_costs_nothing_where_snippets_have_namespaces_of_their_own() -> None:
+    tier = first_that_holds()
+    if not tier.separate:
+        pytest.skip("no namespaces here")
+
+    async def zygotes() -> set[int]:
+        pids = set()
+        before = {process.pid for process in psutil.Process().children()}
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
+            for code in ("result = 1", "import os; os._exit(0)", "result = 2"):
+                await box.run(code)
+                pids |= {process.pid for process in psutil.Process().children()}
+        return pids - before
+
+    assert len(asyncio.run(zygotes())) == 1
 
 
 def test_a_sandbox_belongs_to_the_event_loop_it_was_opened_in() -> None:
@@ -293,7 +317,7 @@ def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_t
             whole = await box.run(LOOKS_AROUND)
             assert isinstance(whole, SnippetRan)
             assert whole.result["value"] > 1
-            return await box.measure([LOOKS_AROUND, "import os; result = os.getpid()", "result = 1"], repeats=2)
+            return await box.measure([LOOKS_AROUND, "import time; result = time.time_ns()", "result = 1"], repeats=2)
 
     looking, fickle, idle = asyncio.run(measured())
     assert isinstance(looking, Measurement)
@@ -314,5 +338,5 @@ def test_without_anything_that_holds_code_it_is_refused(monkeypatch: pytest.Monk
     broken = Tier(
         "bwrap", "bwrap (broken)", lambda: None, lambda scratch, limits: UNSAFE_TIER.launch("/nowhere", limits)
     )
-    with pytest.raises(NoSandboxError, match=r"nothing here can hold .*bwrap \(broken\): .*/nowhere"):
+    with pytest.raises(NoSandboxError, match=r"nothing on this machine can confine .*bwrap \(broken\): .*/nowhere"):
         asyncio.run(enter(tiers=[broken]))

@@ -43,11 +43,57 @@ def test_results_are_the_same_where_the_engine_says_so(case):
         ([1, None], [1.0, None], True),
         ({"a": 1}, {"a": 2}, False),
         (b"a", b"a", True),
-        (2**53 + 1, 2**53, True),  # a float cannot tell them apart, and 1e-6 is more
+        (1_700_000_000, 1_700_000_999, False),  # epochs
+        (1_700_000_000.0, 1_700_000_999.0, False),  # the same in a column of floats
+        (1_700_000_000.0, 1_700_000_000, True),
+        (123_456_789, 123_456_790, False),  # ids
+        (123_456_789.0, 123_456_790.0, False),
+        (99_999_999.98, 99_999_999.99, False),  # amounts with cents
+        (Decimal("99999999.98"), Decimal("99999999.99"), False),
+        (Decimal("99999999.98"), 99_999_999.98, True),
+        (Decimal("0.3333333333"), Decimal("0.3333333334"), False),
+        (Decimal("0.3333333333"), 1 / 3, True),
+        (Decimal("1.50"), Decimal("1.5"), True),
+        (2**53 + 1, 2**53, False),
+        (2**53 + 1, float(2**53), True),  # a float cannot tell them apart
+        (2**62 + 1, 2**62, False),
+        (float(2**62), 2**62 + 1, True),
+        (1e20, 1.0001e20, False),
+        (0.1 + 0.2, 0.3, True),  # what adding leaves
+        (1234567.89, 1234567.8900000001, True),
+        (1e-13, 0.0, True),
+        (0.5, 0.500001, False),
+        (1 / 3, 0.3333333, True),
+        (True, 1, True),
+        (True, 1.0, True),
+        (True, False, False),
     ],
 )
 def test_values_of_every_type_are_compared(one, other, same):
     assert same_rows([(one,)], [(other,)]) is same
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_integers_and_decimals_are_equal_only_exactly(one, other):
+    assert same_rows([(one,)], [(other,)]) == (one == other)
+    cents, others = (Decimal(number).scaleb(-2) for number in (one, other))
+    assert same_rows([(cents,)], [(others,)]) == (one == other)
+
+
+@given(st.integers(-(10**13), 10**13), st.integers(-3, 3))
+def test_numbers_with_two_decimals_are_equal_only_exactly_in_columns_of_floats_too(cents, apart):
+    assert same_rows([(cents / 100,)], [((cents + apart) / 100,)]) == (apart == 0)
+
+
+def test_an_order_of_columns_is_not_settled_by_results_that_fit_several():
+    match = ColumnMatch()
+    assert match.orders() is None
+    assert match.agrees(result([]), Result(("c0",), []))
+    match = ColumnMatch()
+    assert match.agrees(Result(("a", "b"), []), Result(("a", "b"), []))
+    assert match.orders() == ((0, 1), (1, 0))
+    assert match.agrees(result([[1, 2]]), result([[2, 1]]))
+    assert match.orders() == ((1, 0),)
 
 
 def test_one_order_of_columns_has_to_fit_every_database():

@@ -85,7 +85,7 @@ def test_no_recovery_where_the_model_version_allows_none(lab: Lab, puppet: type[
     puppet.answer = staticmethod(lambda call: BROKEN)
     lab.evaluate()
     assert len(puppet.asked) == 1
-    assert lab.sql("SELECT recovery_attempts_count, recovery_score FROM finqa_turns") == [(0, 0.0)]
+    assert lab.sql("SELECT recovery_attempts_count, recovery_score FROM finqa_turns") == [(0, None)]
 
 
 def test_a_recovery_prompt_shows_what_was_written_and_the_error_before(lab: Lab, puppet: type[Puppet]) -> None:

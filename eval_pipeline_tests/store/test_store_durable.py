@@ -61,7 +61,7 @@ def test_making_folders_twice_is_fine(tmp_path: Path) -> None:
 def test_a_lock_that_is_held_is_named(record: Record, out: Path) -> None:
     put(record, METRICS, key_of())
     lock = out.with_name("eval.duckdb.lock")
-    with locked(lock, 1), pytest.raises(StoreError, match=r"another process keeps .*eval\.duckdb\.lock locked"):
+    with locked(lock, 1), pytest.raises(StoreError, match=r"another process has locked .*eval\.duckdb\.lock"):
         publish(record, out, TRACKS, lock_seconds=0.05)
     assert publish(record, out, TRACKS, lock_seconds=0.05).full
 

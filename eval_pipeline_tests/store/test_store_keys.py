@@ -1,4 +1,7 @@
 import datetime as dt
+import os
+from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -68,3 +71,29 @@ def test_partitions_are_sorted_and_foreign_files_ignored(record: Record) -> None
     (record.root / "metrics" / "suite=x" / "a" / "b").mkdir(parents=True)
     (record.root / "metrics" / "suite=x" / "a" / "b" / "part.parquet").write_text("mine")
     assert record.partitions(METRICS) == [keys[2], keys[1], keys[0], keys[3]]
+
+
+@pytest.mark.parametrize("name", ["a", "..", "ü" * 200, "gpt-4o@2026 #1"])
+@pytest.mark.parametrize("parts", list(product([False, True], repeat=3)))
+def test_partitions_within_a_key_are_those_with_its_parts(
+    record: Record, name: str, parts: tuple[bool, bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = dt.date(2026, 1, 5), dt.date(2026, 1, 6)
+    keys = [key_of(model, day, suite) for model, day, suite in product((name, "other"), days, (name, "another"))]
+    for key in keys:
+        put(record, METRICS, key)
+    within = RecordKey(*(value if given else None for value, given in zip((name, name, days[0]), parts, strict=True)))
+    expected = [
+        key
+        for key in keys
+        if within.suite in (None, key.suite)
+        and within.model_version in (None, key.model_version)
+        and within.eval_date in (None, key.eval_date)
+    ]
+    walked: list[str] = []
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: walked.append(str(folder)) or listdir(folder))
+    assert record.partitions(METRICS, within) == sorted(expected, key=RecordKey.order)
+    # Given parts are not looked for: one listing for each open part of the folders above it.
+    folders = [1 if given else 2 for given in parts]
+    assert len(walked) == sum(prod(folders[:depth]) for depth, given in enumerate(parts) if not given)

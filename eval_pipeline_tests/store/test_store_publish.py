@@ -12,6 +12,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store import publish as publishing
 from eval_pipeline.store import snapshot
 from eval_pipeline.store.ddl import text
+from eval_pipeline.store.engine import engine
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import (
@@ -126,6 +127,35 @@ def test_prompts_are_kept_as_long_as_an_attempt_refers_to_them(record: Record, o
     hashes = [prompt_hash("both")]
     put(record, GENERATIONS, key_of("alpha"), prompt_hash=hashes)  # the prompts' own file has not changed
     assert texts() == {"both", "again, alpha"}
+
+
+@pytest.mark.parametrize(
+    ("files_together", "rows_together", "look_ups"), [(200, 20_000, 1), (3, 20_000, 6), (200, 6, 8)]
+)
+def test_prompts_of_many_evaluations_are_looked_up_together(
+    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch, files_together: int, rows_together: int, look_ups: int
+) -> None:
+    expected = []
+    for number in range(8):
+        prompts = ["of all", f"of {number // 2}", f"of {number}, unused"]
+        put_partition(record, key_of(f"m{number}"), prompts=prompts)
+        used = [prompt_hash(prompt) for prompt in prompts[:2]]
+        put(record, GENERATIONS, key_of(f"m{number}"), 2, prompt_hash=used)
+        expected += [*prompts[:2], f"again, m{number}"]
+    monkeypatch.setattr(snapshot, "_FILES_A_STATEMENT", files_together)
+    monkeypatch.setattr(snapshot, "_ROWS_A_LOOK_UP", rows_together)
+    made = []
+    real = snapshot.Snapshot._add
+
+    def counted(self: snapshot.Snapshot, select: str, parameters: list[object], table: Any, files: Any) -> int:
+        made.extend([len(files)] if table.key == "shared" else [])
+        return real(self, select, parameters, table, files)
+
+    monkeypatch.setattr(snapshot.Snapshot, "_add", counted)
+    publish(record, out, TRACKS)
+    assert ask(out, "SELECT text FROM prompts ORDER BY text") == sorted({(text,) for text in expected})
+    assert sum(made) == 16, "of each evaluation the prompts of its answers and those of its recovery attempts"
+    assert len(made) == look_ups
 
 
 def test_incremental_and_full_agree(record: Record, out: Path, tmp_path: Path) -> None:
@@ -252,7 +282,7 @@ def memory_given(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 
     def noted(beside: Path, memory_mb: int | None) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         given.append(memory_mb)
-        return snapshot.engine(beside, memory_mb)
+        return engine(beside, memory_mb)
 
     monkeypatch.setattr(publishing, "engine", noted)
     monkeypatch.setattr(publishing, "_MEMORY_MB", (1, 64))
@@ -299,7 +329,7 @@ def test_too_little_memory_is_told(
     record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publishing, "_MEMORY_MB", ())
-    monkeypatch.setattr(publishing, "engine", lambda beside, memory_mb: snapshot.engine(beside, 1))
+    monkeypatch.setattr(publishing, "engine", lambda beside, memory_mb: engine(beside, 1))
     filled(record)
     with pytest.raises(StoreError, match=r"^this machine's memory is too small to publish to .*eval\.duckdb \("):
         publish(record, out, TRACKS)

@@ -84,7 +84,7 @@ def test_clear_errors(record: Record, out: Path) -> None:
         assert "\n" not in str(caught.value)
         assert "Error" in str(caught.value)
     out.write_bytes(b"no store at all" * 1000)
-    with pytest.raises(StoreError, match=r"cannot read .*`eval-pipeline publish --full` makes it anew"):
+    with pytest.raises(StoreError, match=r"cannot read .*`eval-pipeline publish --full` rebuilds it"):
         run_query(out, "SELECT 1")
 
 

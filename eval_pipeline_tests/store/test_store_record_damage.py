@@ -19,7 +19,7 @@ from eval_pipeline_tests.store.samples import key_of, put
 
 def test_missing_and_damaged_files_are_named(record: Record) -> None:
     path = record.path(METRICS, key_of())
-    with pytest.raises(StoreError, match=r"part\.parquet is not there; run the stage"):
+    with pytest.raises(StoreError, match=r"part\.parquet does not exist; run the stage"):
         record.read(METRICS, key_of())
     path.parent.mkdir(parents=True)
     for junk in (b"", b"PAR1", b"not parquet at all, but long enough"):

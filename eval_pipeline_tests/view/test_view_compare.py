@@ -40,7 +40,12 @@ ALL = tuple(SIDES.values())
 
 def rows(client: TestClient, *sides: tuple[str, date], **more: str) -> list[str]:
     """`<case>#<index>` of the turns that a page shows."""
-    addresses = Parts(client.get(compared(*sides, **more)).text).rows()
+    return rows_at(client, compared(*sides, **more))
+
+
+def rows_at(client: TestClient, address: str) -> list[str]:
+    """`<case>#<index>` of the turns of the page at an address."""
+    addresses = Parts(client.get(address).text).rows()
     return [re.findall(r"turn_id=harbour%2F(.*?)&", one)[0].replace("%23", "#") for one in addresses]
 
 
@@ -124,10 +129,45 @@ def test_regressions_come_first_and_lead_to_the_turn_of_each_version(client: Tes
     assert f"{TURNS} turns that all have" in page.text
     first = page.rows()[0]
     assert "model_version=falling&eval_date=2026-03-02" in first
-    other = [one for one in page.links("ship_00%231") if "2026-03-01" in one]
+    other = [one for one in page.links("ship_00%231") if "eval_date=2026-03-01" in one]
     assert other
     for address in (first, *other):
         assert client.get(address).status_code == 200
+
+
+def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) -> None:
+    """In the order of the comparison, within its filter, on the same side; up to the page that begins with it."""
+    turns = rows(client, *NIGHTS, tag="odd")
+    assert len(turns) > 3
+    page = Parts(client.get(compared(*NIGHTS, tag="odd")).text)
+    address, walked = page.rows()[0], []
+    for _ in turns:
+        turn = Parts(client.get(address).text)
+        walked.append(address.partition("turn_id=harbour%2F")[2].partition("&")[0].replace("%23", "#"))
+        assert f"{len(walked)} of {len(turns)} turns side by side" in turn.text
+        assert f"{FALLING}, {LAST}" in turn.text
+        up = turn.link("data-up")
+        assert up is not None
+        assert rows_at(client, up)[0] == walked[-1]
+        address = turn.link("data-later") or ""
+        assert not address or f"model_version={FALLING}&eval_date={LAST}" in address
+    assert walked == turns
+    assert not address
+    # The same turn of the others, and back.
+    others = turn.links("tag=odd")
+    assert {f"eval_date={day}" for day in (FIRST, LAST)} <= {one for link in others for one in link.split("&")}
+    for link in others:
+        assert client.get(link).status_code == 200
+
+
+def test_a_turn_of_a_comparison_that_is_gone_is_shown_among_those_of_its_evaluation(client: TestClient) -> None:
+    address = (
+        Parts(client.get(compared(*NIGHTS)).text).rows()[0].replace(f"eval_dates={FIRST}", "eval_dates=2020-01-01")
+    )
+    page = Parts(client.get(address).text)
+    assert f"of {TURNS} turns" in page.text
+    assert "turns side by side" not in page.text
+    assert (page.link("data-up") or "").startswith(f"/suites/{SUITE}/turns?")
 
 
 def test_words_that_differ_are_marked(client: TestClient) -> None:
@@ -209,12 +249,12 @@ def test_an_address_that_leaves_something_open_is_completed(client: TestClient) 
         (f"versions={STEADY}", 400, "two to six"),
         (f"versions={STEADY},{STEADY}", 400, "different"),
         (f"versions={STEADY},{FALLING}&eval_dates=2026-03-01,2020-01-01", 404, "no evaluation of &#39;falling&#39;"),
-        (f"versions={STEADY},{FALLING}&eval_dates=x", 400, "&#39;x&#39; is no date"),
+        (f"versions={STEADY},{FALLING}&eval_dates=x", 400, "&#39;x&#39; is not a date"),
         (f"versions={STEADY},{FALLING}&eval_dates={FIRST},{LAST},{LAST}", 400, "more dates"),
         (f"versions={STEADY},nobody", 404, "&#39;nobody&#39;"),
         (f"versions={STEADY},{FALLING}&group=rwr", 400, "no group"),
-        (f"versions={STEADY},{FALLING}&eval_dates={FIRST},{LAST}&after=[1]", 400, "no place"),
-        (f"versions={STEADY},{FALLING}&q=%00", 400, "no text"),
+        (f"versions={STEADY},{FALLING}&eval_dates={FIRST},{LAST}&after=[1]", 400, "invalid position"),
+        (f"versions={STEADY},{FALLING}&q=%00", 400, "not a text"),
     ],
 )
 def test_wrong_addresses_are_told_in_a_sentence(client: TestClient, query: str, status: int, words: str) -> None:

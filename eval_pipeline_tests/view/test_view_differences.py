@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.view.differences import Piece, differences
+from eval_pipeline.view.differences import Piece, differences, passage
 from eval_pipeline.view.sparkline import HEIGHT, WIDTH, sparkline
 
 TEXTS = st.text("ab 1.,\n", max_size=40)
@@ -18,6 +18,35 @@ def test_the_pieces_make_up_both_texts(before: str, after: str) -> None:
     assert "".join(piece.text for piece in pieces if piece.kind != "added") == before
     assert "".join(piece.text for piece in pieces if piece.kind != "removed") == after
     assert (before == after) == all(piece.kind == "same" for piece in pieces)
+
+
+LINES = st.lists(st.sampled_from("abc"), max_size=8).map(lambda lines: "".join(f"{line}\n" for line in lines))
+
+
+@given(LINES, LINES)
+def test_a_passage_leaves_out_only_lines_that_both_have(before: str, after: str) -> None:
+    found = passage(before, after)
+    assert (found is None) == (before == after)
+    if found is None:
+        return
+    old = "".join(piece.text for piece in found.pieces if piece.kind != "added")
+    new = "".join(piece.text for piece in found.pieces if piece.kind != "removed")
+    splits = [(before[:n], before[n + len(old) :]) for n in range(len(before) + 1) if before[n:].startswith(old)]
+    left_out = [(bool(head), bool(tail)) for head, tail in splits if head + new + tail == after]
+    assert (found.before, found.after) in left_out
+
+
+def test_a_passage_of_long_texts_is_the_lines_about_the_difference() -> None:
+    before, after = ("same\n" * 5000 + f"the {word}\n" + "end\n" * 5000 for word in ("earlier", "newer"))
+    found = passage(before, after, 100)
+    assert found is not None
+    assert found.pieces == [
+        Piece("same", "same\nthe "),
+        Piece("removed", "earlier"),
+        Piece("added", "newer"),
+        Piece("same", "\nend\n"),
+    ]
+    assert (found.before, found.after) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_only_an_earlier_export_is_replaced(home: Home, tmp_path: Path) -> None:
     target = tmp_path / "documents"
     target.mkdir()
     (target / "letter.txt").write_text("dear")
-    with pytest.raises(UsageError, match="is no export; name a folder that is new or empty"):
+    with pytest.raises(UsageError, match="is not an export; name a new or empty folder"):
         export_evaluation(home, SUITE, STEADY, None, target)
     assert (target / "letter.txt").read_text() == "dear"
     (target / "letter.txt").unlink()
@@ -214,7 +214,7 @@ def test_turns_that_memory_does_not_take_together_are_taken_in_smaller_lots(
     def narrow(look: object, evaluation: object, rows: Sequence[object]) -> None:
         taken.append(len(rows))
         if len(rows) > most:
-            raise StoreError("that takes more memory than the workbench allows itself")
+            raise StoreError("takes more memory than the workbench may use")
 
     monkeypatch.setattr(narrowing, "narrow", narrow)
     most = 30

@@ -1,14 +1,18 @@
 """Home: every suite with its model versions, newest first, with the figures of the store."""
 
+from datetime import date
 from pathlib import Path
 
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.operations.exporting.evaluations import evaluation_of
+from eval_pipeline.reports.facts import warnings
 from eval_pipeline.view.published import Look
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.view.changing import changed
-from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY
-from eval_pipeline_tests.view.pages import Parts, is_harmless
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
+from eval_pipeline_tests.view.pages import Parts, is_harmless, turns_of
 
 
 def test_model_versions_come_newest_first(client: TestClient) -> None:
@@ -40,6 +44,22 @@ def test_a_loss_is_open_and_the_series_is_told_in_words(client: TestClient) -> N
 def test_each_row_leads_to_its_turns(client: TestClient) -> None:
     for address in Parts(client.get("/").text).rows():
         assert client.get(address).status_code == 200
+
+
+def test_what_looks_like_the_configuration_is_told_wherever_its_figures_are(client: TestClient, home: Home) -> None:
+    """The same wrong number on all that it had right the night before; every other evaluation has no such sign."""
+    sentence = "12 of 12 wrong answers are one number: is that what is answered where something fails?"
+    text = Parts(client.get("/").text).text
+    assert text.count("configuration?") == 1
+    pages = {
+        day: Parts(client.get(turns_of(FALLING, day)).text).text.count(sentence) for day in ("2026-03-01", "2026-03-02")
+    }
+    assert pages == {"2026-03-01": 0, "2026-03-02": 1}
+    both = f"/suites/{SUITE}/compare?versions={FALLING},{FALLING}&eval_dates=2026-03-01,2026-03-02"
+    assert Parts(client.get(both).text).text.count(sentence) == 1
+    for day, count in pages.items():
+        evaluation = evaluation_of(Workspace(home), SUITE, FALLING, date.fromisoformat(day))
+        assert len([found for found in warnings(evaluation) if sentence in found]) == count, "page and workbook"
 
 
 def told(home: Home, folder: Path, *statements: str) -> str:

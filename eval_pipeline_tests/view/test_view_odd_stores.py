@@ -19,7 +19,7 @@ def test_a_store_of_another_version_is_a_sentence(home: Home, tmp_path: Path) ->
     with changed(home, tmp_path, "DROP MACRO TABLE leaderboard_details", "DROP MACRO TABLE leaderboard") as client:
         answer = client.get("/")
     assert answer.status_code == 503
-    assert "`eval-pipeline publish --full` makes it anew" in Parts(answer.text).text
+    assert "`eval-pipeline publish --full` rebuilds it" in Parts(answer.text).text
 
 
 def test_turns_of_a_track_that_is_not_installed_are_shown(home: Home, tmp_path: Path) -> None:

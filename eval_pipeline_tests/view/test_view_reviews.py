@@ -22,6 +22,7 @@ from eval_pipeline.suites.reviews.queues import Queue, read_queues
 from eval_pipeline.suites.reviews.review import Review, current
 from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
+from eval_pipeline.view.published import Look
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
@@ -159,6 +160,32 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     updated = client.post(f"/suites/{SUITE}/figures", data={"now": "yes"})
     assert "metric true negative rate" in updated.text
     assert fresh.one("SELECT count(*) FROM reviews") == 6
+
+
+def test_answers_of_a_queue_are_looked_for_with_one_query_an_evaluation(
+    client: TestClient, fresh: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a store made anew has none of them any more."""
+    client.post(f"/suites/{SUITE}/queues", data={"by": "uniform", "size": "12", "seed": "1"})
+    queue = queue_of(fresh)
+    evaluations = {(item.model_version, item.eval_date) for item in queue.items}
+    assert len(queue.items) == 12
+    (path,) = (suite_folder(fresh) / "reviews" / "queues").iterdir()
+    text = path.read_text()
+    for item in queue.items:
+        text = text.replace(item.response_hash, text_hash(f"not {item.response_hash}"))
+    path.write_text(text)
+    asked = []
+    real = Look.rows
+
+    def counted(self: Look, sql: str, values: Any = ()) -> Any:
+        asked.extend([sql] if "sha256" in sql else [])
+        return real(self, sql, values)
+
+    monkeypatch.setattr(Look, "rows", counted)
+    at = client.get(f"/suites/{SUITE}/queue", params={"queue": queue.id})
+    assert f"done={queue.id}" in str(at.url)
+    assert len(asked) == len(evaluations)
 
 
 def test_an_answer_of_a_queue_that_the_store_has_no_more_is_passed_over(client: TestClient, fresh: Lab) -> None:

@@ -137,6 +137,23 @@ def test_a_request_keeps_the_store_that_it_began_with(other: Path, home: Home) -
     published.close()
 
 
+def test_work_that_takes_much_memory_gets_it_from_the_store(other: Path) -> None:
+    published = Published(other)
+    with published.look() as reading:
+        first = reading._state
+        with published.look() as working:
+            working.remembered("rows", lambda: "x" * 1000, large=True)
+            published.make_room(working)
+            assert not any(first.remembered.values())
+            assert reading.rows("SELECT 1 AS n") == [{"n": 1}], "others read on"
+            with published.look() as later:
+                assert later._state is not first
+        assert first.users == 1
+    with pytest.raises(Exception, match="closed"):
+        first.connection.execute("SELECT 1")
+    published.close()
+
+
 def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> None:
     at, answers, states = Home(other.parent, home.data), [], set()
 

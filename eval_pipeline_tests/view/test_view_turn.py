@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
@@ -162,6 +164,28 @@ def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> 
     with changed(home, tmp_path, recorded, provenance, untold) as reader:
         text = Parts(reader.get(turn_of("harbour/ship_03#1", FALLING)).text).text
         assert "What the model was asked is not known" in text
+
+
+def test_the_prompt_is_held_against_that_of_the_first_side(home: Home, client: TestClient, tmp_path: Path) -> None:
+    sides = {"versions": f"{STEADY},{FALLING}", "eval_dates": "2026-03-01,2026-03-02"}
+    address, beside = turn_of("harbour/ship_03#1", FALLING, **sides), f"/suites/harbour/compare?{urlencode(sides)}"
+    link, changed_one = "asked with another prompt than A", "The same prompt as A (steady, 2026-03-01) was given."
+    assert changed_one in Parts(client.get(address).text).text
+    assert link not in client.get(beside).text
+    assert "against that of A" not in client.get(turn_of("harbour/ship_03#1", STEADY, "2026-03-01", **sides)).text
+    assert "against that of A" not in client.get(turn_of("harbour/ship_03#1", FALLING)).text
+    of_falling = "model_version = 'falling' AND eval_date = '2026-03-02'"
+    other = (
+        f"UPDATE attempts SET prompt_hash = '{text_hash('unknown')}' WHERE {of_falling}",
+        f"INSERT INTO prompts BY NAME SELECT '{text_hash('unknown')}' AS prompt_hash, 'unknown' AS text",
+        "UPDATE model_versions SET recorded = true WHERE model_version = 'falling'",
+    )
+    with changed(home, tmp_path, *other) as reader:
+        assert "the prompts cannot be compared" in Parts(reader.get(address).text).text
+        assert link not in reader.get(beside).text
+    with changed(home, tmp_path, other[0], other[1].replace("'unknown' AS", "'[system]\n<b>be brief' AS")) as reader:
+        assert "<del>" in reader.get(address).text
+        assert "&lt;b&gt;" in reader.get(address).text
 
 
 def test_a_turn_that_the_suite_asks_otherwise_by_now_is_told(home: Home, client: TestClient, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.store.query import run_query
 from eval_pipeline.view.evaluation import Evaluation, evaluation_at
 from eval_pipeline.view.filtering import found
+from eval_pipeline.view.filtering import sql as filtering_sql
 from eval_pipeline.view.filtering.filter import OPERATORS, Condition, Filter, filter_of
 from eval_pipeline.view.filtering.found import all_turns, count, order, page_of_turns
 from eval_pipeline.view.filtering.sql import position_from, position_text, turns_sql
@@ -53,14 +54,38 @@ def test_a_list_is_sorted_by_a_column(client: TestClient) -> None:
     assert up == down[::-1]
 
 
+NUMBERS = ["-3", "12%", "0.5", "$7", "9", "10", "1e3", "1,234.5"]
+WORDS = ["", "9 or 10", "Zebra", "abc", "inf", "nan"]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_texts_that_are_numbers_are_sorted_as_numbers(look: Look, descending: bool) -> None:
+    direction = "DESC" if descending else "ASC"
+    keys = filtering_sql._keys("t", descending=descending)
+    order = ", ".join(f"{key} {direction} NULLS LAST" for key in keys)
+    values = ", ".join(f"('{word}')" for word in sorted([*NUMBERS, *WORDS], key=lambda word: word[::-1]))
+    said = [row["t"] for row in look.rows(f"SELECT t FROM (VALUES {values}, (NULL)) AS v(t) ORDER BY {order}")]
+    turned = -1 if descending else 1
+    assert said == [*NUMBERS[::turned], *WORDS[::turned], None]
+
+
+def test_texts_are_held_against_numbers_as_numbers(client: TestClient) -> None:
+    """As texts 9 would be more than 24, and -1 at most 9."""
+    most = shown(client, column="answer", **{"is": "at_most", "value": "9"})
+    assert [turn for turn in most if turn.startswith("ship")] == [f"ship_{n:02}#1" for n in range(12)]
+    least = shown(client, column="expected", **{"is": "at_least", "value": "9.0"})
+    assert least == [turn for turn in shown(client) if turn.startswith("ship")]
+    assert shown(client, column="question", **{"is": "at_least", "value": "what"}) != []
+
+
 def test_wrong_addresses_are_told_in_a_sentence(client: TestClient) -> None:
     for more, words in {
         "sort=nothing": "unknown column &#39;nothing&#39;",
         "column=usd&is=at_least&value=x": "&#39;x&#39; does not fit usd; expected a number",
         "column=usd&is=near&value=1": "unknown condition &#39;near&#39;",
         "verdict=maybe": "unknown verdict",
-        "after=[1]": "no place among the turns",
-        "q=%00": "no text",
+        "after=[1]": "contains an invalid position",
+        "q=%00": "not a text",
     }.items():
         answer = client.get(f"{turns_of(FALLING)}&{more}")
         assert (answer.status_code, words in answer.text) == (400, True), more
@@ -219,3 +244,27 @@ def test_numbers_are_read_however_they_are_written(look: Look, said: str, found:
     """Turns that were asked three times took 330 tokens."""
     filtered = Filter(conditions=(Condition("tokens", "is", said),))
     assert (count(look, evaluation_at(look, HARM), filtered) > 0) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        ("1,234.5", 1234.5),
+        (" $7 ", 7.0),
+        ("12%", 0.12),
+        ("-3", -3.0),
+        (".5", 0.5),
+        ("1e5", 1e5),
+        ("0." + "3" * 60, 1 / 3),
+        ("+inf", None),
+        ("nan", None),
+        ("1e999", None),
+        ("twelve", None),
+        ("2019 to 2020", None),
+        (":5", None),
+        ("", None),
+    ],
+)
+def test_a_text_is_a_number_as_people_write_them(look: Look, said: str, number: float | None) -> None:
+    (row,) = look.rows(f"SELECT {filtering_sql._number('said')} AS number FROM (SELECT $said AS said)", {"said": said})
+    assert row["number"] == (None if number is None else pytest.approx(number))

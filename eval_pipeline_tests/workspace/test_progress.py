@@ -108,8 +108,8 @@ def test_every_stage_that_may_take_long_tells_how_far_it_is(small: Lab, name: st
 def test_doctor_tells_what_it_looks_at(small: Lab) -> None:
     seen = Recording()
     list(doctor.examine(small.home, seen))
-    assert ("start", "looking at: record", 0) in seen.told
-    assert seen.told[-1] == ("finish", "looking at: store")
+    assert ("start", "checking: record", 0) in seen.told
+    assert seen.told[-1] == ("finish", "checking: store")
 
 
 @pytest.mark.parametrize("seconds", [terminal.HIDDEN_S - 0.5, terminal.HIDDEN_S + 0.5])

@@ -97,9 +97,9 @@ def test_a_scope_comes_back_from_its_label(scope: Scope) -> None:
 @pytest.mark.parametrize(
     ("label", "sentence"),
     [
-        ("nonsense", "'nonsense' is no scope; expected 'full' or conditions as JSON"),
-        ("[1]", "is no scope"),
-        ("null", "is no scope"),
+        ("nonsense", "'nonsense' is not a scope; expected 'full' or conditions as JSON"),
+        ("[1]", "is not a scope"),
+        ("null", "is not a scope"),
         ('{"sample": 5}', "no condition 'sample'; conditions: sample_size, seed, cases, tags, failed"),
         ('{"cases": "alpha"}', 'cases is "alpha"; expected a list of texts'),
         ('{"tags": [1]}', r"tags is \[1\]; expected a list of texts"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from edges import put_edges
 
 SEED = 20260301
 FOLDER = Path(__file__).parents[2] / "suites" / "pandas_sample" / "tables"
@@ -248,9 +249,11 @@ TABLES: Mapping[str, tuple[Callable[[Draw], pd.DataFrame], str]] = {
 
 def main(folder: Path) -> None:
     """Writes every table."""
-    for number, (name, (make, form)) in enumerate(TABLES.items()):
-        frame = make(np.random.default_rng([SEED, number]))
-        if form == "csv":
+    made = {
+        name: make(np.random.default_rng([SEED, number])) for number, (name, (make, _)) in enumerate(TABLES.items())
+    }
+    for name, frame in put_edges(made).items():
+        if TABLES[name][1] == "csv":
             frame.to_csv(folder / f"{name}.csv", index=False)
         else:
             frame.to_parquet(folder / f"{name}.parquet", index=False, compression="zstd")

@@ -1,4 +1,4 @@
-"""Aggregates of a partition: one module a table, all from the per-turn tables."""
+"""Aggregates of an evaluation, computed from the per-turn tables; one module for each table."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,7 @@ from eval_pipeline.analysis.aggregates.cost import COST
 from eval_pipeline.analysis.aggregates.coverage import COVERAGE
 from eval_pipeline.analysis.aggregates.editions import EDITIONS
 from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
+from eval_pipeline.analysis.aggregates.labels import CONFUSION, SCORES
 from eval_pipeline.analysis.aggregates.statistics import STATISTICS
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES, turns_table
@@ -26,22 +27,24 @@ AGGREGATES: Mapping[str, Aggregate] = {
         CALIBRATION,
         JUDGE_AGREEMENT,
         EDITIONS,
+        CONFUSION,
+        SCORES,
     )
 }
-"""Those shipped, by the names of their tables; adding one takes a file here and a place in this tuple."""
+"""The shipped aggregates by table name. To add one, add a file in this folder and an entry in this tuple."""
 
 
 def all_aggregates() -> Mapping[str, Aggregate]:
-    """Every aggregate that can be used, shipped and installed, by the name of its table."""
+    """Returns every usable aggregate, shipped or installed, by the name of its table."""
     return {**AGGREGATES, **installed_aggregates()}
 
 
 def installed_aggregates() -> Mapping[str, Aggregate]:
-    """Those that packages add and that can be used."""
+    """Returns the usable aggregates added by packages."""
     return INSTALLED_AGGREGATES.usable()
 
 
 def aggregates_of(track: Track | None) -> Mapping[str, Aggregate]:
-    """The aggregates that a track has; of a suite that cannot be read, those that all have."""
+    """Returns the aggregates of a track; for an unreadable suite (None), those common to all tracks."""
     tables = (turns_table(track),) if track else ()
     return {name: found for name, found in all_aggregates().items() if found.fits(tables)}

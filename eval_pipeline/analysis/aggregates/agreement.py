@@ -1,4 +1,4 @@
-"""`judge_agreement`: how far the judge agrees with the evidence, where both have spoken (docs/sql.md)."""
+"""The aggregate `judge_agreement`: agreement of judge and evidence where both gave a verdict (docs/sql.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,21 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Floats, Row, Turns
-from eval_pipeline.judge import NO_JUDGE
+from eval_pipeline.judge import NO_JUDGE, OVER_BUDGET
 from eval_pipeline.statistics import cohens_kappa, estimate_rate
 from eval_pipeline.store.tables import JUDGE_AGREEMENT as TABLE
 from eval_pipeline.store.tables import JUDGEMENTS
 
 _JUDGED = ((1.0, "same"), (0.5, "partly"), (0.0, "different"))
 _READ = ("turn_id", "sample", "value", "reason", "error", "asked", "cached", "input_tokens", "output_tokens", "usd")
+_NOT_ASKED = (NO_JUDGE, OVER_BUDGET)
 _EVIDENCE = ((1.0, "same"), (0.0, "different"))
 
 
 def agreement_rows(turns: Turns) -> list[Row]:
-    """One row: the confusion matrix of the judge's three words and the two of the evidence, and Cohen's kappa.
+    """Returns one row: the confusion matrix of the judge's three verdicts and the evidence's two, and Cohen's kappa.
 
-    Compared are pairs that a judge was asked about: what is the same text needed no opinion. For kappa and rates
-    `partly` is not the same.
+    Only pairs that a judge was asked about are compared; identical texts needed no judge. For kappa and rates, `partly`
+    counts as not the same.
     """
     judgements = _judgements(turns)
     judged = np.array([_opinion(row) for row in judgements], dtype=np.float64)
@@ -48,7 +49,7 @@ def _rate(name: str, values: NDArray[np.bool_], clusters: Codes) -> Row:
 
 
 def _judgements(turns: Turns) -> list[Mapping[str, Any] | None]:
-    """What is on record of each turn, None where there was nothing to compare."""
+    """Returns the recorded judgement of each turn; None if there was nothing to compare."""
     rows = turns.read(JUDGEMENTS, _READ).to_pylist()
     by_turn = {(row["turn_id"], row["sample"]): row for row in rows}
     places = zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True)
@@ -56,21 +57,23 @@ def _judgements(turns: Turns) -> list[Mapping[str, Any] | None]:
 
 
 def _opinion(row: Mapping[str, Any] | None) -> float:
-    """What the judge said, NaN where nobody was asked or it failed."""
+    """Returns the judge's value; NaN if the judge was not asked or failed."""
     if row is None or not row["asked"] or row["error"] is not None or row["value"] is None:
         return np.nan
     return float(row["value"])
 
 
 def _evidence(turns: Turns) -> Floats:
-    """1 for the same, 0 for different, NaN for undecided and where the ladder was not climbed."""
+    """Returns 1 for the same, 0 for different, and NaN for undecided or where equivalence was not checked."""
     climbed = np.array([rung is not None for rung in turns.wide["equivalence_rung"].to_pylist()], dtype=bool)
     return np.where(climbed, turns.floats("sql_equivalence"), np.nan)
 
 
 def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.bool_]) -> Row:
     asked = np.array([row is not None and row["asked"] for row in judgements], dtype=bool)
-    spared = np.array([row is not None and row["value"] is None and row["reason"] != NO_JUDGE for row in judgements])
+    spared = np.array(
+        [row is not None and row["value"] is None and row["reason"] not in _NOT_ASKED for row in judgements]
+    )
     found = [row for row in judgements if row is not None]
     called = [row for row in found if row["asked"] and not row["cached"]]
     priced = all(row["usd"] is not None for row in called)

@@ -1,9 +1,9 @@
-"""What the aggregates share: the turns of a partition as arrays, and writing the table."""
+"""Shared by all aggregates: the turns of an evaluation as arrays, and writing the table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,16 @@ from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
 from eval_pipeline.tracks.capabilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.planned import planned_turns
+from eval_pipeline.workspace.planned import planned_scope, planned_turns
 from eval_pipeline.workspace.progress import busy
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.track_tables import turns_table
 
+if TYPE_CHECKING:
+    from eval_pipeline.analysis.draws.looks import Draw
+
+DRAWN = "the turns were drawn with unequal probabilities, and this figure is not weighted by them"
+_REASONS = ("reason", "usd_reason")
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -28,15 +34,20 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate table and how its rows come about.
+    """An aggregate table and how its rows are computed.
 
     Attributes:
-        rows: from the partition's turns; an empty partition gives rows whose numbers are null, with the reason.
-        headline: the numbers that people see first, from those rows.
-        reads: tables of the record that it reads beyond those of scored turns.
-        version: stands for the code where it is given: "the meaning is the same" however the code changes.
-        scores: it runs metrics itself, so that their code counts.
-        needs: columns of `<track>_turns` without which a track has no such aggregate.
+        rows: computes the rows from the evaluation's turns; without turns, rows have null numbers and a reason.
+        headline: returns the most important numbers of those rows.
+        reads: tables of the record that it reads in addition to those of scored turns.
+        version: if given, used instead of the code's fingerprint: results are declared unchanged although the code
+            changes.
+        scores: whether it runs metrics itself, so that their code matters.
+        needs: columns of `<track>_turns`; tracks without them do not have this aggregate.
+        listed: whether page and workbook list its rows as they are, as for aggregates of plug-ins.
+        knows_draws: whether it takes into account that turns were drawn with unequal probabilities (docs/adaptive.md);
+            other aggregates get no turns of such an evaluation, and give that as the reason.
+        beside: a further table that is made with it, and its rows.
     """
 
     table: Table
@@ -46,17 +57,25 @@ class Aggregate:
     reads: tuple[Table, ...] = ()
     needs: tuple[str, ...] = ()
     scores: bool = False
+    listed: bool = False
+    knows_draws: bool = False
+    beside: "tuple[Table, Callable[[Turns], list[Row]]] | None" = None
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table that the aggregate makes, its own first."""
+        return (self.table,) if self.beside is None else (self.table, self.beside[0])
 
     def fits(self, tables: Sequence[Table]) -> bool:
-        """Whether there is such an aggregate of turns with these tables."""
+        """Whether turns with these tables can have this aggregate."""
         return set(self.needs) <= {column.name for table in tables for column in table.columns}
 
 
 class Turns:
-    """The turns of a partition as columns and arrays, each read when first asked for. Nobody may write to them."""
+    """The turns of an evaluation as columns and arrays, each read on first access. They must not be modified."""
 
     def __init__(self, inputs: Inputs) -> None:
-        self.inputs = inputs.anew()  # of the stage that is the first to ask it keeps nothing
+        self.inputs = inputs.anew()  # keeps nothing of the stage that happens to ask first
         self.partition, self.track, self.options = inputs.place, inputs.track, inputs.options
         self.wide_name = turns_table(self.track).name
         self._floats: dict[str, Floats] = {}
@@ -65,27 +84,27 @@ class Turns:
         return int(self.results.num_rows)
 
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows of one of the partition's tables."""
+        """Returns the rows of one of the evaluation's tables."""
         return self.inputs.read(table, columns)
 
     @cached_property
     def results(self) -> pa.Table:
-        """`turn_results`."""
+        """The table `turn_results`."""
         return self.read(TURN_RESULTS)
 
     @cached_property
     def wide(self) -> pa.Table:
-        """`<track>_turns`."""
+        """The table `<track>_turns`."""
         return self.read(turns_table(self.track))
 
     @cached_property
     def further(self) -> dict[str, pa.Table]:
-        """The track's further tables by name."""
+        """The track's further tables, by name."""
         return {table.name: self.read(table) for table in turn_tables_of(self.track)}
 
     @cached_property
     def planned(self) -> int | None:
-        """Turns that the run was to ask, every sample counted; None where no run is on record."""
+        """Planned number of turns times samples; None if no run is recorded."""
         return planned_turns(self.inputs.workspace, self.partition)
 
     @cached_property
@@ -95,22 +114,32 @@ class Turns:
 
     @cached_property
     def conversations(self) -> Codes:
-        """Code of each turn's conversation; every sample of a case is one."""
+        """Code of each turn's conversation; each sample of a case is a separate conversation."""
         cases, samples = codes(self.results["case_id"]), self.results["sample"].to_numpy().astype(np.int64)
         conversations: Codes = cases * (int(samples.max(initial=0)) + 1) + samples
         return conversations
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """Whether each turn's conversation was asked to its end: not where the budget of the run cut it short."""
+        """Whether each turn's conversation was asked completely, i.e. not cut short by the budget."""
         cut = {(turn.rpartition("#")[0], sample) for turn, sample in turns_not_asked(self.inputs)}
         if not cut:
             return np.ones(len(self), dtype=bool)
         places = zip(self.results["turn_id"].to_pylist(), self.results["sample"].to_pylist(), strict=True)
         return np.array([(turn.rpartition("#")[0], sample) not in cut for turn, sample in places], dtype=bool)
 
+    @cached_property
+    def draw(self) -> "Draw | None":
+        """How the cases were drawn, with the estimates at each look; None if all cases or a plain part were asked."""
+        scope = Scope.from_label(planned_scope(self.inputs.workspace, self.partition))
+        if not scope.is_drawn:
+            return None
+        from eval_pipeline.analysis.draws.reading import draw_of
+
+        return draw_of(self.inputs, scope)
+
     def floats(self, column: str) -> Floats:
-        """A column as floats, NULL as NaN; from the shared columns or the track's own."""
+        """Returns a column as floats, with NULL as NaN; from the shared columns or the track's own."""
         if column not in self._floats:
             table = self.results if column in self.results.column_names else self.wide
             self._floats[column] = floats(table[column])
@@ -118,44 +147,64 @@ class Turns:
 
     @cached_property
     def metric_failures(self) -> Mapping[str, set[tuple[str, int]]]:
-        """The turns and samples on which a metric failed, by metric."""
+        """Metric → (turn id, sample) of the turns on which it failed."""
         failed: dict[str, set[tuple[str, int]]] = {}
         for row in self.read(METRIC_ERRORS, ["metric", "turn_id", "sample"]).to_pylist():
             failed.setdefault(row["metric"], set()).add((row["turn_id"], row["sample"]))
         return failed
 
 
+class NoTurns(Turns):
+    """An evaluation as if no turn had been asked, for aggregates that would treat drawn turns as a fair sample."""
+
+    def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
+        """Returns the table without any rows."""
+        return super().read(table, columns).slice(0, 0)
+
+
 def make(aggregate: Aggregate, inputs: Inputs, outputs: Outputs) -> None:
-    """Makes an aggregate's table."""
+    """Computes and writes an aggregate's tables."""
     with busy(inputs.progress, inputs.label(aggregate.table.name.replace("_", " "))):
-        outputs.rows(aggregate.table).extend(aggregate.rows(turns_of(inputs)))
+        turns = turns_of(inputs)
+        if turns.draw is None or aggregate.knows_draws:
+            outputs.rows(aggregate.table).extend(aggregate.rows(turns))
+        else:
+            outputs.rows(aggregate.table).extend(unweighted(aggregate.rows(NoTurns(inputs))))
+        if aggregate.beside is not None:
+            table, rows = aggregate.beside
+            outputs.rows(table).extend(rows(turns))
+
+
+def unweighted(rows: Sequence[Row]) -> list[Row]:
+    """Returns rows without figures, with the reason that the turns were drawn."""
+    return [{name: DRAWN if name in _REASONS else value for name, value in row.items()} for row in rows]
 
 
 def headline_of(aggregate: Aggregate, inputs: Inputs) -> Mapping[str, Any]:
-    """The numbers of an aggregate that people see first."""
+    """Returns the most important numbers of a recorded aggregate."""
     return aggregate.headline(inputs.read(aggregate.table).to_pylist())
 
 
 def turns_of(inputs: Inputs) -> Turns:
-    """The partition's turns, which the aggregates of one process share."""
-    place = {"partition": str(inputs.place)}  # partitions without turns have equal hashes
+    """Returns the evaluation's turns, which all aggregates in this process share."""
+    place = {"partition": str(inputs.place)}  # evaluations without turns have equal hashes
     sources = inputs.hashes(scored_tables(inputs.track))
     return inputs.workspace.remembered("turns", place | sources, lambda: Turns(inputs))
 
 
 def options_of(inputs: Inputs) -> dict[str, str]:
-    """What decides an aggregate beside the turns: the suite's options."""
+    """Returns what decides an aggregate in addition to the turns: a hash of the suite's options."""
     return {"options": json_hash(inputs.options)}
 
 
 def floats(column: pa.ChunkedArray) -> Floats:
-    """A column of numbers or booleans as floats, NULL as NaN."""
+    """Converts a column of numbers or booleans to floats, with NULL as NaN."""
     numbers: Floats = column.cast(pa.float64()).to_numpy().astype(np.float64, copy=False)
     return numbers
 
 
 def codes(column: pa.ChunkedArray) -> Codes:
-    """A column of text as integer codes, in order of first appearance."""
+    """Converts a text column to integer codes, in order of first appearance."""
     encoded = column.combine_chunks().dictionary_encode()
     indices = encoded.indices if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks().indices
     found: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -163,6 +212,6 @@ def codes(column: pa.ChunkedArray) -> Codes:
 
 
 def sums(values: Floats, groups: Codes) -> Floats:
-    """Sum of the values of each group, for the groups that occur, in the order of their codes."""
+    """Returns the sum of values for each group that occurs, in the order of group codes."""
     _, places = np.unique(groups, return_inverse=True)
     return np.bincount(places, weights=values).astype(np.float64) if len(values) else np.zeros(0)

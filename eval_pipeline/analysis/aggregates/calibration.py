@@ -1,4 +1,4 @@
-"""`calibration`: whether the model's words for its confidence say how often it is right (docs/sql.md)."""
+"""The aggregate `calibration`: how well the model's stated confidence predicts correctness (docs/sql.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ ALL = "all"
 
 
 def calibration_rows(turns: Turns) -> list[Row]:
-    """A row with the scores, then one for each level that occurs."""
+    """Returns one row with the scores, then one for each level that occurs."""
     said = turns.wide["confidence"].to_pylist()
     right = turns.floats("correct")
     found = calibrate(said, right)

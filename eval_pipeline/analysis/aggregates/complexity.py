@@ -1,4 +1,4 @@
-"""`accuracy_by_complexity` and `complexity_ceiling`."""
+"""The aggregates `accuracy_by_complexity` and `complexity_ceiling`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling
 from eval_pipeline.store.tables import ACCURACY_BY_COMPLEXITY, COMPLEXITY_CEILING
 
 THRESHOLD = 0.5
-"""Accuracy that counts as mastering a level; `options.ceiling_threshold` of a suite says otherwise."""
+"""Default accuracy from which a level counts as mastered; a suite can set `options.ceiling_threshold`."""
 
 
 def accuracy_rows(turns: Turns) -> list[Row]:
-    """A row per axis and level."""
+    """Returns one row per axis and level."""
     rows: list[Row] = []
     for axis, levels, correct, clusters in _axes(turns):
         for found in accuracy_by_level(levels, correct, clusters):
@@ -37,7 +37,7 @@ def accuracy_rows(turns: Turns) -> list[Row]:
 
 
 def ceiling_rows(turns: Turns) -> list[Row]:
-    """A row per axis."""
+    """Returns one row per axis."""
     threshold = _threshold(turns)
     rows: list[Row] = []
     for axis, levels, correct, clusters in _axes(turns):
@@ -50,7 +50,7 @@ def ceiling_rows(turns: Turns) -> list[Row]:
 
 
 def _axes(turns: Turns) -> Iterator[tuple[str, Floats, Floats, Codes]]:
-    """Each axis with the turns that have a level on it."""
+    """Yields each axis with the turns that have a level on it."""
     correct = turns.floats("correct")
     for axis in turns.track.complexity_axes:
         levels = turns.floats(turns.track.complexity_columns[axis])

@@ -1,11 +1,11 @@
-"""`cost_per_correct_answer`."""
+"""The aggregate `cost_per_correct_answer`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns, sums
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns, sums, unweighted
 from eval_pipeline.statistics import RatioEstimate, cost_per_success
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER
 
@@ -15,7 +15,7 @@ NO_CORRECT_TURN = "no correct turn"
 
 
 def cost_rows(turns: Turns) -> list[Row]:
-    """One row: what the partition took, over what came out right."""
+    """Returns one row: the total cost of the evaluation, and its ratio to the number of right answers."""
     correct = turns.floats("correct")
     success = successful_turns(turns)
     tokens, usd = turns.floats("tokens"), turns.floats("usd")
@@ -33,13 +33,16 @@ def cost_rows(turns: Turns) -> list[Row]:
         turn = cost_per_success(per_cluster, sums(correct, turns.clusters), missing, NO_CORRECT_TURN)
         row |= _interval(f"{unit}_per_success", conversation) | _interval(f"{unit}_per_correct_turn", turn)
         row["reason" if unit == "tokens" else "usd_reason"] = _reasons(conversation, turn)
+    if turns.draw is not None:  # what was spent and counted is known, but no ratio of the whole suite
+        row |= dict.fromkeys((name for name in row if "_per_" in name), None)
+        return unweighted([row])
     return [row]
 
 
 def successful_turns(turns: Turns) -> Floats:
-    """1 on the first turn of every conversation all of whose turns are right, else 0: sums count conversations.
+    """Returns 1 for the first turn of every fully correct conversation, else 0, so that sums count conversations.
 
-    A conversation that the budget cut short is none of them.
+    Conversations cut short by the budget do not count as correct.
     """
     _, first, places = np.unique(turns.conversations, return_index=True, return_inverse=True)
     wrong = np.bincount(places, weights=1 - turns.floats("correct")) if len(turns) else np.zeros(0)
@@ -53,7 +56,7 @@ def _interval(name: str, found: RatioEstimate) -> Row:
 
 
 def _reasons(*estimates: RatioEstimate) -> str | None:
-    """Why figures are missing, each reason once; None where none is."""
+    """Joins the reasons for missing figures, each once; returns None if none is missing."""
     return "; ".join(dict.fromkeys(found.reason for found in estimates if found.reason)) or None
 
 
@@ -70,4 +73,4 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return {name: rows[0][name] for name in names}
 
 
-COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline)
+COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline, knows_draws=True)

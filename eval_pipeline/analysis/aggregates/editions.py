@@ -1,4 +1,4 @@
-"""`gold_editions`: what the figures are under each edition of the gold, with overrides and without (docs/gold.md)."""
+"""The aggregate `gold_editions`: figures under each edition of the gold, with and without overrides (docs/gold.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,10 @@ _UNIT = (0.0, 1.0)
 
 
 def edition_rows(turns: Turns) -> list[Row]:
-    """A row an edition and metric; of a suite without overrides there is one edition, and it is the published one."""
+    """Returns one row per edition and metric; a suite without overrides has only the published edition.
+
+    For drawn turns, it has only the figures of `statistics`.
+    """
     inputs = turns.inputs
     suite = turns.read(SUITE_EDITIONS).to_pylist()[0]
     gold = inputs.gold
@@ -39,20 +42,20 @@ def edition_rows(turns: Turns) -> list[Row]:
     shared = {name: suite[name] for name in ("data_edition", "data_hash")} | counts
     of_scored = {"edition": SCORED, "name": suite["gold_edition"], "gold_hash": suite["gold_hash"]}
     rows = [shared | of_scored | row for row in _scored(turns)]
-    if counts["overridden_turns"]:
+    if counts["overridden_turns"] and turns.draw is None:
         of_published = {"name": suite["published_edition"], "gold_hash": suite["published_hash"]}
         rows += [shared | {"edition": PUBLISHED} | of_published | row for row in _published(turns)]
     return rows
 
 
 def _rates(turns: Turns) -> Mapping[str, bool]:
-    """The metrics that have a figure here, and whether each is a yes or no."""
+    """Returns the metrics in this table → whether each is boolean."""
     kinds = {metric.name: metric.kind for metric in turns.track.metrics if metric.kind in ("boolean", "score")}
     return {CORRECT: True, **{name: kind == "boolean" for name, kind in kinds.items()}}
 
 
 def _scored(turns: Turns) -> Iterator[Row]:
-    """As `statistics` has them."""
+    """Yields the figures of `statistics`."""
     overall = {row["metric"]: row for row in turns.read(STATISTICS).to_pylist() if row["split"] == "all"}
     for metric in _rates(turns):
         if (row := overall.get(metric)) is not None:
@@ -60,7 +63,7 @@ def _scored(turns: Turns) -> Iterator[Row]:
 
 
 def _published(turns: Turns) -> Iterator[Row]:
-    """The overridden turns scored again by the gold as it was published, all others as they are."""
+    """Yields the figures with overridden turns scored again by the published gold."""
     overridden = turns.inputs.gold.actions
     ids = turns.results["turn_id"].to_pylist()
     kept = np.array([turn not in overridden for turn in ids], dtype=bool)
@@ -80,9 +83,9 @@ def _figures(estimate: Estimate) -> Row:
 
 
 def _under_published_gold(turns: Turns) -> tuple[list[str], Mapping[str, Floats]]:
-    """Clusters of the overridden turns, and what each metric says of them by the gold as it was published.
+    """Returns the overridden turns' clusters, and metric → values of these turns by the published gold.
 
-    What a judge said is taken where it was asked about the same answer; nobody is asked.
+    Recorded judgements are used if they are about the same answer; no judge is asked.
     """
     inputs, track = turns.inputs, turns.track
     overridden = inputs.gold.actions
@@ -104,7 +107,7 @@ def _numbers(values: Sequence[Any]) -> Floats:
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """The share that is right under each edition, and how many turns they differ in."""
+    """Returns the accuracy under each edition, and the number of turns in which they differ."""
     told: dict[str, Any] = {f"{row['edition']}_accuracy": row["mean"] for row in rows if row["metric"] == CORRECT}
     return told | {name: rows[0][name] for name in ("name", "overridden_turns", "excluded_turns")} if rows else told
 
@@ -115,4 +118,5 @@ EDITIONS = Aggregate(
     _headline,
     reads=(CASES, GOLD_OVERRIDES, SUITE_EDITIONS, STATISTICS, GENERATIONS, RECOVERY_ATTEMPTS),
     scores=True,
+    knows_draws=True,
 )

@@ -1,4 +1,4 @@
-"""`error_analysis`: what failed turns have in common."""
+"""The aggregate `error_analysis`: what failed turns have in common."""
 
 import re
 from collections import defaultdict
@@ -12,7 +12,7 @@ from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
 from eval_pipeline.store.tables import ERRORS, GENERATIONS
 
 MOST_SHAPES = 50
-"""Message shapes kept, the most frequent first."""
+"""Maximum number of message shapes, most frequent first."""
 
 _COLUMNS = ("turn_id", "error_class", "error_message", "failure_mode", "complexity")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
@@ -20,13 +20,13 @@ _NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?")
 
 
 def message_shape(message: str) -> str:
-    """A message without what differs from turn to turn: quoted text is `'…'`, numbers are `N`."""
+    """Replaces the parts of a message that differ from turn to turn: quoted text becomes `'…'`, numbers become `N`."""
     shape = _NUMBER.sub("N", _QUOTED.sub("'…'", message))
     return " ".join(shape.split())[:200]
 
 
 def error_rows(turns: Turns) -> list[Row]:
-    """Failed turns counted by error class, failure mode, complexity, recovery, and shape of the message."""
+    """Counts failed turns by error class, failure mode, complexity, message shape and recovery."""
     failed = turns.read(ERRORS, _COLUMNS).to_pylist()
     rows = _counted("error_class", failed, lambda row: row["error_class"], by_class=False)
     rows += _counted("failure_mode", failed, lambda row: row["failure_mode"], by_class=False)
@@ -36,7 +36,7 @@ def error_rows(turns: Turns) -> list[Row]:
 
 
 def _first_failures(turns: Turns) -> list[Row]:
-    """Turns whose first attempt did not run, by the class of that error and whether a later attempt did."""
+    """Returns the turns whose first attempt did not run, with its error class and whether a later attempt ran."""
     columns = ["turn_id", "sample", "outcome", "error_class", "error_message"]
     generations = turns.read(GENERATIONS, columns)
     final = turns.results.select(["turn_id", "sample", "outcome"])
@@ -49,7 +49,7 @@ def _first_failures(turns: Turns) -> list[Row]:
 
 
 def _counted(grouping: str, rows: Sequence[Row], group: Callable[[Row], Any], *, by_class: bool = True) -> list[Row]:
-    """Counts rows by a value (and by error class), the most frequent first; rows without the value are left out."""
+    """Counts rows by a value (and by error class), most frequent first; rows without the value are left out."""
     groups: defaultdict[tuple[str, str | None], list[Row]] = defaultdict(list)
     for row in rows:
         if (value := group(row)) is not None:

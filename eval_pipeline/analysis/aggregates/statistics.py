@@ -1,4 +1,7 @@
-"""`statistics`: the mean of every metric with its uncertainty, overall and by split (docs/statistics.md)."""
+"""The aggregate `statistics`.
+
+It holds the mean of every metric with its uncertainty, overall and by split (docs/statistics.md).
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, NoTurns, Row, Turns, unweighted
 from eval_pipeline.analysis.aggregates.cost import successful_turns
+from eval_pipeline.analysis.draws.rows import drawn_row, look_rows
 from eval_pipeline.statistics import (
     Estimate,
     estimate_mean,
@@ -18,6 +22,7 @@ from eval_pipeline.statistics import (
     pass_at_k,
     pass_hat_k,
 )
+from eval_pipeline.store.tables import SAMPLED_ESTIMATES
 from eval_pipeline.store.tables import STATISTICS as TABLE
 from eval_pipeline.tracks.capabilities import Tabulates
 
@@ -31,11 +36,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number a turn has, and whether it is a yes or no.
+    """A number that every turn has.
 
     Attributes:
+        is_rate: whether the values are 0 and 1.
         failed: turns on which the metric itself failed; their value is 0.
-        bounds: what its mean cannot be beyond.
+        bounds: smallest and largest possible mean.
     """
 
     name: str
@@ -45,13 +51,24 @@ class Measure:
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def estimate(self, mask: Mask, clusters: NDArray[np.int64]) -> Estimate:
-        """Its mean over some of the turns."""
+        """Estimates the mean over the turns in the mask."""
         values = self.values[mask]
         return estimate_rate(values, clusters) if self.is_rate else estimate_mean(values, clusters, self.bounds)
 
 
 def statistics_rows(turns: Turns) -> list[Row]:
-    """A row per metric and split, then the rates of conversations, latency quantiles and repeated sampling."""
+    """Returns a row per metric and split, then rows on conversations, the track's own, latency, repeated sampling.
+
+    If the turns were drawn, only the share of right answers is known for the whole suite.
+    """
+    if turns.draw is not None:
+        found = drawn_row(turns.draw.looks[-1])
+        others = [row for row in _rows(NoTurns(turns.inputs)) if row["split"] == ALL]
+        return [found if row["metric"] == found["metric"] else row for row in unweighted(others)]
+    return _rows(turns)
+
+
+def _rows(turns: Turns) -> list[Row]:
     measures = list(_measures(turns))
     rows = []
     for split, value, mask in _splits(turns):
@@ -80,7 +97,7 @@ def _measures(turns: Turns) -> Iterator[Measure]:
 
 
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
-    """Every part of the turns that has figures of its own."""
+    """Yields every group of turns that gets its own figures: split, value and mask."""
     yield ALL, ALL, np.ones(len(turns), dtype=bool)
     tags = turns.results["tags"].to_pylist()
     held = {text: set(json.loads(text)) for text in set(tags)}
@@ -114,7 +131,7 @@ def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int64], 
 
 
 def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row:
-    """A row of the table for an estimate without failures."""
+    """Returns a row of the table for an estimate without metric failures."""
     return {
         "metric": metric,
         "split": split,
@@ -133,7 +150,7 @@ def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row
 
 
 def _conversation_rows(turns: Turns) -> list[Row]:
-    """Share of conversations all of whose turns are right; those that the budget cut short are left out."""
+    """Returns the share of fully correct conversations, leaving out those cut short by the budget."""
     _, first = np.unique(turns.conversations, return_index=True)
     first = first[turns.whole[first]]
     success = successful_turns(turns)[first]
@@ -141,7 +158,7 @@ def _conversation_rows(turns: Turns) -> list[Row]:
 
 
 def _track_rows(turns: Turns) -> list[Row]:
-    """What the track itself takes the mean of over conversations."""
+    """Returns the track's own figures over conversations."""
     if not isinstance(turns.track, Tabulates):
         return []
     figures = turns.track.conversation_figures(
@@ -161,7 +178,7 @@ def _track_rows(turns: Turns) -> list[Row]:
 
 
 def _latency_rows(turns: Turns) -> list[Row]:
-    """Quantiles of the time a turn took, all attempts together, in milliseconds."""
+    """Returns quantiles of the time per turn (all attempts together) in milliseconds."""
     values = turns.floats("latency_ms")
     known = values[~np.isnan(values)]
     found = latency_quantiles(known)
@@ -174,7 +191,7 @@ def _latency_rows(turns: Turns) -> list[Row]:
 
 
 def _repeated_rows(turns: Turns) -> list[Row]:
-    """pass@k and pass^k over the samples of each turn, where there are several."""
+    """Returns pass@k and pass^k over the samples of each turn, if there are several."""
     samples = turns.results["sample"].to_numpy()
     if not len(samples) or samples.max() == 0:
         return []
@@ -196,4 +213,8 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     return shown | {"turns": correct["n"]} | {name: overall[name]["mean"] for name in names}
 
 
-STATISTICS = Aggregate(TABLE, statistics_rows, _headline)
+def _look_rows(turns: Turns) -> list[Row]:
+    return [] if turns.draw is None else look_rows(turns.draw)
+
+
+STATISTICS = Aggregate(TABLE, statistics_rows, _headline, knows_draws=True, beside=(SAMPLED_ESTIMATES, _look_rows))

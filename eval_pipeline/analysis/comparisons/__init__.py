@@ -1,1 +1,1 @@
-"""Evaluations of a suite side by side: model against model, and night after night."""
+"""Comparisons of a suite's evaluations: between model versions, and over time."""

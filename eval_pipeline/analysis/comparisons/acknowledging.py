@@ -1,4 +1,4 @@
-"""Losses that somebody has looked at: kept in the record with who and why."""
+"""Acknowledged losses: recorded with who acknowledged them and why."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -16,14 +16,14 @@ _PATIENCE_S = 60.0
 
 
 class Loss(NamedTuple):
-    """A loss of a model version, by the date on which it showed."""
+    """A loss of a model version, identified by the date on which it appeared."""
 
     model_version: str
     date: date
 
 
 def acknowledged_losses(inputs: Inputs) -> frozenset[Loss]:
-    """The losses of a suite that somebody has acknowledged."""
+    """Returns the acknowledged losses of a suite."""
     if inputs.header(ACKNOWLEDGEMENTS) is None:
         return frozenset()
     rows = inputs.read(ACKNOWLEDGEMENTS, ["model_version", "open_loss_date"]).to_pylist()
@@ -31,7 +31,7 @@ def acknowledged_losses(inputs: Inputs) -> frozenset[Loss]:
 
 
 def open_loss(inputs: Inputs, model_version: str) -> Loss:
-    """The loss that a model version has not made good.
+    """Returns the open loss of a model version.
 
     Raises:
         UsageError: it has none.
@@ -47,7 +47,7 @@ def open_loss(inputs: Inputs, model_version: str) -> Loss:
 
 
 def acknowledge(inputs: Inputs, loss: Loss, who: str, why: str) -> None:
-    """Adds to the record that somebody has acknowledged a loss."""
+    """Records that somebody has acknowledged a loss."""
     path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
     with locked(path, _PATIENCE_S):
         rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
@@ -56,7 +56,7 @@ def acknowledge(inputs: Inputs, loss: Loss, who: str, why: str) -> None:
 
 
 def forget_acknowledged(inputs: Inputs, model_version: str) -> None:
-    """Takes out of the record what people said of a model version's losses."""
+    """Removes a model version's acknowledgements from the record."""
     path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
     with locked(path, _PATIENCE_S):
         rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []

@@ -1,4 +1,4 @@
-"""The evaluations of a suite that can be held against each other, and their turns aligned."""
+"""The complete evaluations of a suite, and the alignment of their turns for comparison."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ from eval_pipeline.store.tables import (
     STATISTICS,
     TURN_RESULTS,
 )
-from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
@@ -42,7 +42,7 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     "gold": ((TURN_RESULTS, ("overrides",)),),
     "judge": ((JUDGEMENTS, ("judge", "judge_prompt", "pairs", "code")),),
 }
-"""What an evaluation was made with, and where the footers of its record files say so."""
+"""What an evaluation was made with → the tables and footer keys of the record that tell it."""
 GOLD = "gold"
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
@@ -51,14 +51,14 @@ _VALUES = ("correct", "tokens", "usd", "latency_ms")
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluation that was scored to its end.
+    """A completely scored evaluation.
 
     Attributes:
-        scope: `full`, or which part of the suite it covers.
-        content_hash: of its scored turns.
-        figures: one hash of the aggregates that comparisons show.
-        made_with: by `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge`; equal texts, the same.
-        served: which models answered.
+        scope: `full`, or the part of the suite it covers.
+        content_hash: hash of its scored turns.
+        figures: joint hash of the aggregates that comparisons show.
+        made_with: `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge` → a text; equal texts mean the same.
+        served: the models that answered.
     """
 
     partition: Partition
@@ -70,32 +70,30 @@ class Evaluated:
     served: Served = NOT_TOLD
 
     def changes(self, other: "Evaluated") -> list[str]:
-        """What the two were not made with alike; of code that nobody knows that cannot be told, so it differs.
+        """Returns what the two were made with differently; unknown code always counts as different.
 
-        Of the gold only its overrides: a suite that has grown has the same gold for the turns that it had.
+        For the gold, only overrides count: a suite that has grown still has the same gold for its old turns.
         """
         made = ((name, value, other.made_with[name]) for name, value in self.made_with.items())
         changed = [name for name, mine, theirs in made if mine != theirs or UNKNOWN_CODE in mine]
         return changed + ["served"] * (self.served.change(other.served) is not None)
 
     def fingerprint(self) -> list[object]:
-        """Everything that a comparison takes from it."""
+        """Returns everything about the evaluation that comparisons use."""
         made_with = dict(self.made_with)
         found = [str(self.partition), self.simulated, self.scope, self.content_hash, self.figures, made_with]
         return [*found, *map(list, self.served)]
 
 
 def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
-    """Every evaluation of a suite by model version, both in order; half made ones are left out.
+    """Returns the complete evaluations of a suite by model version, both sorted, without those of drawn cases.
 
-    What was found of files that have not changed since is kept below `checked/`: after years there are thousands.
+    Facts about unchanged files are cached below `checked/`, since there may be thousands after years.
     """
     kept = _Kept.of(workspace.home.checked / f"{suite}.evaluations")
     found: dict[str, list[Evaluated]] = {}
     simulated: dict[str, bool] = {}
-    for key in workspace.record.partitions(TURN_RESULTS):
-        if key.suite != suite:
-            continue
+    for key in workspace.record.partitions(TURN_RESULTS, RecordKey.of_suite(suite)):
         assert key.model_version and key.eval_date
         name = key.model_version
         if name not in simulated:
@@ -113,19 +111,21 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
 
 
 _Told = tuple[str, str, str, Mapping[str, str], Sequence[Sequence[str]]]
-"""Of an evaluation its scope, the hashes of turns and figures, what it was made with, and who answered."""
+"""Scope, hashes of turns and figures, what it was made with, and the models that answered."""
 _READ = (GENERATIONS, EVIDENCE, JUDGEMENTS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER, COVERAGE)
 
 
 def _told(record: Record, key: RecordKey) -> _Told | None:
-    """What the footers of its files say; None where it is half made."""
+    """Reads the facts from the footers of an evaluation's files; None if it is incomplete or its turns are drawn."""
     headers = {table.name: record.header(table, key) for table in _READ}
     generated, scored, ended, *further = (
         headers[table.name] for table in (GENERATIONS, TURN_RESULTS, STATISTICS, COST_PER_CORRECT_ANSWER, COVERAGE)
     )
-    # The statistics are made last, and only of what has passed the blocking checks.
+    # The statistics are made last, and only after the blocking checks have passed.
     if not (generated and scored and ended) or ended.made_from.get(TURN_RESULTS.name) != scored.content_hash:
         return None
+    if Scope.from_label(generated.made_from.get("scope", FULL)).is_drawn:
+        return None  # whoever takes drawn turns for a fair sample is wrong
     figures = json_hash([ended.content_hash, *(header.content_hash if header else "" for header in further)])
     served = Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT]))
     return generated.made_from.get("scope", FULL), scored.content_hash, figures, _made_with(headers), served
@@ -133,7 +133,7 @@ def _told(record: Record, key: RecordKey) -> _Told | None:
 
 @dataclass(slots=True)
 class _Kept:
-    """What was found before of files, by the states of these files (size, time of change, inode)."""
+    """Cache of facts about evaluations, valid for given states of their files (size, modification time, inode)."""
 
     path: Path
     before: Mapping[str, list[Any]]
@@ -146,13 +146,13 @@ class _Kept:
         return cls(path, found["found"] if found.get("made_with") == _RULES else {})
 
     def get(self, name: str, states: list[Any], find: Callable[[], _Told | None]) -> _Told | None:
-        """What is known of files in these states, else what is found now."""
+        """Returns the cached facts for files in these states, or else finds them."""
         known = self.before.get(name)
         self.now[name] = known if known is not None and known[0] == states else [states, find()]
         return self.now[name][1]  # type: ignore[no-any-return]
 
     def save(self) -> None:
-        """Keeps what was found; where that fails, it only costs time later."""
+        """Saves the cache; errors are ignored, as they only cost time later."""
         if (
             any(self.before.get(name) is not found for name, found in self.now.items())
             or self.before.keys() > self.now.keys()
@@ -162,11 +162,11 @@ class _Kept:
 
 
 _RULES = ["served"] + [[name, [[table.name, *keys] for table, keys in places]] for name, places in _MADE_WITH.items()]
-"""What is kept by other rules is found anew."""
+"""Identifies the rules by which facts were found; a cache made with other rules is not used."""
 
 
 def latest(evaluations: Sequence[Evaluated]) -> Evaluated:
-    """The newest one of the full suite, else the newest one, as `latest_partitions` chooses."""
+    """Returns the newest full evaluation, or else the newest one, as `latest_partitions` does."""
     return max(evaluations, key=lambda found: (found.scope == FULL, found.partition.eval_date))
 
 
@@ -178,7 +178,7 @@ def _made_with(headers: Mapping[str, Header | None]) -> dict[str, str]:
 
 
 def _said(header: Header | None, name: str) -> str:
-    """What a footer says of itself; that of 0.1.0 does not name the code."""
+    """Returns an entry of a footer; footers of 0.1.0 do not contain the code."""
     return header.made_from.get(name, UNKNOWN_CODE if name == "code" else "") if header else ""
 
 
@@ -187,10 +187,10 @@ class ScoredEvaluation:
     """The scored turns and samples of an evaluation.
 
     Attributes:
-        places: code of each one, rising; equal codes, the same question with the same gold in the same sample.
-        asked: code of each one's turn, question and sample, whatever the gold, in the order of `places`.
-        clusters: code of its conversation (or group of them).
-        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where not known; `answered`, 1 or 0.
+        places: code of each turn and sample, ascending; equal codes mean the same question, gold and sample.
+        asked: code of each turn, question and sample, regardless of the gold; in the order of `places`.
+        clusters: code of its conversation (or group of conversations).
+        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where unknown; `answered`, 1 or 0.
     """
 
     places: Codes
@@ -200,7 +200,7 @@ class ScoredEvaluation:
 
 
 class Paired(NamedTuple):
-    """Two evaluations on their common turns, each array of shape (N,)."""
+    """Two evaluations on their common turns; each array has shape (N,)."""
 
     places: Codes
     clusters: Codes
@@ -208,7 +208,7 @@ class Paired(NamedTuple):
     second: Mapping[str, Floats]
 
     def where(self, chosen: NDArray[np.bool_]) -> "Paired":
-        """Those of the turns."""
+        """Returns the evaluation restricted to the chosen turns."""
         if chosen.all():
             return self
         first, second = ({name: v[chosen] for name, v in side.items()} for side in (self.first, self.second))
@@ -216,7 +216,7 @@ class Paired(NamedTuple):
 
 
 class TurnReader:
-    """Reads scored turns, with codes that mean the same in every evaluation that it has read."""
+    """Reads scored turns, with codes that mean the same in every evaluation read."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._record = workspace.record
@@ -226,7 +226,7 @@ class TurnReader:
         self._asked: dict[tuple[object, ...], int] = {}
 
     def read(self, evaluated: Evaluated) -> ScoredEvaluation:
-        """The turns of an evaluation that have a verdict."""
+        """Returns the turns of an evaluation that have a verdict."""
         columns = [*_KEY, "cluster", "outcome", *_VALUES]
         table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
         table = table.filter(pa.compute.is_valid(table["correct"]))
@@ -240,14 +240,14 @@ class TurnReader:
         return ScoredEvaluation(places[order], clusters[order], values, asked[order])
 
     def coverage(self, evaluated: Evaluated) -> Coverage:
-        """How far its turns got; nothing is known of evaluations of earlier versions."""
+        """Returns the coverage of an evaluation; unknown for evaluations of early versions."""
         place = evaluated.partition
         if place not in self._coverages:
             self._coverages[place] = recorded_coverage(self._record, place)
         return self._coverages[place]
 
     def _answered(self, evaluated: Evaluated, table: pa.Table) -> Floats:
-        """1 for each turn that the model answered; only where a call failed do its attempts have to be asked."""
+        """Returns 1 for each turn that the model answered, else 0; attempts are read only if a call failed."""
         if not pa.compute.any(pa.compute.equal(table["outcome"], CALL_ERROR)).as_py():
             return np.ones(table.num_rows)
         key = RecordKey.of(evaluated.partition)
@@ -256,20 +256,20 @@ class TurnReader:
         return np.array([reached[place].answered for place in places], dtype=np.float64)
 
     def names(self, places: Codes) -> list[str]:
-        """Ids of turns, `~<sample>` added from the second sample on; sorted."""
-        keys = list(self._places)  # codes count up in the order of the keys
+        """Returns turn ids, sorted, with `~<sample>` appended from the second sample on."""
+        keys = list(self._places)  # the codes are positions in this list
         found = [keys[place] for place in places.tolist()]
         return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
 
 
 def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:
-    """How many turns and samples both have that were scored by different golds."""
+    """Returns the number of common turns and samples that were scored by different golds."""
     asked = np.intersect1d(first.asked, second.asked, assume_unique=True).size
     return int(asked - np.intersect1d(first.places, second.places, assume_unique=True).size)
 
 
 def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:
-    """The turns and samples that both have; clusters are those of the first."""
+    """Returns the common turns and samples; clusters are those of the first evaluation."""
     places, here, there = np.intersect1d(first.places, second.places, assume_unique=True, return_indices=True)
     mine, theirs = (
         {name: values[chosen] for name, values in scored.values.items()}
@@ -279,5 +279,5 @@ def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:
 
 
 def _codes(keys: Iterable[Key], known: dict[Key, int]) -> Codes:
-    """A code for each key; new ones are added to those known."""
+    """Returns a code for each key, adding new ones to those known."""
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Making and publishing `model_comparisons` and `trends`."""
+"""The stages `model_comparisons` and `trends`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,26 +18,26 @@ Evaluations = Mapping[str, Sequence[Evaluated]]
 
 
 def compare_models(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes `model_comparisons` of a suite."""
+    """Makes the table `model_comparisons` of a suite."""
     chosen = _compared(inputs)
     with busy(inputs.progress, inputs.label("comparing models")):
         outputs.rows(MODEL_COMPARISONS).extend(comparison_rows(every_pair(chosen), TurnReader(inputs.workspace)))
 
 
 def latest_evaluations(inputs: Inputs) -> dict[str, str]:
-    """What the comparisons are made of: the latest evaluation of every model version that is not retired."""
+    """Returns a hash of the compared evaluations: the latest of every model version that is not retired."""
     return {"evaluations": json_hash([found.fingerprint() for found in _compared(inputs)])}
 
 
 def comparison_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many pairs there are, and how many of them differ by more than chance."""
+    """Returns the number of pairs, and of those that differ significantly."""
     verdicts = inputs.read(MODEL_COMPARISONS, ["verdict"])["verdict"].to_pylist()
     different = sum(verdict not in {None, "not_significant"} for verdict in verdicts)
     return {"pairs": len(verdicts), "significantly_different": different}
 
 
 def make_trends(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes `trends` of a suite; series that have not changed are taken over."""
+    """Makes the table `trends` of a suite; unchanged series are copied."""
     now, (before, kept) = every_series(inputs), _kept(inputs)
     reader, code = TurnReader(inputs.workspace), outputs.made_from.get("code")
     with busy(inputs.progress, inputs.label("trends")):
@@ -53,7 +53,7 @@ def make_trends(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def every_series(inputs: Inputs) -> dict[str, str]:
-    """What the trends are made of, a hash for each model version: a night adds to some of many long series."""
+    """Returns one hash per model version over its series, so that only changed series are computed again."""
     return {
         _source(name): json_hash(
             [*(found.fingerprint() for found in series_of(series)), inputs.workspace.is_retired(name)]
@@ -63,18 +63,18 @@ def every_series(inputs: Inputs) -> dict[str, str]:
 
 
 def trend_facts(inputs: Inputs) -> dict[str, Json]:
-    """The newest accuracy of every model version."""
+    """Returns the newest accuracy of every model version."""
     rows = newest_trends(inputs.workspace, inputs.suite)
     return {"model_versions": len(rows), **{f"accuracy_{row['model_version']}": row["accuracy"] for row in rows}}
 
 
 def newest_trends(workspace: Workspace, suite: str) -> list[Row]:
-    """The newest row of each model version in `trends`, retired ones too."""
+    """Returns the newest row of each model version in `trends`, including retired ones."""
     return list({row["model_version"]: row for row in trends_of(workspace, suite)}.values())
 
 
 def trends_of(workspace: Workspace, suite: str) -> list[Row]:
-    """The rows of `trends` by date."""
+    """Returns the rows of `trends`, sorted by date."""
     rows: list[Row] = workspace.record.read(TRENDS, RecordKey.of_suite(suite)).to_pylist()
     return sorted(rows, key=lambda row: row["eval_date"])
 
@@ -84,7 +84,7 @@ def _evaluations(inputs: Inputs) -> Evaluations:
 
 
 def _compared(inputs: Inputs) -> list[Evaluated]:
-    """The latest evaluation of each model version in use, by name."""
+    """Returns the latest evaluation of each model version in use, sorted by name."""
     found = _evaluations(inputs)
     return [latest(found[name]) for name in sorted(found) if not inputs.workspace.is_retired(name)]
 
@@ -94,7 +94,10 @@ def _source(model_version: str) -> str:
 
 
 def _kept(inputs: Inputs) -> tuple[Mapping[str, str], Mapping[str, Sequence[Row]]]:
-    """What `trends` was made from, and its rows by model version; nothing where there is none of today's schema."""
+    """Returns what `trends` was made from, and its rows by model version.
+
+    Empty if there is no table with today's schema.
+    """
     header = inputs.header(TRENDS)
     if header is None or header.schema_hash != TRENDS.schema_hash():
         return {}, {}

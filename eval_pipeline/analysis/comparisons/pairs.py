@@ -1,4 +1,4 @@
-"""`model_comparisons`: every two model versions of a suite on their common turns (docs/statistics.md)."""
+"""The table `model_comparisons`: pairs of a suite's model versions on their common turns (docs/statistics.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ from eval_pipeline.statistics import Corrected, estimate_mean, holm, paired_diff
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
 CODE = ("harness", "scorer", "gold", "judge")
-"""Of what an evaluation was made with, what has to be alike for two of them to be compared."""
+"""What two evaluations must have been made with alike to be comparable."""
 REFUSED = "not compared: they were not scored by the same "
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two evaluations of a suite on their common turns; differences are the second's minus the first's.
+    """Two evaluations of a suite on their common turns; differences are second minus first.
 
     Attributes:
         figures: the paired differences of accuracies.
-        broken, fixed: ids of the turns that both answered and only the first, and only the second got right.
+        broken, fixed: ids of the turns that both answered and only the first (broken) or the second (fixed) got right.
         costs: means and paired differences over the turns that both answered, as columns of the table.
         reason: why there is no test.
     """
@@ -54,23 +54,23 @@ class Comparison:
 
     @property
     def p_value(self) -> float | None:
-        """Of there being no difference, by which the verdict goes; None where that cannot be told."""
+        """The p-value that decides the verdict; None if there is no test."""
         return None if self.reason else self.figures.p_decisive
 
     @property
     def p_conservative(self) -> float | None:
-        """The same of the conservative figure alone."""
+        """The p-value of the conservative figure alone."""
         return None if is_refused(self.reason) else largest_p(self.figures.conservative)
 
 
 def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader) -> list[Row]:
-    """A row a pair, corrected for all of them together."""
+    """Returns one row per pair, corrected for all pairs together."""
     scores = {id(found): reader.read(found) for pair in pairs for found in pair}
     compared = [_compare(a, b, scores[id(a)], scores[id(b)], reader) for a, b in pairs]
     corrected = holm([found.p_value for found in compared])
     conservative = holm([found.p_conservative for found in compared])
     tests = sum(found is not None for found in corrected)
-    # One front over all evaluations that appear, each once.
+    # One Pareto front over all evaluations that appear, each counted once.
     fronts = _fronts({id(found): (found, scores[id(found)]) for pair in pairs for found in pair})
     return [
         _row(found, correction, tests)
@@ -84,7 +84,7 @@ def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnRe
 
 
 def every_pair(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluated, Evaluated]]:
-    """All pairs, each once, in the order given."""
+    """Returns all pairs, each once, in the given order."""
     return list(combinations(evaluations, 2))
 
 
@@ -100,9 +100,9 @@ def _compare(
 
 
 def two_figures(both: Paired, answered: Paired) -> TwoFigures:
-    """The paired differences on all common turns, and on those of them that both answered."""
+    """Computes the paired differences on all common turns, and on those that both answered."""
     conservative = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
-    if answered.places.size == both.places.size:  # mostly
+    if answered.places.size == both.places.size:  # the usual case
         return TwoFigures(conservative, conservative, 0, 0)
     return TwoFigures(
         paired_difference(answered.first["correct"], answered.second["correct"], answered.clusters),
@@ -113,9 +113,13 @@ def two_figures(both: Paired, answered: Paired) -> TwoFigures:
 
 
 def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int = 0) -> str | None:
-    """Why two evaluations must not be compared, with the command that makes them comparable; None where they may.
+    """Returns why two evaluations must not be compared, with the command that makes them comparable; None if they may.
 
-    `turns` is what that command would score, of both together, `other_gold` on how many the gold is another one.
+    Args:
+        first: an evaluation.
+        second: another one of the same suite.
+        turns: number of turns of both that the command would score again.
+        other_gold: number of common turns scored by different golds.
     """
     differing = [name for name in first.changes(second) if name in CODE]
     if other_gold and GOLD not in differing:
@@ -143,12 +147,12 @@ def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int
 
 
 def is_refused(reason: str | None) -> bool:
-    """Whether that is why there is no test: the two must not be compared."""
+    """Whether the reason is that the two must not be compared."""
     return reason is not None and reason.startswith(REFUSED)
 
 
 def changed_turns(both: Paired, reader: TurnReader) -> tuple[list[str], list[str]]:
-    """Ids of the turns that only the first, and that only the second got right."""
+    """Returns the ids of the turns that only the first got right, and of those that only the second did."""
     change = both.second["correct"] - both.first["correct"]
     return reader.names(both.places[change < 0]), reader.names(both.places[change > 0])
 
@@ -159,7 +163,7 @@ def _cost_columns(both: Paired) -> dict[str, float | None]:
         a, b = both.first[name], both.second[name]
         means = [float(values.mean()) if values.size and not np.isnan(values).any() else None for values in (a, b)]
         columns |= {f"{name}_a": means[0], f"{name}_b": means[1]}
-        # A mean over those turns alone whose cost is known would not be the cost of the turns.
+        # A mean over only the turns with known cost would not be the cost of all turns.
         change = estimate_mean(b - a if None not in means else np.zeros(0), both.clusters if None not in means else [])
         columns |= {f"{name}_difference": change.mean}
         columns |= {f"{name}_difference_low": change.low, f"{name}_difference_high": change.high}
@@ -194,7 +198,7 @@ def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
 
 
 def _test_columns(figures: TwoFigures, corrected: Corrected | None) -> Row:
-    """What the tests say; nothing where there are none."""
+    """Returns the columns of the tests; all None if there is no test."""
     tested = figures.answered
     if corrected is None:
         names = ("se", "low", "high", "p_value", "p_exact", "p_decisive", "p_corrected", "low_corrected")
@@ -220,9 +224,9 @@ def _test_columns(figures: TwoFigures, corrected: Corrected | None) -> Row:
 
 
 def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> dict[int, tuple[str | None, bool | None]]:
-    """For each evaluation the cost of its Pareto front, and whether it stands on it.
+    """Returns for each evaluation the cost used for its Pareto front, and whether it is on the front.
 
-    Models and stand-ins have fronts of their own: an oracle would beat every model.
+    Models and stand-ins have separate fronts, since an oracle would dominate every model.
     """
     fronts: dict[int, tuple[str | None, bool | None]] = {}
     for simulated in (False, True):

@@ -1,4 +1,4 @@
-"""Which models answered an evaluation, in the providers' own words, and whether others did than the night before."""
+"""Which models answered an evaluation, by the providers' own names, and whether that has changed since the last one."""
 
 from typing import NamedTuple, Self
 
@@ -8,11 +8,11 @@ MODEL, FINGERPRINT = "served_model", "system_fingerprint"
 
 
 class Served(NamedTuple):
-    """Who answered; nothing where the provider does not tell, or an older version did not keep it.
+    """The models that answered; empty if the provider does not tell, or an older version did not record it.
 
     Attributes:
         models: names of models, sorted.
-        fingerprints: of the systems that ran them, sorted.
+        fingerprints: fingerprints of the systems that ran them, sorted.
     """
 
     models: tuple[str, ...] = ()
@@ -20,14 +20,14 @@ class Served(NamedTuple):
 
     @classmethod
     def of(cls, attempts: pa.Table) -> Self:
-        """From the columns `served_model` and `system_fingerprint` of attempts."""
+        """Reads them from the columns `served_model` and `system_fingerprint` of attempts."""
         return cls(*(tuple(sorted(filter(None, attempts[name].unique().to_pylist()))) for name in (MODEL, FINGERPRINT)))
 
     def change(self, before: "Served") -> str | None:
-        """What differs from what answered before, in words; None where nothing does, or one of the two is not known.
+        """Describes the change since the earlier evaluation; None if nothing changed or one of them is unknown.
 
-        Other names of models are a change. Fingerprints are one where none is left of those before: an endpoint with
-        several replicas tells now this one, now that one.
+        Different model names are a change. Fingerprints are a change only if none of the earlier ones is left, because
+        an endpoint with several replicas reports varying ones.
         """
         told = []
         if self.models and before.models and self.models != before.models:
@@ -37,11 +37,11 @@ class Served(NamedTuple):
         return "; ".join(told) or None
 
     def or_before(self, before: "Served") -> "Served":
-        """Who answered as far as is known: what this night does not tell is as a night before told it."""
+        """Returns these values; unknown ones are taken from the earlier evaluation."""
         return Served(self.models or before.models, self.fingerprints or before.fingerprints)
 
     def columns(self, before: "Served | None") -> dict[str, str | None]:
-        """Of a night in `trends`."""
+        """Returns the columns of an evaluation in `trends`."""
         return {
             MODEL: ", ".join(self.models) or None,
             FINGERPRINT: ", ".join(self.fingerprints) or None,

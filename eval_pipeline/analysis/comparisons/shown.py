@@ -1,4 +1,4 @@
-"""Comparisons of chosen model versions, over the suites asked for, as `eval-pipeline compare` shows them."""
+"""Comparisons of chosen model versions over chosen suites, as shown by `eval-pipeline compare`."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,16 +13,16 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 def comparisons_of(workspace: Workspace, suites: Sequence[str], names: Sequence[str]) -> dict[str, list[Row]]:
-    """Rows as in `model_comparisons`, by suite, of every pair of the model versions in the order given.
+    """Returns rows as in `model_comparisons`, by suite, for every pair of the model versions in the given order.
 
-    They are corrected for each other over all the suites, since they are shown together. Read from the record, so that
-    nothing has to be published; suites that fewer than two of them have answered are left out.
+    The p-values are corrected over all suites, because they are shown together. The rows come from the record, so
+    nothing has to be published. Suites answered by fewer than two of the model versions are left out.
 
     Raises:
-        UsageError: one of them is not known, or no suite has been answered by two of them.
+        UsageError: a model version is unknown, or no suite has been answered by two of them.
     """
     for name in names:
-        if not workspace.record.header(MODEL_VERSIONS, RecordKey.of_model_version(name)):  # retired ones have one
+        if not workspace.record.header(MODEL_VERSIONS, RecordKey.of_model_version(name)):  # retired ones are recorded
             workspace.model_version(name)
     pairs: list[tuple[Evaluated, Evaluated]] = []
     for suite in suites:
@@ -38,15 +38,15 @@ def comparisons_of(workspace: Workspace, suites: Sequence[str], names: Sequence[
 
 
 def compare_with(workspace: Workspace, partition: Partition, baseline: str) -> Row | None:
-    """The row of a partition against a baseline's latest evaluation, the baseline first; None where it has none.
+    """Compares an evaluation with a baseline's latest one, the baseline first; None if the baseline has none.
 
     Raises:
-        UsageError: the partition is not evaluated to its end.
+        UsageError: the evaluation is incomplete.
     """
     found = evaluations_of(workspace, partition.suite)
     ours = next((one for one in found.get(partition.model_version, ()) if one.partition == partition), None)
     if ours is None:
-        raise UsageError(f"the record has no whole evaluation of {partition}")
+        raise UsageError(f"the record has no complete evaluation of {partition}")
     if baseline not in found:
         return None
     return comparison_rows([(latest(found[baseline]), ours)], TurnReader(workspace))[0]

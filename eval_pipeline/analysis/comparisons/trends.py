@@ -1,4 +1,4 @@
-"""`trends`: a model version of a suite night after night, and whether it has changed (docs/statistics.md)."""
+"""The table `trends`: a model version's accuracy over time, and whether it has changed (docs/statistics.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,13 +18,13 @@ START, BREAK = "start", "break"
 
 
 def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
-    """The evaluations that belong together, by date: those of the scope of the latest one."""
+    """Returns the evaluations that form a series, sorted by date: those with the same scope as the latest one."""
     scope = latest(evaluations).scope
     return [found for found in evaluations if found.scope == scope]
 
 
 class Tested(NamedTuple):
-    """A night's test against an earlier one, and the same among the night's tests; None where it could not be made."""
+    """A test of an evaluation against an earlier one; `corrected` is None if the test could not be made."""
 
     test: PairedDifference
     corrected: Corrected | None
@@ -36,7 +36,7 @@ class Tested(NamedTuple):
 
 
 class OpenLoss(NamedTuple):
-    """A loss, and the test of the newest night against the one before the loss."""
+    """An open loss, and the test of the newest evaluation against the one before the loss."""
 
     shown: Evaluated
     against: Evaluated
@@ -44,7 +44,7 @@ class OpenLoss(NamedTuple):
     test: PairedDifference
 
     def after(self, scored: ScoredEvaluation) -> "OpenLoss | None":
-        """The same after a further night; None where that night is no longer significantly worse."""
+        """Returns the loss after a further evaluation; None if that one is no longer significantly worse."""
         both = paired(self.reference, scored)
         test = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
         (corrected,) = holm([test.p_value])
@@ -52,7 +52,7 @@ class OpenLoss(NamedTuple):
         return self._replace(test=test) if still else None
 
     def columns(self) -> Row:
-        """What `trends` says of it."""
+        """Returns the columns of `trends` about the loss."""
         dates = (self.shown.partition.eval_date, self.against.partition.eval_date)
         return dict(zip(_NO_OPEN_LOSS, (*dates, self.test.difference, self.test.p_value), strict=True))
 
@@ -61,9 +61,9 @@ _NO_OPEN_LOSS: Row = dict.fromkeys(("open_loss_date", "open_loss_against", "open
 
 
 def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
-    """A row a date of one model version, in their order."""
+    """Yields one row per date of a model version, in order."""
     earlier: dict[str, tuple[Evaluated, ScoredEvaluation]] = {}
-    before: Evaluated | None = None  # with who was last known to have answered: nights that do not tell hide no change
+    before: Evaluated | None = None  # with the last known served model, so that unknown ones do not hide a change
     lost: OpenLoss | None = None
     for found in series:
         changed = found.changes(before) if before else []
@@ -79,7 +79,7 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
         reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
         verdict = night_verdict(tests) if earlier else BREAK if changed else START
         lost = lost.after(scored) if lost else None
-        if verdict == LOSS:  # beside an open one it is another loss, and what is to be made good is the higher figure
+        if verdict == LOSS:  # a further loss replaces an open one: the higher accuracy must be regained
             lost = lost._replace(shown=found) if lost else OpenLoss(found, *earlier["previous"], tests["previous"].test)
         row |= {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
         yield row | (lost.columns() if lost else _NO_OPEN_LOSS)
@@ -89,9 +89,9 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
 
 
 def night_tests(scored: ScoredEvaluation, earlier: Mapping[str, ScoredEvaluation]) -> dict[str, Tested]:
-    """The paired tests of a night against earlier ones, by the same names, corrected by Holm for each other.
+    """Tests an evaluation against several earlier ones, with p-values corrected by Holm.
 
-    On the second night of a series `previous` and `first` are the same one, and so the test: nothing is to correct.
+    On the second date of a series, `previous` and `first` are the same evaluation, so there is only one test.
     """
     different = {id(found): found for found in earlier.values()}
     tests = {}
@@ -103,7 +103,7 @@ def night_tests(scored: ScoredEvaluation, earlier: Mapping[str, ScoredEvaluation
 
 
 def night_verdict(tests: Mapping[str, Tested]) -> str | None:
-    """One word for the tests: what changed overnight goes before what changed slowly. None where nothing was tested."""
+    """Summarises the tests in one word; a change since the previous date takes precedence. None without a test."""
     words = {name: tested.verdict for name, tested in tests.items()}
     if words.get("previous") in {LOSS, GAIN}:
         return words["previous"]
@@ -130,12 +130,12 @@ def _against(name: str, earlier: Evaluated | None, found: Tested | None) -> Row:
 
 
 def _coverage_columns(coverage: Coverage) -> Row:
-    """How far the turns of the date got; how many are scored `n` says."""
+    """Returns the coverage columns without `scored`, which is in the column `n`."""
     return {name: count for name, count in coverage.columns().items() if name != "scored"}
 
 
 def _series_columns(workspace: Workspace, found: Evaluated) -> Row:
-    """What the aggregates of the date say."""
+    """Returns the columns taken from the aggregates of the date."""
     record, key = workspace.record, RecordKey.of(found.partition)
     columns = ["metric", "split", "n", "clusters", "mean", "low", "high"]
     rows = record.read(STATISTICS, key, columns).to_pylist()

@@ -1,4 +1,4 @@
-"""A comparison read from the other side: B against A from A against B, without computing anything anew."""
+"""Swaps the two sides of a comparison without computing anything anew."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ _DIFFERENCES = ("", "conservative_", *(f"{cost}_difference_" for cost in COSTS))
 
 
 def turned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as in `model_comparisons` with its two evaluations changed over."""
+    """Returns a row of `model_comparisons` with its two evaluations swapped."""
     found = dict(row)
     for name in row:
         stem = name.removesuffix("_a")

@@ -1,6 +1,6 @@
-"""What is said of two models: on the turns that both answered, and with what is missing counted as wrong.
+"""The two figures of a comparison: on turns that both answered, and with missing answers counted as wrong.
 
-The rule of the verdict (docs/statistics.md, docs/decisions/0044): both figures, by both of their tests, have to agree.
+A verdict requires that both figures agree, by both of their tests (docs/statistics.md, docs/decisions/0044).
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ NONE_ANSWERED = "no turn was answered by both"
 
 @dataclass(frozen=True, slots=True)
 class TwoFigures:
-    """A paired difference on two sets of turns; where both models answered everything it is one and the same.
+    """The paired difference on two sets of turns; both are the same if both models answered everything.
 
     Attributes:
         answered: on the turns that both answered.
-        conservative: on all turns scored for both, where one without an answer is wrong.
-        unanswered_a, unanswered_b: turns of `conservative` that the first, and that the second did not answer.
+        conservative: on all turns scored for both, with unanswered ones counted as wrong.
+        unanswered_a, unanswered_b: number of turns of `conservative` that the first, or the second, did not answer.
     """
 
     answered: PairedDifference
@@ -32,31 +32,31 @@ class TwoFigures:
 
     @property
     def p_decisive(self) -> float | None:
-        """The largest of all p-values: below 5% only where every test of both figures is; None where one has none.
+        """The largest p-value of all tests of both figures; None if a test is missing.
 
-        To reject only where all tests do keeps the chance of a false alarm of each of them (Berger 1982, the
-        intersection-union test).
+        Rejecting only if all tests reject preserves the false-alarm rate of each (Berger 1982, the intersection-union
+        test).
         """
         found = [largest_p(self.answered), largest_p(self.conservative)]
         return max(p for p in found if p is not None) if None not in found else None
 
     @property
     def reason(self) -> str | None:
-        """Why there is no verdict; None where there is one."""
+        """Why there is no verdict; None if there is one."""
         if not self.answered.n and self.conservative.n:
             return NONE_ANSWERED
         return self.answered.reason or self.conservative.reason
 
 
 def largest_p(found: PairedDifference) -> float | None:
-    """The larger one of the p-values by t (or McNemar) and by sign flips; None where there is no test."""
+    """Returns the larger p-value of the t (or McNemar) test and the sign-flip test; None without a test."""
     if found.p_value is None or found.p_exact is None:
         return None
     return max(found.p_value, found.p_exact)
 
 
 def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: str) -> str:
-    """Which way the two differ, if they do: the p-value and the interval, both corrected, have to say so."""
+    """Returns the direction of a difference that is significant by both corrected p-value and interval."""
     low, high = tested.interval(corrected.alpha)
     assert low is not None and high is not None
     if corrected.p_value >= SIGNIFICANT or low <= 0.0 <= high:
@@ -65,17 +65,20 @@ def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: s
 
 
 def verdict_of_both(found: TwoFigures, corrected: Corrected) -> str:
-    """`a_better` or `b_better` where both figures say so, else `not_significant`; `corrected` is of `p_decisive`."""
+    """Returns `a_better` or `b_better` if both figures agree, else `not_significant`.
+
+    `corrected` is for `p_decisive`.
+    """
     words = {verdict_of(one, corrected, A_BETTER, B_BETTER) for one in (found.answered, found.conservative)}
     return words.pop() if len(words) == 1 else NOT_SIGNIFICANT
 
 
 def note_of(found: TwoFigures, corrected: Corrected | None, a: str, b: str) -> str | None:
-    """What a reader has to know beside the verdict, in a sentence or two; None where there is nothing.
+    """Returns what a reader should know in addition to the verdict, in a sentence or two; None if nothing.
 
     Args:
-        found: of the pair.
-        corrected: of `p_decisive`; None where there is no test.
+        found: the figures of the pair.
+        corrected: correction of `p_decisive`; None without a test.
         a: name of the first model version.
         b: name of the second one.
     """
@@ -92,7 +95,7 @@ def _unanswered(found: TwoFigures, a: str, b: str) -> Iterator[str]:
 
 
 def _tests_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
-    """Where the two tests of a figure are on different sides of the level."""
+    """Yields a note if the two tests of a figure disagree on significance."""
     figures = [(found.answered, "on turns that both answered "), (found.conservative, "with missing as wrong ")]
     for one, where in figures if found.answered is not found.conservative else [(found.answered, "")]:
         if one.p_value is not None and one.p_exact is not None and (one.p_value < alpha) != (one.p_exact < alpha):
@@ -100,7 +103,7 @@ def _tests_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
 
 
 def _figures_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
-    """Where one figure is significant and the other is not, or they point in opposite ways."""
+    """Yields a note if only one figure is significant, or if they point in opposite directions."""
     ways = [_way(one, alpha) for one in (found.answered, found.conservative)]
     if ways[0] == ways[1]:
         return
@@ -115,7 +118,7 @@ def _figures_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
 
 
 def _way(one: PairedDifference, alpha: float) -> int:
-    """-1 or 1 where a figure is significant at the level, else 0."""
+    """Returns the direction of a figure: -1 or 1 if it is significant at the level, else 0."""
     p = largest_p(one)
     low, high = one.interval(alpha)
     if p is None or low is None or high is None or p >= alpha or low <= 0.0 <= high:
@@ -124,7 +127,7 @@ def _way(one: PairedDifference, alpha: float) -> int:
 
 
 def conservative_columns(found: TwoFigures, corrected: Corrected | None) -> dict[str, Any]:
-    """Columns on the figure with missing answers as wrong; `corrected` is of its own largest p-value."""
+    """Returns the columns of the conservative figure; `corrected` is for its own largest p-value."""
     one = found.conservative
     low, high = one.interval() if corrected else (None, None)
     return {

@@ -1,4 +1,4 @@
-"""What asset checks and the command line say of trends, of each model version on its own newest date."""
+"""Checks of trends, used by asset checks and the command line."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -13,19 +13,19 @@ from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.workspace.inputs import Inputs
 
 SERVED_AS_BEFORE = "served_as_before"
-"""A warning that is notified of all the same: nobody would see it in figures that have not moved."""
+"""Name of a check that is notified although it only warns, because unchanged figures would not show its failure."""
 SIDE_BY_SIDE = "side_by_side"
-"""Fact of a verdict: paths of the workbench."""
+"""Name of a fact: paths in the workbench that show two evaluations side by side."""
 Asked = Mapping[str, date]
-"""The date on which somebody asks about a model version."""
+"""Model version → the evaluation date that is asked about."""
 
 
 def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
-    """No model version has a loss that is neither made good nor acknowledged.
+    """Checks that no model version has a loss that is neither made good nor acknowledged.
 
     Args:
-        inputs: of the suite.
-        asked: model versions to look at, and on which date; by default those in use, each on its newest date.
+        inputs: the suite.
+        asked: model versions and dates to check; by default those in use, each on its newest date.
     """
     rows, known = _rows(inputs, asked), acknowledged_losses(inputs)
     lost = [row for row in rows if row["open_loss_date"] is not None]
@@ -43,7 +43,7 @@ def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
 
 
 def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
-    """No model version is significantly worse than on its first date; arguments are those of `check_no_loss`."""
+    """Checks that no model version is significantly worse than on its first date; arguments as for `check_no_loss`."""
     rows = _rows(inputs, asked)
     drifted = [row for row in rows if row["verdict"] == DRIFT_DOWN]
     worse = [_changed(row, "first") for row in drifted]
@@ -52,7 +52,7 @@ def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
 
 
 def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
-    """Each model version was answered by one model, the one of the date before; arguments as of `check_no_loss`."""
+    """Checks that each model version was answered by one model, the same as on the last date; arguments as above."""
     rows = _rows(inputs, asked)
     told = [f"{row['model_version']}: {text}" for row in rows for text in _served(row)]
     known = sum(row["served_model"] is not None for row in rows)
@@ -68,7 +68,7 @@ def _served(row: Row) -> Iterator[str]:
 
 
 def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
-    """The row of each model version that is asked about: that of the date, else its newest."""
+    """Returns one row for each model version asked about: that of the given date, or else its newest."""
     by_name: dict[str, list[Row]] = {}
     for row in trends_of(inputs.workspace, inputs.suite):
         by_name.setdefault(row["model_version"], []).append(row)
@@ -78,7 +78,7 @@ def _rows(inputs: Inputs, asked: Asked | None) -> list[Row]:
 
 
 def _in_use(inputs: Inputs, by_name: Mapping[str, list[Row]]) -> Iterable[str]:
-    """Model versions that are active, or evaluated as late as any other."""
+    """Returns the model versions that are active, or evaluated as recently as any other."""
     used = {name: rows for name, rows in by_name.items() if not rows[-1]["retired"]}
     newest = max((rows[-1]["eval_date"] for rows in used.values()), default=None)
     versions = inputs.workspace.model_versions
@@ -100,7 +100,7 @@ def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: 
 
 
 def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> dict[str, Json]:
-    """Where the workbench shows each evaluation beside the one that it is worse than."""
+    """Returns workbench paths that show each evaluation beside the one it is worse than."""
     found: list[Json] = []
     for row, earlier in zip(rows, dates, strict=True):
         days = (row[earlier], row["eval_date"])

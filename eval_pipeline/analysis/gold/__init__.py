@@ -1,1 +1,1 @@
-"""Doubts about the gold of a suite."""
+"""Doubts about the gold answers of a suite."""

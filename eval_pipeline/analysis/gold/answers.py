@@ -1,4 +1,4 @@
-"""What model versions answered, as codes that tell where they agree with each other and where with the gold."""
+"""Encodes the answers of model versions, so that agreement with each other and with the gold can be compared."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from eval_pipeline.tracks.capabilities import answer_keys_of
 from eval_pipeline.workspace.inputs import Inputs
 
 _Answer = tuple[str, int]
-"""Turn and sample."""
+"""Turn id and sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Answers:
     """The answers of several model versions to the turns of a suite.
 
     Attributes:
-        codes: of shape (model versions, turns): `GOLD`, `NO_ANSWER`, or one a distinct answer to the turn.
-        texts: by turn and code the answer as people read it.
+        codes: shape (model versions, turns): `GOLD`, `NO_ANSWER`, or a code for each distinct answer to the turn.
+        texts: (turn, code) → the answer as text.
     """
 
     codes: Codes
@@ -37,9 +37,9 @@ class Answers:
 
 
 def voices(inputs: Inputs, latest: Sequence[Evaluated]) -> list[Evaluated]:
-    """The evaluations whose agreement says something: of models where there are several, else of stand-ins.
+    """Selects the evaluations whose agreement is meaningful: those of models if there are several, else of stand-ins.
 
-    Those whose answers are the gold say nothing of it.
+    Stand-ins whose answers are the gold itself are left out.
     """
     found = [evaluated for evaluated in latest if not knows_gold(inputs, evaluated)]
     models = [evaluated for evaluated in found if not evaluated.simulated]
@@ -54,10 +54,10 @@ def knows_gold(inputs: Inputs, evaluated: Evaluated) -> bool:
 
 
 def answers_of(inputs: Inputs, chosen: Sequence[Evaluated], turns: Sequence[Turn]) -> Answers:
-    """What the chosen evaluations answered to these turns.
+    """Returns the answers of the chosen evaluations to these turns.
 
-    Of several samples the answer that most of them gave. What was scored by another question or gold than the record
-    has today is no answer here.
+    Of several samples, the most frequent answer counts. Answers scored with another question or gold than the recorded
+    one are left out.
     """
     track = inputs.track
     expected = {turn.id: (turn.question, track.expected_text(turn)) for turn in turns}
@@ -81,11 +81,11 @@ def answers_of(inputs: Inputs, chosen: Sequence[Evaluated], turns: Sequence[Turn
 
 _Scored = Mapping[_Answer, bool]
 _Said = list[Json | None]
-"""The answers of one model version to a turn: None where it is right, else the result."""
+"""The answers of one model version to a turn: None for a right one, else the result."""
 
 
 def _scored(inputs: Inputs, evaluated: Evaluated, expected: Mapping[str, tuple[str, str]]) -> dict[_Answer, bool]:
-    """Whether each turn and sample that ran is right."""
+    """Returns for each turn and sample that ran whether it is right."""
     columns = ["turn_id", "sample", "correct", "outcome", "question", "expected"]
     table = inputs.record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
     table = table.filter(pc.equal(table["outcome"], "ran"))
@@ -95,7 +95,7 @@ def _scored(inputs: Inputs, evaluated: Evaluated, expected: Mapping[str, tuple[s
 
 
 def _results(inputs: Inputs, evaluated: Evaluated, turns: Iterable[str]) -> dict[_Answer, Json]:
-    """What the last attempts at some turns gave."""
+    """Returns the results of the last attempts at some turns."""
     wanted, found = pa.array(turns, pa.string()), dict[_Answer, tuple[int, str]]()
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         columns = ["turn_id", "sample", "number", "result"]
@@ -117,7 +117,7 @@ def _said(scored: _Scored, results: Mapping[_Answer, Json], turn: str, samples: 
 
 
 def _coded(track: Track, turn: Turn, said: Sequence[_Said]) -> tuple[list[int], dict[int, str]]:
-    """A code of each model version's answer to a turn, and the wrong answers by their codes."""
+    """Returns a code for each model version's answer to a turn, and the text of each wrong answer by its code."""
     wrong = [(number, told) for number, own in enumerate(said) for told in own if told is not None]
     keys = answer_keys_of(track, turn, [told for _, told in wrong])
     codes: dict[str, int] = {}
@@ -131,18 +131,18 @@ def _coded(track: Track, turn: Turn, said: Sequence[_Said]) -> tuple[list[int], 
 
 
 def _most(codes: Sequence[int]) -> int:
-    """The most frequent code, of equally frequent ones the lowest: in doubt the gold."""
+    """Returns the most frequent code; for ties the lowest, so that the gold wins."""
     return min(codes, key=lambda code: (-codes.count(code), code)) if codes else NO_ANSWER
 
 
 def _alone(scored: _Scored, turn: str, number: int, samples: int) -> int:
-    """The code of an answer that nobody can share, since at most one model version is wrong."""
+    """Returns the codes for a turn on which at most one model version is wrong, so that no wrong answer is shared."""
     ran = (scored.get((turn, sample)) for sample in range(samples))
     return _most([GOLD if right else number + 1 for right in ran if right is not None])
 
 
 def turns_in_order(cases: Iterable[Case]) -> tuple[list[Turn], Any]:
-    """The turns of cases, and a code of each one's conversation."""
+    """Returns the turns of cases, and a code for each one's conversation."""
     turns, conversations = list[Turn](), list[int]()
     for number, case in enumerate(cases):
         turns += case.turns

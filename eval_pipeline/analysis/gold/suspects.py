@@ -1,4 +1,4 @@
-"""`gold_suspects`: turns whose gold is to be doubted, for people to go through (docs/gold.md)."""
+"""The table `gold_suspects`: turns with doubtful gold answers, for people to review (docs/gold.md)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,32 +20,32 @@ from eval_pipeline.workspace.track_tables import turns_table
 
 CONTRADICTION, AGREEMENT, ORACLE = "contradiction", "agreement", "oracle"
 _ORACLE_SCORE = 0.2
-"""Judgement, not measurement: strict metrics are strict about form too."""
+"""Set by judgement rather than measured: strict metrics also reject mere differences in form."""
 _NO_VOTES: dict[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
 
 Row = dict[str, Any]
 
 
 def audit_gold(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes `gold_suspects` of a suite."""
+    """Makes the table `gold_suspects` of a suite."""
     with busy(inputs.progress, inputs.label("doubts about the gold")):
         outputs.rows(GOLD_SUSPECTS).extend(suspect_rows(inputs))
 
 
 def audited_evaluations(inputs: Inputs) -> dict[str, str]:
-    """What agreement is looked for in: the latest evaluation of every model version."""
+    """Returns a hash of the evaluations in which agreement is searched: the latest of every model version."""
     return {"evaluations": json_hash([found.fingerprint() for found in _latest(inputs)])}
 
 
 def suspect_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many turns are doubted, and for how many of them nobody has decided anything."""
+    """Returns two numbers: how many turns are doubted, and how many of these are still undecided."""
     rows = inputs.read(GOLD_SUSPECTS, ["turn_id", "override"]).to_pylist()
     undecided = {row["turn_id"] for row in rows if row["override"] is None}
     return {"suspects": len({row["turn_id"] for row in rows}), "undecided": len(undecided)}
 
 
 def suspect_rows(inputs: Inputs) -> list[Row]:
-    """A row a turn and reason, those of the most doubted turns first."""
+    """Returns one row per turn and reason, most doubtful turns first."""
     gold = inputs.gold
     cases = [gold.case(case) for case in inputs.cases]
     rows = [*_contradicting(inputs, cases), *_outvoted(inputs, cases), *_failing_oracle(inputs, cases)]
@@ -72,7 +72,7 @@ def _contradicting(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
 
 
 def _outvoted(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
-    """The turns on which model versions agree with each other against the gold."""
+    """Yields the turns on which model versions agree with each other against the gold."""
     chosen = voices(inputs, _latest(inputs))
     turns, conversations = turns_in_order(cases)
     answers = answers_of(inputs, chosen, turns)
@@ -99,11 +99,11 @@ def _sentence(agreed: AgreedAnswer, answers: Answers, chosen: Sequence[Evaluated
 
 
 def _failing_oracle(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
-    """The turns on which the gold answer, where it was evaluated, fails the primary or a strict metric."""
+    """Yields the turns whose gold answer fails the primary or a strict metric, if the gold was evaluated (oracle)."""
     track = inputs.track
     strict = [track.primary_metric, *(track.strict_metrics if isinstance(track, Audits) else ())]
     places = {turn.id: (case, turn) for case in cases for turn in case.turns}
-    failed: defaultdict[str, set[str]] = defaultdict(set)  # by any sample of any evaluation
+    failed: defaultdict[str, set[str]] = defaultdict(set)  # in any sample of any evaluation
     for evaluated in (found for found in _latest(inputs) if knows_gold(inputs, found)):
         key = RecordKey.of(evaluated.partition)
         wide = inputs.record.read(turns_table(track), key, ["turn_id", "question", "expected", *dict.fromkeys(strict)])

@@ -1,1 +1,1 @@
-"""Reviews by people: what is drawn for them, and what follows from what they say (docs/reviews.md)."""
+"""Reviews by people: drawing answers for them, and figures computed from their verdicts (docs/reviews.md)."""

@@ -1,111 +1,103 @@
-"""The answers on record, as reviews and queues see them."""
+"""The recorded answers in the form needed for reviews and queues."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import CALL_ERROR, Partition
+from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS, TURN_RESULTS
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.suites.reviews.review import AnswerKey, response_hash
-from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
 _BATCH = 1000
 Place = tuple[str, str, str, int]
-"""Turn, model version, date as ISO text and sample."""
+"""Turn id, model version, date as ISO text, and sample."""
+_At = tuple[str, int]
+"""Turn id and sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A scored answer of an evaluation.
+    """An answer of an evaluation, with its scores and the hash of its text.
 
     Attributes:
-        cluster: answers that are not independent share it.
-        response_hash: of the response of the last attempt.
-        answered: there is a response.
-        correct: what the primary metric says; None where it says nothing.
-        judged: whether the LLM judge calls it the same as the gold; None where it was not asked.
-        simulated: a stand-in's, not a model's.
-        strict: what the track's strict metrics say, of those that say something.
+        place: its place in the record.
+        partition: its evaluation.
+        correct: the primary metric; None if it gives no value.
+        judged: whether the LLM judge calls it the same as the gold; None if it was not asked.
+        cluster: shared by answers that are not independent.
+        simulated: whether a stand-in gave it.
+        response_hash: hash of the last attempt's response.
     """
 
-    turn_id: str
-    case_id: str
-    turn_index: int
-    cluster: str
+    place: Place
     partition: Partition
-    sample: int
-    response_hash: str
-    answered: bool
     correct: bool | None
-    judged: bool | None
+    judged: bool | None = None
+    _: KW_ONLY
+    cluster: str
     simulated: bool
-    strict: tuple[bool, ...] = ()
+    response_hash: str
+
+    @property
+    def turn_id(self) -> str:
+        """The turn that was answered."""
+        return self.place[0]
 
     @property
     def key(self) -> AnswerKey:
-        """What a review of it says that it is of."""
+        """The key under which reviews refer to the answer."""
         return AnswerKey(self.turn_id, self.partition.model_version, self.response_hash)
 
-    @property
-    def place(self) -> Place:
-        """Where it is in the record."""
-        return self.turn_id, self.partition.model_version, str(self.partition.eval_date), self.sample
-
     def item(self, stratum: str) -> QueueItem:
-        """It as an item of a queue."""
+        """Returns the answer as an item of a queue."""
         return QueueItem(
             turn_id=self.turn_id,
             model_version=self.partition.model_version,
             eval_date=self.partition.eval_date,
-            sample=self.sample,
+            sample=self.place[3],
             response_hash=self.response_hash,
             stratum=stratum,
         )
 
 
-def answers_of(inputs: Inputs) -> list[Answer]:
-    """The scored answers of an evaluation, in the order of their turns; none where the record has none."""
-    if inputs.header(TURN_RESULTS) is None:
-        return []
-    rows = inputs.read(
-        TURN_RESULTS, ["turn_id", "case_id", "turn_index", "cluster", "sample", "outcome", "correct", "simulated"]
-    ).to_pylist()
-    hashes, judged, strict = _responses(inputs), _judged(inputs), _strict(inputs)
+def answers_of(inputs: Inputs, turns: Collection[str]) -> list[Answer]:
+    """Returns the recorded answers of an evaluation to some turns, by their ids, in the order of the record."""
+    judged, hashes = _judged(inputs, turns), _response_hashes(inputs, turns)
+    columns = ("turn_id", "sample", "correct", "cluster", "simulated")
     return [
         Answer(
-            row["turn_id"],
-            row["case_id"],
-            row["turn_index"],
-            row["cluster"],
+            (turn, inputs.place.model_version, str(inputs.place.eval_date), sample),
             inputs.place,
-            row["sample"],
-            hashes.get((row["turn_id"], row["sample"]), response_hash(None)),
-            row["outcome"] not in {None, CALL_ERROR},
-            row["correct"],
-            judged.get((row["turn_id"], row["sample"])),
-            row["simulated"],
-            strict.get((row["turn_id"], row["sample"]), ()),
+            correct,
+            judged.get((turn, sample)),
+            cluster=cluster,
+            simulated=simulated,
+            response_hash=hashes.get((turn, sample), response_hash(None)),
         )
-        for row in rows
+        for turn, sample, correct, cluster, simulated in _rows(inputs, TURN_RESULTS, columns, turns)
     ]
 
 
 def reviewed_evaluations(workspace: Workspace, suite: str, versions: Sequence[str] | None = None) -> list[Partition]:
-    """The latest evaluation of each model version that is to be reviewed.
+    """Returns the latest evaluation of each model version to be reviewed.
 
     Args:
-        workspace: where they are.
+        workspace: the workspace.
         suite: the suite.
-        versions: names; by default those in use, stand-ins only where there are no others.
+        versions: names; by default all in use, with stand-ins only if there are no others.
 
     Raises:
-        UsageError: one that is named has no evaluation, or none has.
+        UsageError: a named model version has no evaluation, or none has.
     """
     found = evaluations_of(workspace, suite)
     for name in versions or ():
@@ -122,7 +114,7 @@ def reviewed_evaluations(workspace: Workspace, suite: str, versions: Sequence[st
 
 
 def current_hash(workspace: Workspace, partitions: Collection[Partition]) -> list[list[str]]:
-    """What changes whenever an answer of these evaluations, or what is said of it, does."""
+    """Returns hashes that change with the answers of these evaluations or their judgements."""
     found = []
     for place in sorted(partitions, key=str):
         headers = [workspace.record.header(table, RecordKey.of(place)) for table in (TURN_RESULTS, JUDGEMENTS)]
@@ -130,38 +122,38 @@ def current_hash(workspace: Workspace, partitions: Collection[Partition]) -> lis
     return found
 
 
-def _responses(inputs: Inputs) -> Mapping[tuple[str, int], str]:
-    """Hash of the response of the last attempt at each turn and sample."""
-    last: dict[tuple[str, int], tuple[int, str]] = {}
+def _rows(inputs: Inputs, table: Table, columns: Sequence[str], turns: Collection[str]) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a table for some turns, without ever holding more than one row group in memory.
+
+    Args:
+        inputs: the evaluation.
+        table: a table of evaluations; if it is not recorded, it has no rows.
+        columns: names of the wanted columns; the first is `turn_id`.
+        turns: ids of the wanted turns.
+    """
+    if inputs.header(table) is None:
+        return
+    wanted = pa.array(sorted(turns), pa.string())
+    for group in inputs.record.row_groups(table, inputs.key(table), columns):
+        group = group.filter(pc.is_in(group["turn_id"].cast(pa.string()), value_set=wanted))
+        for batch in group.to_batches(max_chunksize=_BATCH):  # as Python values, columns take several times the memory
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _response_hashes(inputs: Inputs, turns: Collection[str]) -> Mapping[_At, str]:
+    """Returns the hash of the last attempt's response."""
+    last: dict[_At, tuple[int, str]] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        if inputs.header(table) is None:
-            continue
-        read = inputs.read(table, ["turn_id", "sample", "number", "response"])
-        for batch in read.to_batches(max_chunksize=_BATCH):  # as Python's texts they take several times the room
-            for turn, sample, number, response in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if number >= last.get((turn, sample), (-1, ""))[0]:
-                    last[turn, sample] = number, response_hash(response)
-    return {place: hashed for place, (_, hashed) in last.items()}
+        for turn, sample, number, response in _rows(inputs, table, ("turn_id", "sample", "number", "response"), turns):
+            if number >= last.get((turn, sample), (-1, ""))[0]:
+                last[turn, sample] = number, response_hash(response)
+    return {at: hashed for at, (_, hashed) in last.items()}
 
 
-def _judged(inputs: Inputs) -> Mapping[tuple[str, int], bool]:
-    if inputs.header(JUDGEMENTS) is None:
-        return {}
-    rows = inputs.read(JUDGEMENTS, ["turn_id", "sample", "value", "error", "asked"]).to_pylist()
+def _judged(inputs: Inputs, turns: Collection[str]) -> Mapping[_At, bool]:
+    rows = _rows(inputs, JUDGEMENTS, ("turn_id", "sample", "value", "error", "asked"), turns)
     return {
-        (row["turn_id"], row["sample"]): row["value"] == 1.0
-        for row in rows
-        if row["asked"] and row["error"] is None and row["value"] is not None
-    }
-
-
-def _strict(inputs: Inputs) -> Mapping[tuple[str, int], tuple[bool, ...]]:
-    track = inputs.track
-    names = list(dict.fromkeys(track.strict_metrics)) if isinstance(track, Audits) else []
-    if not names or inputs.header(turns_table(track)) is None:
-        return {}
-    rows = inputs.read(turns_table(track), ["turn_id", "sample", *names]).to_pylist()
-    return {
-        (row["turn_id"], row["sample"]): tuple(bool(row[name] >= 1) for name in names if row[name] is not None)
-        for row in rows
+        (turn, sample): value == 1.0
+        for turn, sample, value, error, asked in rows
+        if asked and error is None and value is not None
     }

@@ -1,18 +1,23 @@
-"""Drawing answers for people to review, with known probabilities: figures from what they say stay unbiased.
+"""Draws answers for people to review, with known probabilities, so that estimates from the reviews are unbiased.
 
-By `disagreement` answers are drawn from strata, by who disagrees about them, more of those on which judge, metrics or
-model versions disagree. How many of which follows Neyman (1934, "On the Two Different Aspects of the Representative
-Method"): n_h in proportion to N_h S_h, with the standard deviation S_h that a verdict has where half (disagreement) or
-one in twenty (no disagreement) differ from the metric.
+With `disagreement`, answers are drawn from strata by who disagrees about them; answers on which judge, metrics or model
+versions disagree are drawn more often. The allocation follows Neyman (1934, "On the Two Different Aspects of the
+Representative Method"): n_h is proportional to N_h S_h, where S_h is the standard deviation of a verdict if half (with
+disagreement) or one in twenty (without) of them differ from the metric.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from random import Random
 
-from eval_pipeline.analysis.reviews.answers import Answer
+import numpy as np
+import numpy.typing as npt
+
+from eval_pipeline.analysis.reviews.answers import Answer, Place
+from eval_pipeline.analysis.reviews.scores import NONE, AllScores
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.suites.reviews.queues import Queue, Stratum
 
 UNIFORM, DISAGREEMENT = WAYS = ("uniform", "disagreement")
@@ -21,50 +26,66 @@ ALL_RIGHT, ALL_WRONG, UNSCORED, ALL = "all say right", "all say wrong", "not sco
 _OPEN = math.sqrt(0.5 * 0.5)
 _SETTLED = math.sqrt(0.05 * 0.95)
 _LEAST = 2
-"""Of a stratum: fewer show no spread."""
+"""Minimum sample of a stratum; fewer would show no spread."""
 
 
-def draw(answers: Sequence[Answer], by: str, size: int, seed: int) -> Queue:
-    """A queue of that many answers; the same ones for the same seed and answers.
+def draw(
+    scores: AllScores,
+    by: str,
+    size: int,
+    seed: int,
+    read: Callable[[Sequence[tuple[Partition, Place]]], Iterable[Answer]],
+) -> Queue:
+    """Draws a queue of `size` answers; the same seed and answers give the same queue.
+
+    Args:
+        scores: the answers to draw from.
+        by: method of the draw, one of `WAYS`.
+        size: how many to draw.
+        seed: seed of the draw.
+        read: returns the answers at some places, in the same order.
 
     Raises:
-        UsageError: there are none, or so few are asked for that a stratum would go without.
+        UsageError: there are no answers, or `size` is too small to cover every stratum.
     """
-    answered = sorted((answer for answer in answers if answer.answered), key=lambda answer: answer.place)
-    if not answered:
+    if not len(scores):
         raise UsageError("there is no answer to review; every call failed")
-    strata = strata_of(answered) if by == DISAGREEMENT else {ALL: answered}
+    strata = strata_of(scores) if by == DISAGREEMENT else {ALL: np.arange(len(scores))}
     counts = allocation({name: len(members) for name, members in strata.items()}, size)
     random = Random(seed)
-    placed: list[tuple[float, str, Answer]] = []
+    placed: list[tuple[float, str, int]] = []
     for name, members in strata.items():
-        drawn = random.sample(members, counts[name])
-        # Each beginning of the list has of every stratum its share, so that figures need not wait for its end.
-        placed += [((index + random.random()) / counts[name], name, answer) for index, answer in enumerate(drawn)]
+        drawn = random.sample(range(len(members)), counts[name])
+        # Every beginning of the list contains each stratum in proportion, so that estimates need not wait for its end.
+        placed += [((at + random.random()) / counts[name], name, int(members[one])) for at, one in enumerate(drawn)]
     placed.sort(key=lambda one: (one[0], one[1]))
     told = {name: Stratum(population=len(members), drawn=counts[name]) for name, members in strata.items()}
-    items = tuple(answer.item(name) for _, name, answer in placed)
+    answers = read([scores.place(index) for *_, index in placed])
+    items = tuple(answer.item(name) for answer, (_, name, _) in zip(answers, placed, strict=True))
     return Queue.drawn(datetime.now(UTC), by, seed, told, items)
 
 
-def strata_of(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
-    """The answers by the first disagreement that there is about them; empty kinds are left out."""
-    verdicts: dict[str, set[bool]] = {}
-    for answer in answers:
-        if answer.correct is not None:
-            verdicts.setdefault(answer.turn_id, set()).add(answer.correct)
-    found: dict[str, list[Answer]] = {}
-    for answer in answers:
-        found.setdefault(_kind(answer, len(verdicts.get(answer.turn_id, ())) > 1), []).append(answer)
+def strata_of(scores: AllScores) -> dict[str, npt.NDArray[np.intp]]:
+    """Returns the indices of the answers, grouped by the first kind of disagreement that applies to each."""
+    kinds = {
+        UNSCORED: scores.correct == NONE,
+        JUDGE_AND_METRIC: (scores.judged != NONE) & (scores.judged != scores.correct),
+        METRICS: scores.disputed,
+        MODELS: scores.models_disagree,
+        ALL_RIGHT: scores.correct == 1,
+        ALL_WRONG: scores.correct == 0,
+    }
+    first = np.select(list(kinds.values()), range(len(kinds)))
+    members = {name: np.flatnonzero(first == number) for number, name in enumerate(kinds)}
     order = (JUDGE_AND_METRIC, METRICS, MODELS, ALL_RIGHT, ALL_WRONG, UNSCORED)
-    return {name: found[name] for name in order if name in found}
+    return {name: members[name] for name in order if len(members[name])}
 
 
 def allocation(populations: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many to draw of each stratum, in proportion to N_h S_h, at least two, and at most as many as there are.
+    """Returns the number to draw from each stratum, proportional to N_h S_h, at least two and at most all.
 
     Raises:
-        UsageError: so few are asked for that a stratum would go without.
+        UsageError: `size` is too small to cover every stratum.
     """
     least = {name: min(_LEAST, count) for name, count in populations.items()}
     size = min(size, sum(populations.values()))
@@ -76,21 +97,9 @@ def allocation(populations: Mapping[str, int], size: int) -> dict[str, int]:
         name: count * (_SETTLED if name in {ALL_RIGHT, ALL_WRONG} else _OPEN) for name, count in populations.items()
     }
     counts = dict(least)
-    # One after the other to whichever is furthest below its share (D'Hondt): rounding cannot miss the size.
+    # Give one at a time to the stratum furthest below its share (D'Hondt), so that rounding cannot miss the total.
     for _ in range(size - sum(counts.values())):
         open_ones = [name for name in counts if counts[name] < populations[name]]
         chosen = max(open_ones, key=lambda name: shares[name] / (counts[name] + 1))
         counts[chosen] += 1
     return counts
-
-
-def _kind(answer: Answer, models_disagree: bool) -> str:
-    if answer.correct is None:
-        return UNSCORED
-    if answer.judged is not None and answer.judged != answer.correct:
-        return JUDGE_AND_METRIC
-    if any(said != answer.correct for said in answer.strict):
-        return METRICS
-    if models_disagree:
-        return MODELS
-    return ALL_RIGHT if answer.correct else ALL_WRONG

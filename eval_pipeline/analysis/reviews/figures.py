@@ -1,4 +1,4 @@
-"""Figures that follow from reviews: how right models are in people's eyes, how far metric and judge see it alike."""
+"""Figures computed from reviews: accuracy in people's judgement, and how well metric and judge agree with people."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class Unit:
     """A reviewed answer.
 
     Attributes:
-        reviews: that count.
-        answer: as the record has it; None where it is gone, or the response is another one.
+        reviews: the reviews that count.
+        answer: the recorded answer; None if it is gone or its response has changed.
     """
 
     key: AnswerKey
@@ -43,27 +43,27 @@ class Unit:
 
     @property
     def verdict(self) -> str | None:
-        """What most people say; None where they are at odds."""
+        """The majority verdict; None if it is a tie."""
         return verdict_of(self.reviews)
 
     @property
     def gold_wrong(self) -> bool:
-        """Whether more people say that the gold is wrong than do not."""
+        """Whether most reviewers say that the gold is wrong."""
         return sum(review.gold_wrong for review in self.reviews) * 2 > len(self.reviews)
 
     @property
     def tags(self) -> set[str]:
-        """Every way to fail that somebody named."""
+        """Every failure tag that was given."""
         return {review.tag for review in self.reviews if review.tag is not None}
 
     @property
     def cluster(self) -> str:
-        """Answers that are not independent share it."""
+        """Shared by answers that are not independent."""
         return self.answer.cluster if self.answer else self.key.turn_id.rpartition("#")[0]
 
 
 class _Sight(Protocol):
-    """How figures follow from the units that were looked at."""
+    """How figures are estimated from the reviewed units."""
 
     def rate(self, values: Bools, domain: Bools) -> Row: ...
 
@@ -72,7 +72,7 @@ class _Sight(Protocol):
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Of all answers that a queue was drawn from."""
+    """Estimates figures for all the answers from which a queue was drawn."""
 
     strata: Strata
 
@@ -85,7 +85,7 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _LookedAt:
-    """Of the answers that people looked at, as if they were all that matters."""
+    """Figures of the reviewed answers themselves, without generalising."""
 
     clusters: NDArray[np.int64]
 
@@ -97,12 +97,12 @@ class _LookedAt:
 
 
 def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers: Mapping[Place, Answer]) -> list[Row]:
-    """Rows of `review_statistics`.
+    """Returns the rows of `review_statistics`.
 
     Args:
-        reviews: each once, superseded ones too.
-        queues: by id.
-        answers: of the evaluations that they are about.
+        reviews: each once, including superseded ones.
+        queues: the queues by id.
+        answers: the answers that the reviews are about, by place.
     """
     together, asked = by_answer(current(reviews)), asked_by_queues(reviews)
     rows: list[Row] = []
@@ -122,10 +122,10 @@ def units_of_queue(
     asked: Collection[AnswerKey],
     answers: Mapping[Place, Answer],
 ) -> tuple[list[Unit], Strata]:
-    """The answers of a queue that were reviewed because the queue asked for it, and where they were drawn from.
+    """Returns the units of a queue that were reviewed for the queue, and their strata.
 
-    An answer that only came to be looked at otherwise (as those that fail are) waits for its turn: counting it earlier
-    would make those reviewed no random part of the queue.
+    An answer that was reviewed for another reason (e.g. because it failed) waits for its turn in the queue. Counting it
+    earlier would make the reviewed answers a biased sample of the queue.
     """
     names = {name: code for code, name in enumerate(queue.strata)}
     units, codes = [], []
@@ -141,7 +141,7 @@ def units_of_queue(
 
 
 def _figures(units: Sequence[Unit], sight: _Sight) -> Iterator[Row]:
-    """The figures of units together, and by model version where there are several."""
+    """Yields the figures of all units together, and by model version if there are several."""
     if not units:
         return
     versions = sorted({unit.key.model_version for unit in units})
@@ -172,7 +172,7 @@ def _figures(units: Sequence[Unit], sight: _Sight) -> Iterator[Row]:
 
 
 def _against_people(theirs: Bools, right: Bools, both: Bools, sight: _Sight) -> Iterator[tuple[str, Row]]:
-    """How far a metric or a judge says what people say, of answers of which both say something."""
+    """Yields the agreement of a metric or judge with people, over the answers that both have judged."""
     yield "accuracy", sight.rate(theirs == right, both)
     yield "true_positive_rate", sight.rate(theirs, both & right)
     yield "true_negative_rate", sight.rate(~theirs, both & ~right)
@@ -180,7 +180,7 @@ def _against_people(theirs: Bools, right: Bools, both: Bools, sight: _Sight) -> 
 
 
 def _between_people(units: Sequence[Unit]) -> Iterator[Row]:
-    """Agreement of each two people on the answers that both have reviewed."""
+    """Yields the agreement of every two people on the answers that both have reviewed."""
     names = sorted({review.who for unit in units for review in unit.reviews})
     said = [{review.who: review.verdict for review in unit.reviews} for unit in units]
     for one, other in combinations(names, 2):

@@ -1,7 +1,8 @@
-"""Making `reviews` and `review_statistics` from the files beside a suite."""
+"""The stage `reviews`: makes `reviews` and `review_statistics` from the files beside a suite."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
+from itertools import chain
 from typing import Any, NamedTuple
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place, answers_of, current_hash
@@ -21,12 +22,12 @@ Row = dict[str, Any]
 
 
 class Reviewed(NamedTuple):
-    """What is kept of reviews beside a suite.
+    """The contents of the review files beside a suite.
 
     Attributes:
-        reviews: each once, by time; superseded ones too.
-        queues: by id, oldest first.
-        problems: lines and files that hold neither.
+        reviews: each once, sorted by time; including superseded ones.
+        queues: the queues by id, oldest first.
+        problems: invalid lines and files.
     """
 
     reviews: Sequence[Review]
@@ -35,20 +36,25 @@ class Reviewed(NamedTuple):
 
     @property
     def current(self) -> list[Review]:
-        """Those that count."""
+        """The reviews that count."""
         return current(self.reviews)
 
-    def evaluations(self, suite: str) -> set[Partition]:
-        """Evaluations whose answers they are about."""
-        seen = {(review.model_version, review.eval_date) for review in self.reviews}
-        seen |= {(item.model_version, item.eval_date) for queue in self.queues.values() for item in queue.items}
-        return {Partition(suite, name, day) for name, day in seen}
+    def turns(self, suite: str) -> dict[Partition, set[str]]:
+        """Returns evaluation → ids of the turns whose answers reviews and queues refer to."""
+        said = ((one.model_version, one.eval_date, one.turn_id) for one in self.reviews)
+        drawn = (
+            (one.model_version, one.eval_date, one.turn_id) for queue in self.queues.values() for one in queue.items
+        )
+        found: dict[Partition, set[str]] = {}
+        for version, day, turn in chain(said, drawn):
+            found.setdefault(Partition(suite, version, day), set()).add(turn)
+        return found
 
 
 def reviewed_of(inputs: Inputs) -> Reviewed:
-    """What is kept beside the suite; reviews of turns of another suite are a problem."""
+    """Reads the review files beside the suite; reviews of another suite's turns are reported as problems."""
     source = inputs.workspace.suites.get(inputs.suite)
-    if source is None:  # it is gone, and its reviews with it
+    if source is None:  # the suite is gone, and its reviews with it
         return Reviewed((), {}, ())
     found = read_reviews(source.folder)
     queues, wrong = read_queues(source.folder)
@@ -60,7 +66,7 @@ def reviewed_of(inputs: Inputs) -> Reviewed:
 
 
 def make_reviews(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes both tables of a suite."""
+    """Makes the tables `reviews` and `review_statistics` of a suite."""
     with busy(inputs.progress, inputs.label("reviews")):
         reviewed = inputs.hold("reviewed", lambda: reviewed_of(inputs))
         answers = reviewed_answers(inputs, reviewed)
@@ -70,30 +76,28 @@ def make_reviews(inputs: Inputs, outputs: Outputs) -> None:
 
 
 def reviews_and_answers(inputs: Inputs) -> dict[str, str]:
-    """What decides both tables: the reviews, the queues, and the answers that they are about."""
+    """Returns what decides both tables: hashes of the reviews, the queues and the reviewed answers."""
     reviewed = inputs.hold("reviewed", lambda: reviewed_of(inputs))
     said = [*(review.line() for review in reviewed.reviews), *reviewed.queues]
-    of = current_hash(inputs.workspace, reviewed.evaluations(inputs.suite))
+    of = current_hash(inputs.workspace, reviewed.turns(inputs.suite))
     return {"reviews": json_hash(said), "answers": json_hash(of)}
 
 
 def review_facts(inputs: Inputs) -> dict[str, Json]:
-    """How many reviews there are, and how many count."""
+    """Returns the number of reviews, and of those that count."""
     said = inputs.read(REVIEWS, ["is_current"])["is_current"].to_pylist()
     return {"reviews": len(said), "current": sum(said)}
 
 
 def reviewed_answers(inputs: Inputs, reviewed: Reviewed) -> dict[Place, Answer]:
-    """The answers of the evaluations that reviews and queues are about, as far as the record still has them."""
-    found: dict[Place, Answer] = {}
-    for partition in sorted(reviewed.evaluations(inputs.suite), key=str):
-        own = inputs.anew(partition=partition)
-        found |= {answer.place: answer for answer in answers_of(own)}
-    return found
+    """Returns the answers that reviews and queues refer to, as far as they are still recorded."""
+    wanted = sorted(reviewed.turns(inputs.suite).items(), key=str)
+    found = (answer for partition, turns in wanted for answer in answers_of(inputs.anew(partition=partition), turns))
+    return {answer.place: answer for answer in found}
 
 
 def review_rows(reviews: Sequence[Review], counting: set[str], answers: Mapping[Place, Answer]) -> list[Row]:
-    """Rows of `reviews`."""
+    """Returns the rows of `reviews`."""
     rows: list[Row] = []
     for review in reviews:
         answer = answers.get((review.turn_id, review.model_version, str(review.eval_date), review.sample))

@@ -1,1 +1,1 @@
-"""Calls handed in together and answered later."""
+"""Batches: calls that are submitted together and answered later."""

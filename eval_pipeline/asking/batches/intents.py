@@ -1,4 +1,7 @@
-"""What the journal keeps of batches: each is written down before it is handed in, so that none is paid for twice."""
+"""The journal's table of batches.
+
+Every batch is written down before it is submitted, so that none is paid for twice.
+"""
 
 import socket
 import sqlite3
@@ -18,7 +21,7 @@ from eval_pipeline.core.processes import is_alive, mark
 
 _BUSY_TIMEOUT_S = 30.0
 _ELSEWHERE = timedelta(hours=1)
-"""A process of another machine that has not handed a batch in after that long will not do so any more."""
+"""After this time, a process on another machine is assumed not to submit its batch any more."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches(
@@ -42,7 +45,7 @@ _ALL = f"SELECT {', '.join(COLUMNS)}, digest FROM batches"
 
 
 class State(StrEnum):
-    """How a batch stands: `open` until its results are in the journal, or none can come."""
+    """State of a batch: `open` until its results are in the journal or it is certain that there will be none."""
 
     OPEN = "open"
     COLLECTED = "collected"
@@ -52,12 +55,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A batch that was to be handed in.
+    """A batch that was recorded in the journal before being submitted.
 
     Attributes:
-        keys: journal keys of its requests, which are their custom ids.
-        batch_id: the provider's; None where it was not handed in, or the process ended before it knew.
-        owner: the process that hands it in.
+        keys: journal keys of its requests, which are also their custom ids.
+        batch_id: the provider's id; None if the batch was not submitted, or the process ended before it knew.
+        owner: the process that submits it.
     """
 
     id: str
@@ -67,18 +70,18 @@ class Intent:
     owner: str
 
     def __str__(self) -> str:
-        """As people are told of it who wait."""
+        """Returns the text shown to users who wait for the batch."""
         return f"{self.id[:8]} ({len(self.keys):,} requests)"
 
 
 class BatchIntents:
-    """The table `batches` of the journal's file, as one model version sees it.
+    """The table `batches` in the journal's file, limited to the batches of one model version.
 
-    Several processes may use it at once; two never hold a claim to the same request.
+    Several processes may use it at once; a request is never claimed by two of them.
     """
 
     def __init__(self, journal: Path, version: ModelVersion) -> None:
-        """Makes the table if need be. Raises StoreError."""
+        """Creates the table if needed. Raises StoreError."""
         self._path = journal
         self._account = (version.provider, str(version.options.get("base_url", "")), version.model)
         self._version = version.name
@@ -91,15 +94,15 @@ class BatchIntents:
         return self._version
 
     def open(self) -> list[Intent]:
-        """Batches whose results are not all in the journal yet, the oldest first. Raises StoreError."""
+        """Returns the batches whose results are not all in the journal yet, oldest first. Raises StoreError."""
         with self._connection() as connection:
             return self._open(connection)
 
     def claim(self, keys: Iterable[str]) -> Intent | None:
-        """Writes down a batch of those keys that no open batch has; None where each of them is in one.
+        """Writes down a batch of those keys that are in no open batch; returns None if there are none.
 
         Raises:
-            StoreError: it could not be written.
+            StoreError: the batch could not be written.
         """
         with self._writing() as connection:
             taken = frozenset[str]().union(*(intent.keys for intent in self._open(connection)))
@@ -112,13 +115,16 @@ class BatchIntents:
             return intent
 
     def take_over(self, intent: Intent) -> bool:
-        """Makes this process the one that hands the batch in, where the one before is gone. Raises StoreError."""
+        """Makes this process the owner of a batch if its previous owner is gone; returns whether it is.
+
+        Raises StoreError.
+        """
         if intent.owner == _this_process():
             return True
         if _lives(intent.owner, intent.created_at):
             return False
         with self._writing() as connection:
-            # Of several that find it orphaned in the same moment one gets it.
+            # If several processes find the batch orphaned at the same moment, only one of them gets it.
             row = self._row(connection, intent.id)
             if row["owner"] != intent.owner or row["batch_id"] is not None:
                 return False
@@ -126,17 +132,20 @@ class BatchIntents:
             return True
 
     def handed_in(self, intent_id: str, batch_id: str) -> None:
-        """Writes down under which id the provider has the batch. Raises StoreError."""
+        """Records the provider's id of a submitted batch. Raises StoreError."""
         with self._writing() as connection:
             insert_batch(connection, tuple((self._row(connection, intent_id) | {"batch_id": batch_id}).values()))
 
     def close(self, intent_id: str, state: State) -> None:
-        """Writes down that nothing is to be had from the batch any more. Raises StoreError."""
+        """Records that no more results will be read from the batch. Raises StoreError."""
         with self._writing() as connection:
             insert_batch(connection, tuple((self._row(connection, intent_id) | {"state": state.value}).values()))
 
     def batch_ids(self) -> frozenset[str]:
-        """The provider's ids of all batches handed in from here, closed ones too. Raises StoreError."""
+        """Returns the provider's ids of all batches submitted with this journal, including closed ones.
+
+        Raises StoreError.
+        """
         with self._connection() as connection:
             return frozenset(row["batch_id"] for row in self._rows(connection) if row["batch_id"] is not None)
 
@@ -155,7 +164,7 @@ class BatchIntents:
         return sorted(mine, key=lambda intent: intent.created_at)
 
     def _rows(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
-        """All batches, closed ones and those of others too: a damaged one could be any of them."""
+        """Returns all batches, including closed and foreign ones, since a damaged row could be any of them."""
         rows = connection.execute(_ALL).fetchall()
         if not all(map(is_whole_batch, rows)):
             raise DamagedFileError(
@@ -169,7 +178,7 @@ class BatchIntents:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that no other process writes beside; on disk when the block ends."""
+        """Opens an exclusive write transaction; it is on disk when the block ends."""
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -177,7 +186,8 @@ class BatchIntents:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        # One a use: batches are few, and a connection that is open for hours would keep the WAL from being shortened.
+        # One connection per use: batches are few, and a connection kept open for hours would stop the WAL from being
+        # truncated.
         try:
             with closing(sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)) as connection:
                 connection.execute("PRAGMA synchronous=FULL")
@@ -190,25 +200,25 @@ class BatchIntents:
 
 
 def make_table(connection: sqlite3.Connection) -> None:
-    """Makes the table where it is not there, with digests where it is an older one."""
+    """Creates the table if it is missing, and adds the digest column to one made by an older version."""
     connection.execute(_SCHEMA)
     if "digest" not in {row[1] for row in connection.execute("PRAGMA table_info(batches)")}:
         connection.execute("ALTER TABLE batches ADD COLUMN digest TEXT")
 
 
 def insert_batch(connection: sqlite3.Connection, row: Sequence[Any]) -> None:
-    """Puts a row of `COLUMNS` in, with its digest, or in the place of the one that was there."""
+    """Inserts or replaces a row of `COLUMNS`, with its digest."""
     marks = ", ".join("?" * (len(COLUMNS) + 1))
     connection.execute(f"INSERT OR REPLACE INTO batches VALUES ({marks})", (*row, json_hash(list(row))))
 
 
 def is_whole_batch(row: Sequence[Any]) -> bool:
-    """Whether a row of `COLUMNS` and digest is as it was written; of version 0.1.0's that is not known."""
+    """Whether a row of `COLUMNS` and digest is undamaged; True for rows of version 0.1.0, which have no digest."""
     return row[-1] is None or row[-1] == json_hash(list(row[:-1]))
 
 
 def batch_rows(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """The rows of the table, whole or not; none where there is no table."""
+    """Returns all rows of the table, damaged or not; an empty list if there is no table."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
         return []
     columns = {row[1] for row in connection.execute("PRAGMA table_info(batches)")}
@@ -220,7 +230,7 @@ def _this_process() -> str:
 
 
 def _lives(owner: str, since: datetime) -> bool:
-    """Whether the process may still hand its batch in."""
+    """Whether the owner may still submit its batch."""
     host, pid, started = owner.rsplit(" ", 2)
     if host != socket.gethostname():
         return datetime.now(UTC) - since < _ELSEWHERE

@@ -1,4 +1,4 @@
-"""Batches: calls that can wait are gathered, handed in together, and answered when the batch has ended."""
+"""The queue that collects calls into batches, submits them, and answers the calls when the batches have ended."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,22 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import BatchProvider, Call, CallError, Provider
 
 _BYTES_A_REQUEST = 128
-"""What a request has around it in a batch: its custom id, and the names of the fields."""
+"""Bytes that a batch adds to each request: its custom id and field names."""
 
 Told = Response | CallError | CallFailure
-"""A response, in the journal; why the batch has none (the call may be asked singly); why it must not be asked now."""
+"""The answer to a queued call.
+
+It is a response, now in the journal; a CallError if the batch has none (the call may be made singly); or a CallFailure
+if the call must not be made now.
+"""
 
 
 class BatchQueue:
-    """Gathers the calls of one model version into batches; lives as long as the event loop of a run's step.
+    """Collects the calls of one model version into batches; lives as long as the event loop of one step of a run.
 
-    A batch is closed when no further call came for a short while, so when everybody who could ask is waiting, or when
-    it is full. A call that a batch of an earlier run has, which was killed say, waits for that one.
+    A batch is closed when it is full, or when no further call has arrived for a short while, which means that everybody
+    who could ask is waiting. A call that is already in a batch of an earlier run (which was killed, for example) waits
+    for that batch.
     """
 
     def __init__(
@@ -35,7 +40,12 @@ class BatchQueue:
         pace: Pace | None = None,
         watch: BatchWatch | None = None,
     ) -> None:
-        """Reads which batches are open; asks nobody. Raises StoreError, TypeError for a provider without batches."""
+        """Reads which batches are open, without contacting the provider.
+
+        Raises:
+            StoreError: the journal cannot be read.
+            TypeError: the provider does not support batches.
+        """
         if not isinstance(provider, BatchProvider):
             raise TypeError(f"the provider '{version.provider}' has no batches")
         self._provider = provider
@@ -44,8 +54,8 @@ class BatchQueue:
         self._pace, self._watch = pace or Pace(), watch or Unwatched()
         self._intents = BatchIntents(journal.path, version)
         self._work = BatchWork(provider, journal, self._intents, self._pace, self._watch)
-        self._covered: dict[str, Intent] = {}  # key → the open batch that has it
-        self._tasks: dict[str, asyncio.Task[None]] = {}  # by intent
+        self._covered: dict[str, Intent] = {}  # journal key → the open batch that contains it
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by id of the intent
         self._beginning: set[asyncio.Task[None]] = set()
         self._collecting: set[str] = set()
         self._waiting: dict[str, asyncio.Future[Told | None]] = {}
@@ -56,11 +66,13 @@ class BatchQueue:
         self._learn_of_open(journal)
 
     def covers(self, key: str) -> bool:
-        """Whether a batch handed in earlier has the call: waiting for it costs nothing more."""
+        """Whether the call is in a batch that was submitted earlier, so that waiting for it costs nothing more."""
         return key in self._covered
 
     async def ask(self, key: str, call: Call) -> Told | None:
-        """What a batch gives for a call; None where that batch is lost: to be asked again. No two may ask for one key.
+        """Returns the answer to a call; None if its batch was lost and the call must be made again.
+
+        Only one caller at a time may ask for a key.
 
         Raises:
             FatalCallError: no call of this run can succeed.
@@ -80,9 +92,9 @@ class BatchQueue:
             self._queued.pop(key, None)
 
     async def close(self) -> None:
-        """Lets results that are just being collected come into the journal, for a few seconds; waits for nothing else.
+        """Stops the queue; results that are just being collected get a few seconds to reach the journal.
 
-        What has not come by then the next run collects.
+        All other results are collected by the next run.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -97,7 +109,7 @@ class BatchQueue:
     def _learn_of_open(self, journal: Journal) -> None:
         for intent in self._intents.open():
             if journal.contains_many(intent.keys) == intent.keys:
-                self._intents.close(intent.id, State.COLLECTED)  # all asked singly meanwhile, or killed before closing
+                self._intents.close(intent.id, State.COLLECTED)  # asked singly meanwhile, or killed before closing
             else:
                 self._covered |= dict.fromkeys(intent.keys, intent)
 
@@ -118,7 +130,7 @@ class BatchQueue:
             self._timer = loop.call_later(self._pace.linger_s, self._look)
 
     def _look(self) -> None:
-        """Closes the batch where no call came for a while, and none can come from results that are just arriving."""
+        """Closes the batch if no call arrived for a while and no results are being read, which could lead to calls."""
         self._timer = None
         if not self._queued or self._collecting:
             return
@@ -141,7 +153,7 @@ class BatchQueue:
             if intent is not None:
                 self._attend(intent, {key: call for key, call in calls.items() if key in intent.keys})
             taken = calls.keys() - (intent.keys if intent else ())
-            if taken:  # by another process, since this one looked
+            if taken:  # claimed by another process since this one looked
                 for other in await asyncio.to_thread(self._intents.open):
                     self._covered |= dict.fromkeys(other.keys, other)
                 self._tell_all(taken, None)
@@ -151,7 +163,7 @@ class BatchQueue:
             self._fail_all(calls, error)
 
     def _attend(self, intent: Intent, calls: Mapping[str, Call]) -> None:
-        """Sees to it that a batch is carried through."""
+        """Starts the task that handles a batch, unless it is running already."""
         if intent.id not in self._tasks:
             self._covered |= dict.fromkeys(intent.keys, intent)
             task = asyncio.get_running_loop().create_task(self._carry_through(intent, calls))
@@ -165,7 +177,8 @@ class BatchQueue:
             if known:
                 outcome = CallError(CallErrorKind.BAD_RESPONSE, f"the batch {batch_id} ended without a result for it")
             elif calls:
-                # The intent stays open. To hand the same in again now could go on for ever, and be charged every time.
+                # The intent stays open. Submitting the same calls again now could go on forever and be charged each
+                # time.
                 told = f"the endpoint took the batch {batch_id} and does not know it; the next run looks for it again"
                 outcome = CallFailure(CallErrorKind.BAD_RESPONSE, told)
             elif batch_id is not None:
@@ -174,7 +187,7 @@ class BatchQueue:
             outcome = CallFailure(error.kind, error.message)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # whatever it is: who waits has to hear of it
+        except BaseException as error:  # the waiting callers must be told of any error
             outcome = error
         finally:
             self._collecting.discard(intent.id)
@@ -187,7 +200,10 @@ class BatchQueue:
         self._linger()
 
     async def _batch_id(self, intent: Intent, calls: Mapping[str, Call]) -> str | None:
-        """The id of an intent's batch, handed in or found again; None where there is none: it is closed then."""
+        """Returns the id of an intent's batch, submitting or finding it.
+
+        Returns None, and closes the intent, if there is none.
+        """
         if calls:
             return await self._work.hand_in(intent, calls)
         free = await self._when_free(intent)
@@ -199,7 +215,10 @@ class BatchQueue:
         return batch_id
 
     async def _when_free(self, intent: Intent) -> Intent | None:
-        """The intent once its batch has an id or this process has taken it over; None where it was closed meanwhile."""
+        """Waits until the batch has an id or this process owns it, and returns the intent.
+
+        None if it was closed meanwhile.
+        """
         if intent.batch_id is not None or await asyncio.to_thread(self._intents.take_over, intent):
             return intent
         with shown(self._watch, f"waiting for another process that hands in batch {intent}"):
@@ -211,7 +230,10 @@ class BatchQueue:
                     return now
 
     async def _collect(self, intent: Intent, batch_id: str) -> bool:
-        """Waits for a batch and journals its results; False where the provider does not know it any more."""
+        """Waits for a batch and writes its results to the journal.
+
+        Returns False if the provider no longer knows the batch.
+        """
         with shown(self._watch, f"waiting for batch {batch_id} ({len(intent.keys):,} requests)"):
             known = await self._work.wait(intent, batch_id)
             if known:
@@ -227,7 +249,7 @@ class BatchQueue:
     def _tell_all(self, keys: Iterable[str], told: Told | None) -> None:
         for key in keys:
             if key in self._waiting:
-                # Of a result that came between looking into the journal and waiting for it nobody was told.
+                # A result may have arrived after the caller looked into the journal but before it waited.
                 self._tell(key, self._work.recorded(key) or told)
 
     def _fail_all(self, keys: Iterable[str], error: BaseException) -> None:

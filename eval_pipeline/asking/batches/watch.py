@@ -1,4 +1,4 @@
-"""Who is told what is being waited for while batches are carried through: that can take a day."""
+"""The observer that is told what a run is waiting for while batches are processed, which can take a day."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,28 +6,28 @@ from typing import Protocol
 
 
 class BatchWatch(Protocol):
-    """Told what is waited for; never twice at once of the same."""
+    """An observer of waiting; each `what` is reported at most once at a time."""
 
     def waiting(self, what: str) -> None:
-        """It is waited for, from now on."""
+        """Reports that waiting has begun."""
 
     def over(self, what: str) -> None:
-        """It is not any more."""
+        """Reports that waiting has ended."""
 
 
 class Unwatched:
-    """Nobody looks on."""
+    """An observer that does nothing."""
 
     def waiting(self, what: str) -> None:
-        """Tells nobody."""
+        """Does nothing."""
 
     def over(self, what: str) -> None:
-        """Tells nobody."""
+        """Does nothing."""
 
 
 @contextmanager
 def shown(watch: BatchWatch, what: str) -> Iterator[None]:
-    """Tells of what the block waits for."""
+    """Reports to the observer that the block is waiting."""
     watch.waiting(what)
     try:
         yield

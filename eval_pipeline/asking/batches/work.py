@@ -1,4 +1,4 @@
-"""What has to be done with one batch: hand it in, find it again after a kill, wait for it, collect it."""
+"""The operations on one batch: submit it, find it again after a crash, wait for it, collect its results."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, 
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 256
-"""Results journalled together: they share a commit."""
+"""Number of results written to the journal in one commit."""
 _FAILURES_TOLD = 3
-"""Failures in a row after which the log tells of them: single ones are nothing special."""
+"""Number of consecutive failures after which a warning is logged; single failures are normal."""
 
 T = TypeVar("T")
 Tell = Callable[[str, Response | CallError], None]
@@ -29,17 +29,17 @@ Tell = Callable[[str, Response | CallError], None]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long is waited for what, in seconds.
+    """Time limits and pauses for batches, in seconds.
 
     Attributes:
-        linger_s: a batch is closed when no call came for that long.
-        first_poll_s, longest_poll_s, growth: pauses between looks at a batch; they grow up to the longest.
-        deadline_s: for a batch, from its intent on; endpoints end one after a day.
-        submit_s: for handing in one batch, which may be some hundred megabytes.
-        patience_s: an endpoint that takes no batch, or does not tell of one, is asked again for that long.
-        listed_after_s: the provider knows a batch that it accepted by then, and has it in its list.
-        clocks_differ_s: at most, between here and there.
-        close_s: results that are just arriving when a run ends have that long.
+        linger_s: a batch is closed when no call has arrived for that long.
+        first_poll_s, longest_poll_s, growth: first and longest pause between polls of a batch, and their growth factor.
+        deadline_s: time limit for a batch, counted from its intent; endpoints end a batch after a day.
+        submit_s: time limit for submitting one batch, which may be hundreds of megabytes.
+        patience_s: how long to retry when an endpoint does not accept a batch or does not report its state.
+        listed_after_s: after this time, an accepted batch is certainly in the provider's list.
+        clocks_differ_s: maximum difference between our clock and the provider's.
+        close_s: how long the end of a run waits for results that are just arriving.
     """
 
     linger_s: float = 0.1
@@ -55,7 +55,7 @@ class Pace:
 
 
 class BatchWork:
-    """Carries batches through with one provider. Its methods raise CallError where the provider does not help on."""
+    """Processes batches with one provider. Its methods raise CallError if the provider does not cooperate."""
 
     def __init__(
         self,
@@ -72,13 +72,14 @@ class BatchWork:
         self._pace = pace
 
     async def hand_in(self, intent: Intent, calls: Mapping[str, Call]) -> str:
-        """Hands a batch in whose intent is written down; returns its id, written down too.
+        """Submits a batch whose intent is written down, and returns its id after writing that down too.
 
-        Where it is not known whether the endpoint took it, its list is looked through before anything is sent again.
+        If it is unclear whether the endpoint accepted the batch, its list of batches is searched before anything is
+        sent again.
 
         Raises:
-            CallError, FatalCallError: the endpoint does not take it; the intent is closed, unless it is not known
-                whether the endpoint did take it: the next run looks for it then.
+            CallError, FatalCallError: the endpoint does not accept the batch. The intent is then closed, unless it is
+                unclear whether the endpoint accepted it after all: the next run then searches for the batch.
         """
         pause, give_up = self._pace.first_poll_s, intent.created_at + timedelta(seconds=self._pace.patience_s)
         for failures in count(1):
@@ -94,7 +95,7 @@ class BatchWork:
             except FatalCallError:
                 await asyncio.to_thread(self._intents.close, intent.id, State.REFUSED)
                 raise
-            # Whether it was taken is known where it was not even sent, or turned away.
+            # It is certain that the batch was not accepted if it was never sent or was rejected.
             if problem.retryable and problem.sent and problem.kind is not CallErrorKind.RATE_LIMITED:
                 found = await self.find(intent, give_up)
                 if found is not None:
@@ -111,24 +112,25 @@ class BatchWork:
         return batch_id
 
     async def find(self, intent: Intent, give_up: datetime | None = None) -> str | None:
-        """The id of the batch that an intent became, or None where the endpoint has none.
+        """Searches the provider's list for the batch of an intent; returns its id, or None if there is none.
 
-        A batch in the provider's list is the one if it has as many requests and its results have their ids; for that it
-        has to have ended. While one that may be it is under way its end is waited for, until the batch's deadline at
-        most: to wait costs time that who asks in batches has, to hand in again costs the money twice.
+        A batch in the list is the right one if it has as many requests and its results have their ids, which can be
+        checked only after it has ended. While a possible match is running, this waits for its end, but not past the
+        batch's deadline: waiting costs only time, which users of batches have, but submitting again would cost the
+        money twice.
 
         Args:
-            intent: of this process; handed in by nobody any more.
-            give_up: an endpoint that does not answer is asked again until then; by default for `patience_s`.
+            intent: owned by this process, and no longer being submitted by any other.
+            give_up: until when to retry if the endpoint does not answer; by default for `patience_s`.
 
         Raises:
-            CallError: the endpoint does not tell, or what may be the batch has not ended at the deadline.
+            CallError: the endpoint does not answer, or a possible match has not ended by the deadline.
         """
         with shown(self._watch, f"looking whether the endpoint has batch {intent}"):
             return await self._look_for(intent, give_up or _in(self._pace.patience_s))
 
     async def _look_for(self, intent: Intent, give_up: datetime) -> str | None:
-        # It may be in the list only a while after it was taken, which may have been just now.
+        # A batch may appear in the list only some time after it was accepted, which may have been just now.
         certain = _in(self._pace.listed_after_s)
         pause = self._pace.first_poll_s
         others: set[str] = set()
@@ -136,7 +138,7 @@ class BatchWork:
             looked_at = _in(0)
             under_way: list[str] = []
             for listed in await self._patiently(give_up, partial(self._candidates, intent)):
-                # Asked for by itself too: the list also has those whose results were thrown away.
+                # It is also requested by its id: the list includes batches whose results were deleted.
                 batch = None
                 if listed.id not in others:
                     batch = await self._patiently(give_up, partial(self._provider.batch, listed.id))
@@ -160,7 +162,7 @@ class BatchWork:
             give_up = max(give_up, _in(self._pace.patience_s)) if under_way else give_up
 
     async def _candidates(self, intent: Intent) -> list[Batch]:
-        """Batches of others, or of nobody here, that were made when this one could have been, with as many requests."""
+        """Returns unknown batches with the right number of requests that were created when this one could have been."""
         differ = timedelta(seconds=self._pace.clocks_differ_s)
         since = intent.created_at - differ
         until = intent.created_at + timedelta(seconds=self._pace.patience_s + self._pace.submit_s) + differ
@@ -181,11 +183,11 @@ class BatchWork:
         return not missing
 
     async def _handed_in(self, intent: Intent, batch_id: str) -> None:
-        # Shielded: who is cancelled here still leaves the id.
+        # Shielded, so that the id is written even if this task is cancelled.
         await asyncio.shield(asyncio.to_thread(self._intents.handed_in, intent.id, batch_id))
 
     async def wait(self, intent: Intent, batch_id: str) -> bool:
-        """Waits until a batch has ended; False where the provider does not know it, or not any more."""
+        """Waits until a batch has ended; returns False if the provider does not know it (any more)."""
         pause = self._pace.first_poll_s
         certain = _in(self._pace.listed_after_s)
         while True:
@@ -202,7 +204,7 @@ class BatchWork:
             pause = min(pause * self._pace.growth, self._pace.longest_poll_s)
 
     async def collect(self, intent: Intent, batch_id: str, tell: Tell) -> None:
-        """Journals the results of a batch that has ended, and tells each as soon as it is durable."""
+        """Writes the results of an ended batch to the journal, and passes each on as soon as it is durable."""
         await self._patiently(self._patience(intent), lambda: self._collect_once(intent, batch_id, tell))
         await asyncio.to_thread(self._intents.close, intent.id, State.COLLECTED)
         _log.info("batch %s collected", batch_id)
@@ -216,24 +218,24 @@ class BatchWork:
     async def _record(self, group: Mapping[str, Response | CallError], asked_on: str, tell: Tell) -> None:
         answered = {key: told for key, told in group.items() if isinstance(told, Response)}
         stamped = {key: _stamped(response, asked_on) for key, response in answered.items()}
-        asker = Asker("", self._intents.model_version)  # which suite asked is known of batches of this process only
+        asker = Asker("", self._intents.model_version)  # the suite is known only for batches of this process
         fresh = await asyncio.gather(
             *(self._journal.append(key, encode_response(response, asker)) for key, response in stamped.items())
         )
         for (key, response), new in zip(stamped.items(), fresh, strict=True):
-            # What was recorded first is what a restart finds, so it is what counts.
+            # The response recorded first counts, because a restart would find that one.
             tell(key, response if new else self.recorded(key) or response)
         for key, told in group.items():
             if isinstance(told, CallError):
                 tell(key, told)
 
     def recorded(self, key: str) -> Response | None:
-        """What the journal holds under a key."""
+        """Returns the response recorded in the journal under a key, if any."""
         body = self._journal.get(key)
         return None if body is None else decode_response(body)
 
     async def _patiently(self, give_up: datetime, ask: Callable[[], Awaitable[T]]) -> T:
-        """What the provider says, asked again after failures that pass; what cannot be read mostly stays so."""
+        """Calls the provider, retrying after temporary failures; unreadable answers are retried for a shorter time."""
         pause, unreadable = self._pace.first_poll_s, min(give_up, _in(self._pace.patience_s))
         for failures in count(1):
             try:
@@ -252,7 +254,7 @@ class BatchWork:
         return intent.created_at + timedelta(seconds=self._pace.deadline_s)
 
     def _patience(self, intent: Intent) -> datetime:
-        # After the deadline too: a batch of days ago may be collected where the first look at it fails.
+        # Also after the deadline: when a batch of days ago is collected, the first try may fail.
         return max(self._deadline(intent), _in(self._pace.patience_s))
 
 
@@ -286,7 +288,7 @@ async def _groups(
                 yield group
                 group = {}
     except CallError as error:
-        broken = error  # what came before is paid for and good
+        broken = error  # the results before it are paid for and valid
     if group:
         yield group
     if broken is not None:

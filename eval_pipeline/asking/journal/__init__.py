@@ -1,1 +1,1 @@
-"""Every response, kept on disk before anything uses it."""
+"""The journal: every response is written to disk before it is used."""

@@ -1,4 +1,4 @@
-"""Whether a journal holds what was written to it."""
+"""Checks a journal for damage."""
 
 import sqlite3
 from contextlib import closing
@@ -10,12 +10,12 @@ from eval_pipeline.asking.journal.rows import is_whole
 
 
 class Checked(NamedTuple):
-    """What looking through a journal showed.
+    """The result of checking a journal.
 
     Attributes:
-        rows: responses that could be read.
-        unsealed: those without a checksum, which 0.1.0 wrote.
-        problem: what is wrong, in a few words; empty where nothing is.
+        rows: number of readable responses.
+        unsealed: number of those without a checksum, written by 0.1.0.
+        problem: what is wrong, in a few words; empty if nothing is.
     """
 
     rows: int
@@ -24,10 +24,10 @@ class Checked(NamedTuple):
 
 
 def check_journal(path: Path) -> Checked:
-    """Reads all of a journal: its pages, its index, and the checksum of every row.
+    """Reads the whole journal: its pages, its index, and the checksum of every row.
 
     Raises:
-        sqlite3.OperationalError: it cannot be read, which says nothing of what is in it.
+        sqlite3.OperationalError: the file cannot be read, which says nothing about damage.
     """
     rows = unsealed = 0
     try:

@@ -1,4 +1,4 @@
-"""Responses as the journal keeps them: compact JSON, fields at their defaults left out."""
+"""Encodes responses for the journal: compact JSON that omits fields with default values."""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +11,12 @@ from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
 
 
 class Asker(NamedTuple):
-    """Who asked first for a response, so that what a model version was told can be found again and removed.
+    """The suite and model version that first asked for a response.
+
+    Needed to find and remove a model version's responses.
 
     Attributes:
-        suite: empty where it is not known (a batch that was found again).
+        suite: empty if unknown (for a batch that was found again).
     """
 
     suite: str
@@ -30,7 +32,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
-    """The response as bytes; `decode_response` gives an equal one back, `asker_in` who asked for it."""
+    """Encodes a response; `decode_response` restores it, and `asker_in` returns `asked_by`."""
     kept: dict[str, Json] = {"text": response.text}
     kept |= {name: value for name, default in _RESPONSE if (value := getattr(response, name)) != default}
     usage = response.usage
@@ -44,12 +46,12 @@ def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
     try:
         return to_json(kept)
     except PydanticSerializationError:
-        # A model may give half of a surrogate pair: what was paid for must not be lost over that.
+        # A model may write half of a surrogate pair; a response that was paid for must not be lost because of it.
         return _encode(kept).encode("utf-8", "surrogatepass")
 
 
 def decode_response(body: bytes) -> Response:
-    """The response in a body of `encode_response`.
+    """Decodes a response encoded by `encode_response`.
 
     Raises:
         ValueError: the bytes are something else.
@@ -65,12 +67,12 @@ def decode_response(body: bytes) -> Response:
         if "call_error" in kept:
             kept["call_error"] = CallErrorKind(kept["call_error"])
         return Response(usage=Usage(**usage) if usage else Usage(), **kept)
-    except TypeError as error:  # a field that this version does not know
+    except TypeError as error:  # a field unknown to this version
         raise ValueError(str(error)) from error
 
 
 def asker_in(body: bytes) -> Asker | None:
-    """Who asked for the response in a body of `encode_response`; None where an older version wrote it."""
+    """Returns who asked for the response in an encoded body; None if an older version wrote it."""
     try:
         suite, model_version = json.loads(body.decode("utf-8", "surrogatepass"))[_ASKED_BY]
     except (KeyError, TypeError, ValueError):

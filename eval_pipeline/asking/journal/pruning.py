@@ -1,4 +1,4 @@
-"""Taking responses out of the journal that nothing refers to any more."""
+"""Removes responses that nothing refers to from the journal."""
 
 import sqlite3
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from eval_pipeline.core.model import Response
 _CHUNK = 500
 _PATIENCE_S = 10.0
 _VACUUM_FROM = 0.25
-"""Share of free pages from which the file is written anew."""
+"""The file is rewritten if at least this share of its pages is free."""
 
 
 def prune_journal(path: Path, unused: Callable[[Response], bool], before: float, *, dry_run: bool) -> int:
-    """Removes the responses written before a time that are not used; how many.
+    """Removes unused responses written before a given time; returns how many.
 
-    Bodies that cannot be read stay: `doctor` tells of them.
+    Unreadable bodies are kept; `doctor` reports them.
 
     Args:
-        path: the journal; where there is none, nothing is done.
-        unused: whether nothing refers to a response.
-        before: seconds since 1970; younger ones may belong to a run that has not written its record yet.
-        dry_run: only count them.
+        path: the journal; if it does not exist, nothing is done.
+        unused: returns whether nothing refers to a response.
+        before: Unix time in seconds; newer responses may belong to a run that has not written its record yet.
+        dry_run: only count.
 
     Raises:
         StoreError: the file cannot be read or written.
@@ -50,12 +50,12 @@ def _is(unused: Callable[[Response], bool], body: bytes) -> bool:
 
 
 def _delete(connection: sqlite3.Connection, keys: list[str]) -> None:
-    for start in range(0, len(keys), _CHUNK):  # in short transactions, so that a run can write in between
+    for start in range(0, len(keys), _CHUNK):  # short transactions, so that a run can write in between
         chunk = [(key,) for key in keys[start : start + _CHUNK]]
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM responses WHERE key = ?", chunk)
         connection.execute("COMMIT")
     (free,), (pages,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count"))
     if keys and free > _VACUUM_FROM * pages:
-        with suppress(sqlite3.OperationalError):  # somebody has the file open: the next one gives the room back
+        with suppress(sqlite3.OperationalError):  # the file is in use; a later call shrinks it
             connection.execute("VACUUM")

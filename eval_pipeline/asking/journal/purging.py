@@ -1,4 +1,4 @@
-"""Taking responses out of the journal for good: rows, batches, and the bytes that SQLite would leave behind."""
+"""Removes responses and batches from the journal for good, including the bytes that SQLite would leave in the file."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ _CHUNK = 500
 _PATIENCE_S = 10.0
 
 Goes = Callable[[Response, Asker | None], bool]
-"""Whether a response is to go, by what it says and who asked for it; None where an older version wrote the row."""
+"""Decides whether a response is removed, by its content and by who asked for it (None if an older version wrote it)."""
 
 
 class PurgedJournal(NamedTuple):
-    """What is taken out, or would be.
+    """Numbers of rows that were removed, or would be in a dry run.
 
     Attributes:
         responses: rows of responses.
-        of_nobody: those of them that an older version wrote, which did not note who asked.
-        batches: batches that were handed in for them.
+        of_nobody: those of them written by an older version, which did not record who asked.
+        batches: batches submitted for them.
     """
 
     responses: int = 0
@@ -33,19 +33,19 @@ class PurgedJournal(NamedTuple):
 
 
 def purge_journal(path: Path, goes: Goes, model_version: str, *, every_suite: bool, dry_run: bool) -> PurgedJournal:
-    """Removes what is to go, and writes the file anew so that nothing of it is left in free pages or the log.
+    """Removes responses and rewrites the file, so that nothing of them remains in free pages or the log.
 
-    Bodies that cannot be read stay: `doctor` tells of them.
+    Unreadable bodies are kept; `doctor` reports them.
 
     Args:
-        path: the journal; where there is none, nothing is done.
-        goes: which responses go.
-        model_version: whose batches go: all with `every_suite`, else those that asked for a response that goes.
-        every_suite: see there.
+        path: the journal; if it does not exist, nothing is done.
+        goes: returns whether a response is removed.
+        model_version: its batches are removed too.
+        every_suite: remove all batches of the model version, not only those that asked for a removed response.
         dry_run: only count.
 
     Raises:
-        StoreError: the file cannot be read or written, or somebody else has it open.
+        StoreError: the file cannot be read or written, or another process has it open.
     """
     if not path.is_file():
         return PurgedJournal()
@@ -58,21 +58,22 @@ def purge_journal(path: Path, goes: Goes, model_version: str, *, every_suite: bo
             return PurgedJournal(len(keys), of_nobody, len(batches))
     except sqlite3.Error as error:
         raise StoreError(
-            f"cannot purge the journal {path} ({error}); end what uses it, then give the same command again"
+            f"cannot purge the journal {path} ({error}); end the programs that use it, then run the same command again"
         ) from error
 
 
 def erase(connection: sqlite3.Connection, gone: Sequence[tuple[str, str, Sequence[str]]]) -> None:
-    """Deletes rows, and has SQLite write the file anew without them.
+    """Deletes rows and makes SQLite rewrite the file without them.
 
-    Killed in between, the same call does the rest: it writes anew whether or not there are rows to delete.
+    If it is killed, calling it again completes the work: the file is rewritten even if there are no rows left to
+    delete.
 
     Args:
-        connection: without a transaction.
-        gone: table, its key column and the keys.
+        connection: without an open transaction.
+        gone: table, its key column and the keys to delete.
 
     Raises:
-        sqlite3.Error: the file cannot be written, or somebody reads it.
+        sqlite3.Error: the file cannot be written, or another process reads it.
     """
     connection.execute("PRAGMA secure_delete=ON")
     for table, column, keys in gone:
@@ -102,7 +103,7 @@ def _going(connection: sqlite3.Connection, goes: Goes) -> tuple[list[str], int]:
 
 
 def _batches(connection: sqlite3.Connection, model_version: str, asked: frozenset[str] | None) -> list[str]:
-    """Ids of the model version's batches: all, or those with one of the keys."""
+    """Returns the ids of the model version's batches: all, or those that contain one of the keys."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
         return []
     rows = connection.execute("SELECT intent_id, custom_ids FROM batches WHERE model_version = ?", (model_version,))

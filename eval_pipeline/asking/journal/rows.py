@@ -1,4 +1,4 @@
-"""The journal's table in SQL: how rows are written and looked up."""
+"""SQL of the journal's table of responses."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from itertools import chain
 
 from eval_pipeline.core.ids import canonical_json
 
-# An ordinary table with an index beside it: bodies are long, and WITHOUT ROWID would keep them in the inner nodes.
+# An ordinary table with a separate index: with WITHOUT ROWID, SQLite would store the long bodies in inner nodes.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS responses(
     key TEXT PRIMARY KEY NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS responses(
     digest BLOB  -- of key and body; NULL where 0.1.0 wrote the row
 )"""
 ADD_DIGEST = "ALTER TABLE responses ADD COLUMN digest BLOB"
-_INSERT = {  # rows a statement → statement, the largest first
+_INSERT = {  # number of rows → statement, largest first
     rows: "INSERT INTO responses(key, body, written_at, digest) VALUES " + ", ".join(["(?, ?, ?, ?)"] * rows)
     for rows in (256, 64, 16, 4, 1)
 }
@@ -28,28 +28,28 @@ Row = tuple[str, bytes]
 
 
 class DamagedRowError(Exception):
-    """A row is not as it was written."""
+    """A row differs from what was written."""
 
 
 def digest_of(key: str, body: bytes) -> bytes:
-    """The checksum of a row; it covers the key too, since a damaged index leads to rows of other keys."""
+    """Returns the checksum of a row. It covers the key too, because a damaged index can lead to rows of other keys."""
     digest = blake2b(key.encode("utf-8", "surrogatepass") + b"\0", digest_size=16)
     digest.update(body)
     return digest.digest()
 
 
 def is_whole(key: object, body: object, digest: object) -> bool:
-    """Whether a row is as it was written; of one without a checksum that is not known."""
+    """Whether a row is undamaged; also True for rows without a checksum, where this is unknown."""
     if not isinstance(key, str) or not isinstance(body, bytes):
         return False
     return digest is None or digest == digest_of(key, body)
 
 
 def recorded(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, bytes]:
-    """The bodies under those of the keys that are recorded.
+    """Returns the bodies recorded under any of the keys.
 
     Raises:
-        DamagedRowError: one of them is not as it was written.
+        DamagedRowError: one of the rows is damaged.
     """
     rows = connection.execute(f"SELECT key, body, digest {_AMONG}", (canonical_json(keys),)).fetchall()
     for row in rows:
@@ -59,22 +59,22 @@ def recorded(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, b
 
 
 def known(connection: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
-    """Those of the keys that are recorded."""
+    """Returns those of the keys that are recorded."""
     return {row[0] for row in connection.execute(f"SELECT key {_AMONG}", (canonical_json(keys),))}
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row], now: int) -> list[bool]:
-    """Inserts the rows whose key is new, within a transaction; for each row whether it was.
+    """Inserts the rows whose keys are new, within a transaction; returns for each row whether its key was new.
 
-    In few statements: each one gives up the GIL and wants it back in competition with the event loop, which with a
-    statement a row cost more than the writing itself.
+    Uses few statements: each one releases the GIL and has to get it back from the event loop, which with one statement
+    per row cost more than the writing itself.
 
     Args:
         connection: in a transaction.
-        rows: keys with bodies; of equal keys the first counts.
-        now: seconds since 1970.
+        rows: keys with bodies; of rows with equal keys, the first counts.
+        now: Unix time in seconds.
     """
-    # The first of equal keys stays.
+    # Of rows with equal keys, the first stays.
     first = {key: (key, body, now, digest_of(key, body)) for key, body in reversed(rows)}
     values = list(first.values())
     new = set(first)
@@ -84,7 +84,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row], now: int) -> lis
         chunk = values[start : start + size]
         try:
             connection.execute(_INSERT[size], tuple(chain.from_iterable(chunk)))
-        except sqlite3.IntegrityError:  # rare: another process has recorded some; nothing of the statement is done
+        except sqlite3.IntegrityError:  # rare: another process recorded some keys, so the statement had no effect
             new.difference_update(row[0] for row in chunk if not connection.execute(_INSERT_IF_NEW, row).rowcount)
         start += size
     fresh = []

@@ -1,8 +1,8 @@
-"""What can be saved from a damaged journal: every whole row, wherever in the file it lies.
+"""Recovers every undamaged row from a damaged journal.
 
-SQLite gives up a table at the first damaged page on the way to a row. Rows lie in leaf pages, though, which can be read
-without the way to them, in the form that SQLite publishes (https://www.sqlite.org/fileformat2.html, sections 1.5, 1.6,
-2.1 and 4). A row counts only if its checksum says that it is whole, or where it has none, if it is a response.
+SQLite gives up on a table at the first damaged page on the path to a row. Rows are stored in leaf pages, however, which
+can be read directly, in the published file format (https://www.sqlite.org/fileformat2.html, sections 1.5, 1.6, 2.1 and
+4). A row is accepted if its checksum matches or, if it has no checksum, if it decodes as a response.
 """
 
 import struct
@@ -15,16 +15,16 @@ from eval_pipeline.asking.journal.codec import decode_response
 from eval_pipeline.asking.journal.rows import is_whole
 
 _PAGE = 4096
-"""Bytes of a page, which SQLite takes unless told otherwise."""
+"""Page size in bytes; SQLite's default."""
 _LEAF = 0x0D
 _FILE_HEADER = 100
 _WAL_HEADER, _FRAME_HEADER = 32, 24
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-"""Bytes of integers by serial type."""
+"""Sizes in bytes of integers, by serial type."""
 
 
 class Saved(NamedTuple):
-    """A whole row of the journal."""
+    """An undamaged row of the journal."""
 
     key: str
     body: bytes
@@ -32,7 +32,7 @@ class Saved(NamedTuple):
 
 
 def whole_rows(path: Path) -> Iterator[Saved]:
-    """The whole rows of a journal, those that are only in its write-ahead log among them; each key once."""
+    """Yields the undamaged rows of a journal and its write-ahead log, each key once."""
     pages, seen = _pages(path), set[str]()
     for number, page in sorted(pages.items()):
         for row in _rows(page, _FILE_HEADER if number == 1 else 0, pages):
@@ -42,7 +42,7 @@ def whole_rows(path: Path) -> Iterator[Saved]:
 
 
 def _pages(path: Path) -> Mapping[int, bytes]:
-    """Page number → page, the newest there is."""
+    """Returns the newest version of each page, by page number."""
     data = path.read_bytes()
     pages = {start // _PAGE + 1: data[start : start + _PAGE] for start in range(0, len(data), _PAGE)}
     log = path.with_name(f"{path.name}-wal")
@@ -51,7 +51,7 @@ def _pages(path: Path) -> Mapping[int, bytes]:
         salt = frames[16:24]
         for start in range(_WAL_HEADER, len(frames), _FRAME_HEADER + _PAGE):
             header = frames[start : start + _FRAME_HEADER]
-            if header[8:16] == salt:  # else it is left from before the log was begun anew
+            if header[8:16] == salt:  # otherwise a leftover from before the log was restarted
                 (number,) = struct.unpack(">I", header[:4])
                 pages[number] = frames[start + _FRAME_HEADER : start + _FRAME_HEADER + _PAGE]
     return pages
@@ -63,13 +63,13 @@ def _rows(page: bytes, start: int, pages: Mapping[int, bytes]) -> Iterator[Saved
     (cells,) = struct.unpack_from(">H", page, start + 3)
     for index in range(min(cells, (_PAGE - start - 8) // 2)):
         (place,) = struct.unpack_from(">H", page, start + 8 + 2 * index)
-        # What a damaged page says may lead anywhere.
+        # Offsets read from a damaged page may point anywhere.
         with suppress(IndexError, KeyError, ValueError, struct.error, UnicodeDecodeError):
             yield _row(_payload(page, place, pages))
 
 
 def _payload(page: bytes, place: int, pages: Mapping[int, bytes]) -> bytes:
-    """The content of a cell; what does not fit into its page lies in a chain of others."""
+    """Returns the content of a cell; parts that do not fit into the page are in a chain of overflow pages."""
     size, place = _varint(page, place)
     _, place = _varint(page, place)
     most = _PAGE - 35
@@ -89,7 +89,11 @@ def _payload(page: bytes, place: int, pages: Mapping[int, bytes]) -> bytes:
 
 
 def _row(payload: bytes) -> Saved:
-    """The row in a record. Raises ValueError for one of another table, and for one that is not whole."""
+    """Parses a record into a row.
+
+    Raises:
+        ValueError: the row belongs to another table or is damaged.
+    """
     end, place = _varint(payload, 0)
     types = []
     while place < end:
@@ -109,7 +113,7 @@ def _row(payload: bytes) -> Saved:
 
 
 def _value(payload: bytes, place: int, kind: int) -> tuple[object, int]:
-    """A value of a serial type, and where it ends."""
+    """Returns a value of the given serial type and the offset of its end."""
     if kind == 0:
         return None, place
     if kind in {8, 9}:
@@ -126,7 +130,7 @@ def _value(payload: bytes, place: int, kind: int) -> tuple[object, int]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A variable-length integer, and where it ends."""
+    """Returns a variable-length integer and the offset of its end."""
     value = 0
     for _ in range(8):
         byte = data[place]

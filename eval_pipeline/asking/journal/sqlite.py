@@ -1,7 +1,7 @@
-"""The journal: every model response, on disk before anything uses it.
+"""The journal: every model response is on disk before it is used.
 
-SQLite in WAL mode with `synchronous=FULL`. One thread writes; appends that arrive while a commit is under way share the
-next one (group commit), so that a fsync is paid once for many tasks, and every task waits until its own row is durable.
+SQLite in WAL mode with `synchronous=FULL`. One thread writes. Appends that arrive during a commit share the next one
+(group commit), so that many tasks share one fsync. Each task waits until its own row is durable.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ _DAMAGED = (
 
 
 def journal_key(provider: str, model: str, request: Json, sample: int, epoch: str) -> str:
-    """The key of a response: the same question asked again in the same epoch has the same key.
+    """Returns the key of a response; asking the same question again in the same epoch gives the same key.
 
-    Keys of mappings stay in the order in which the provider gives them: sorting costs more than all the rest.
+    Mapping keys keep the provider's order, because sorting them would cost more than everything else.
     """
     return json_text_hash([provider, model, request, sample, epoch])
 
@@ -46,21 +46,21 @@ class _Entry(NamedTuple):
 class Journal:
     """Responses by key, in one SQLite file.
 
-    `append` may be awaited from any number of tasks and event loops, `get` and `contains_many` from any thread. Several
-    processes may have the file open; the first answer recorded under a key stays.
+    `append` may be awaited from any number of tasks and event loops; `get` and `contains_many` may be called from any
+    thread. Several processes may have the file open; the first answer recorded under a key is kept.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float = 10.0) -> None:
-        """Opens the file, making it if need be.
+        """Opens the file, creating it and its folder if needed.
 
         Args:
-            path: the file; its folder is made too.
+            path: the file.
             busy_timeout_s: how long a commit waits for another process that is writing.
         """
         self.path = path
         self._busy_timeout_s = busy_timeout_s
         self._closed = False
-        self._door = threading.Lock()  # an append is either in the queue before `close`, or refused
+        self._door = threading.Lock()  # an append is either queued before `close` or refused
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -72,20 +72,20 @@ class Journal:
         except sqlite3.Error as error:
             raise self._store_error(error) from error
         self._waiting: deque[_Entry] = deque()
-        self._signalling: set[asyncio.AbstractEventLoop] = set()  # loops that are about to wake the writer
+        self._signalling: set[asyncio.AbstractEventLoop] = set()  # loops that will wake the writer soon
         self._wake = threading.Event()
         self._writer = threading.Thread(target=self._write_until_closed, name="journal", daemon=True)
         self._writer.start()
 
     def get(self, key: str) -> bytes | None:
-        """The body recorded under the key, or None. Raises StoreError."""
+        """Returns the body recorded under the key, or None. Raises StoreError."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The bodies recorded under those of the keys that are recorded.
+        """Returns the bodies recorded under any of the keys.
 
         Raises:
-            StoreError: the file cannot be read, or one of them is not as it was written.
+            StoreError: the file cannot be read, or one of the rows is damaged.
         """
         try:
             return recorded(self._reader, keys)
@@ -95,25 +95,25 @@ class Journal:
             raise StoreError(f"the journal {self.path} {_DAMAGED} ({error})") from error
 
     def contains_many(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys that are recorded. Raises StoreError."""
+        """Returns those of the keys that are recorded. Raises StoreError."""
         try:
             return known(self._reader, list(keys))
         except sqlite3.Error as error:
             raise self._store_error(error) from error
 
     async def append(self, key: str, body: bytes) -> bool:
-        """Records a body; returns when it is durable.
+        """Records a body and returns when it is durable.
 
         Returns:
-            True, or False where the key was recorded before: the older body stays.
+            True; or False if the key was recorded before, and the older body was kept.
 
         Raises:
-            StoreError: it could not be written; nothing recorded before is lost.
+            StoreError: the body could not be written; nothing recorded before is lost.
         """
         return (await self.append_many([(key, body)]))[0]
 
     async def append_many(self, rows: Sequence[Row]) -> list[bool]:
-        """Records bodies together, all or none; for each what `append` returns. Raises what `append` raises."""
+        """Records several bodies, all or none; returns for each what `append` returns. Raises StoreError."""
         if not rows:
             return []
         loop = asyncio.get_running_loop()
@@ -125,13 +125,14 @@ class Journal:
             signalled = loop in self._signalling
             self._signalling.add(loop)
         if not signalled:
-            # Not at once: the other tasks that are ready in this turn of the loop are to be in the same group. Waking
-            # the writer for the first would make groups of four instead of 64, and the two threads fight for the GIL.
+            # The writer is not woken at once, so that other tasks that are ready in this turn of the loop join the same
+            # group. Waking it for the first would make groups of 4 instead of 64, and the two threads would compete for
+            # the GIL.
             loop.call_soon(self._signal, loop)
         return await waiter
 
     def close(self) -> None:
-        """Writes what is waiting, then closes; may be called again."""
+        """Writes the waiting rows and closes the file; may be called repeatedly."""
         with self._door:
             if self._closed:
                 return
@@ -154,7 +155,7 @@ class Journal:
         self._wake.set()
 
     def _connect(self) -> sqlite3.Connection:
-        # Threads share the reader: SQLite itself serialises its use (it is built with threadsafety 3).
+        # The threads share the reader: SQLite itself serialises access (it is built with threadsafety 3).
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=self._busy_timeout_s
         )
@@ -162,7 +163,7 @@ class Journal:
         return connection
 
     def _prepare(self) -> None:
-        """Makes the table, or refuses a file of a later version."""
+        """Creates the table; refuses a file written by a newer version."""
         connection = self._reader
         self._switch_to_wal()
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -180,7 +181,7 @@ class Journal:
             connection.execute("COMMIT")
 
     def _switch_to_wal(self) -> None:
-        # Changing the mode does not wait for other processes that open the file in the same moment, so ask again.
+        # Changing the mode does not wait for other processes that open the file at the same moment, so try again.
         give_up = time.monotonic() + min(_OPEN_PATIENCE_S, self._busy_timeout_s)
         while True:
             try:
@@ -196,14 +197,14 @@ class Journal:
         while True:
             self._wake.wait()
             self._wake.clear()
-            # Read before the queue is emptied: once it is set, nothing more is let into the queue.
+            # Read this before emptying the queue: once it is set, nothing more can enter the queue.
             closed = self._closed
             while self._waiting:
                 group = self._next_group()
                 try:
                     connection = connection or self._connect()
                     outcome: list[bool] | Exception = self._commit(connection, [row for e in group for row in e.rows])
-                except Exception as error:  # every waiter must hear of it, whatever it is
+                except Exception as error:  # every waiter must be told, whatever the error
                     outcome = error
                 self._tell(group, outcome)
             if closed:
@@ -212,7 +213,7 @@ class Journal:
                 return
 
     def _next_group(self) -> list[_Entry]:
-        """What is written in one transaction: the entries that wait, up to so many rows, but at least one."""
+        """Returns the entries for one transaction: up to a maximum number of rows, but at least one entry."""
         group = [self._waiting.popleft()]
         rows = len(group[0].rows)
         while self._waiting and rows + len(self._waiting[0].rows) <= _LARGEST_GROUP:
@@ -222,7 +223,7 @@ class Journal:
 
     @staticmethod
     def _commit(connection: sqlite3.Connection, group: list[Row]) -> list[bool]:
-        """Writes a group in one transaction; for each row whether it is new."""
+        """Writes a group in one transaction; returns for each row whether it is new."""
         try:
             connection.execute("BEGIN IMMEDIATE")
             fresh = insert(connection, group, int(time.time()))
@@ -234,7 +235,7 @@ class Journal:
         return fresh
 
     def _tell(self, group: list[_Entry], outcome: "list[bool] | Exception") -> None:
-        """Wakes the waiters of a group, each in its own event loop, one call a loop."""
+        """Wakes the waiters of a group with one call for each of their event loops."""
         by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
         start = 0
         for entry in group:
@@ -245,17 +246,17 @@ class Journal:
         for loop, told_waiters in by_loop.items():
             try:
                 loop.call_soon_threadsafe(_settle, told_waiters)
-            except RuntimeError:  # the loop was closed meanwhile: nobody is waiting any more
+            except RuntimeError:  # the loop is closed, so nobody waits any more
                 continue
 
     def _failure(self, error: Exception) -> Exception:
-        # One exception a waiter: a shared one would gather the traces of all.
+        # One exception per waiter, since a shared one would collect everybody's traceback.
         if isinstance(error, sqlite3.Error):
             return self._store_error(error)
         return StoreError(f"cannot write the journal {self.path}: {error!r}")
 
     def _store_error(self, error: sqlite3.Error) -> StoreError:
-        """What went wrong with the file and what to do, as one sentence."""
+        """Returns an error whose message says what is wrong with the file and what to do."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = {
             sqlite3.SQLITE_CORRUPT: _DAMAGED,
@@ -278,7 +279,7 @@ _Told = tuple["asyncio.Future[list[bool]]", list[bool] | Exception]
 
 def _settle(told_waiters: list[_Told]) -> None:
     for waiter, told in told_waiters:
-        if waiter.done():  # cancelled while it waited; its row is kept all the same
+        if waiter.done():  # cancelled while it waited; its row is kept anyway
             continue
         if isinstance(told, Exception):
             waiter.set_exception(told)

@@ -1,1 +1,1 @@
-"""The chain of every suite as Dagster assets."""
+"""The chain of stages of every suite as Dagster assets."""

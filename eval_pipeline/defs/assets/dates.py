@@ -1,4 +1,4 @@
-"""Which evaluation date a step has: the run's, fixed once for all steps that follow."""
+"""The evaluation date of a step: fixed once for all steps of a run."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -16,15 +16,15 @@ from eval_pipeline.workspace.workspace import Workspace
 def dated_partition(
     context: dg.AssetExecutionContext, suite: str, tags: Mapping[str, str], workspace: Workspace
 ) -> Partition:
-    """The partition of a step; the first step of a run launched without a date fixes it for those that follow.
+    """Returns the partition of a step; if the run has no date, the first step fixes one for all later steps.
 
-    Else midnight, or a later date in the record, would part them.
+    Otherwise steps could get different dates after midnight, or when a later date is recorded meanwhile.
 
     Raises:
-        UsageError: the run's tag is no date.
+        UsageError: the run's tag is not a date.
     """
     asks = dg.AssetKey([suite, "generations"]) in context.job_def.asset_layer.selected_asset_keys
-    # Another suite of the run, that asks, may have fixed the date of those that do.
+    # The date may have been fixed by another suite of the run that asks models; it applies only to such suites.
     if EVAL_DATE in tags and EVAL_DATE not in context.run.tags and not asks:
         tags = {name: value for name, value in tags.items() if name != EVAL_DATE}
     upstream = () if asks else (tables.GENERATIONS,)
@@ -37,7 +37,10 @@ def dated_partition(
 
 
 def launch_day(instance: dg.DagsterInstance, run: dg.DagsterRun) -> date:
-    """The day on which a run, or the backfill it belongs to, was launched: it may have queued past midnight."""
+    """Returns the day on which a run or its backfill was launched.
+
+    The run may have waited in the queue past midnight.
+    """
     if backfill_id := run.tags.get(BACKFILL_ID_TAG):
         backfill = instance.get_backfill(backfill_id)
         if backfill is not None:

@@ -1,4 +1,4 @@
-"""How results look in the Dagster UI: column schemas, headline metadata, check results."""
+"""How results are shown in the Dagster UI: column schemas, metadata, check results."""
 
 import json
 import warnings
@@ -19,22 +19,22 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
 
 _HANDED_ON = frozenset({"published", "report"})
-"""Stages of an evaluation after which the workbench has it."""
+"""Stages of an evaluation after which the workbench shows it."""
 
 
 def column_schema(table: Table) -> dict[str, dg.TableSchema]:
-    """The columns of a table with their comments, as definition metadata."""
+    """Returns the columns of a table with their comments, as definition metadata."""
     columns = [dg.TableColumn(c.name, c.type.lower(), description=c.comment) for c in table.columns]
     return {"dagster/column_schema": dg.TableSchema(columns)}
 
 
 def metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of a stage as metadata; what is null is left out, since Dagster plots numbers only."""
+    """Converts facts of a stage to metadata; null values are left out, since Dagster plots numbers only."""
     return {name: _value(value) for name, value in facts.items() if value is not None}
 
 
 def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
-    """What a materialisation shows: the facts of its stage, tokens and dollars, its table, the charts of its report."""
+    """Returns the metadata of a materialisation: facts, tokens and cost, a table, and charts of the report."""
     found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
     found |= metadata(spent(inputs, stage.name))
     found |= {"gold": text} if (text := overridden(inputs, stage.name)) else {}
@@ -49,7 +49,7 @@ def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
 
 
 def workbench(stage: Stage, inputs: Inputs) -> str | None:
-    """Where the workbench shows what a stage has handed on; None where nobody has said where the workbench is."""
+    """Returns the workbench link of a stage's result; None if the workbench's address is not configured."""
     if not view_url():
         return None
     if stage.name in COMPARING:
@@ -60,9 +60,9 @@ def workbench(stage: Stage, inputs: Inputs) -> str | None:
 
 
 def check_spec(key: dg.AssetKey, check: Check, partitions: dg.PartitionsDefinition[str] | None) -> dg.AssetCheckSpec:
-    """A check as Dagster declares it: of an asset with partitions, each has a result of its own."""
+    """Returns a check's specification; on a partitioned asset, each partition has its own result."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PreviewWarning)  # Dagster may change how it is declared, not what it records
+        warnings.simplefilter("ignore", PreviewWarning)  # the way to declare it may change, but not the stored results
         return dg.AssetCheckSpec(
             check.name,
             asset=key,
@@ -73,7 +73,7 @@ def check_spec(key: dg.AssetKey, check: Check, partitions: dg.PartitionsDefiniti
 
 
 def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:
-    """A verdict as an asset check's result."""
+    """Converts a verdict to an asset check's result."""
     severity = dg.AssetCheckSeverity.WARN if warning or verdict.warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         passed=verdict.passed,

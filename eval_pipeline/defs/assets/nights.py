@@ -1,4 +1,4 @@
-"""When a suite is late: where it is evaluated every night, and was not."""
+"""Freshness of suites: when a nightly evaluation is overdue."""
 
 import os
 from datetime import timedelta
@@ -11,13 +11,13 @@ from eval_pipeline.core.days import time_zone
 from eval_pipeline.defs.automation.schedules import CRON, NIGHTLY, TWO_O_CLOCK
 
 WARN_AFTER, LATE_AFTER = timedelta(hours=3), timedelta(hours=6)
-"""Beyond the longest pause between two nights; an evaluation takes its time."""
+"""Tolerance beyond the longest pause between two nights, because an evaluation takes time."""
 _LOOKED_AT = 60
 _SOME_TIME = 1_767_225_600.0
 
 
 def freshness() -> dg.FreshnessPolicy | None:
-    """When what a suite has published is late; None where the nightly schedule is not on by default."""
+    """Returns the freshness policy of published results; None if the nightly schedule is not enabled by default."""
     if os.environ.get(NIGHTLY) != "1":
         return None
     ticks = schedule_execution_time_iterator(_SOME_TIME, os.environ.get(CRON) or TWO_O_CLOCK, time_zone().key)

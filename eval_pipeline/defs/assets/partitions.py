@@ -1,4 +1,4 @@
-"""The one partition dimension, and the tags that fix a run's date, scope and freshness at its launch."""
+"""The partition dimension (model versions), and the tags that fix a run's date, scope and freshness at its launch."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -9,6 +9,7 @@ import dagster as dg
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import FULL, Scope
@@ -21,30 +22,47 @@ EVAL_DATE = "eval_pipeline/eval_date"
 SCOPE = "eval_pipeline/scope"
 EPOCH = "eval_pipeline/epoch"
 CANARY = "eval_pipeline/canary"
-"""Tag of a run: `false` asks all turns, however few answers of the first ones can be read."""
+"""Run tag: with `false`, all turns are asked, however few of the first answers are readable."""
 RESCORES = "eval_pipeline/rescores_compared"
-"""Tag of a run that, before it compares, scores again what it compares and other code has scored. Asks nobody."""
+"""Run tag: before comparing, the run rescores evaluations whose code has changed, without asking models."""
+EARLIER = ".dagster/eval_pipeline/earlier"
+"""Run tag: the run's own id, and the ids of earlier runs of the same command on other suites.
+
+All these runs share one budget. The tag includes the run's own id because re-executions in the UI, which have a budget
+of their own, copy the tags of their parent.
+"""
 
 
 NO_CANARY = "EVAL_CANARY"
-"""Environment variable: `0` is as the tag with `false`, for every run."""
+"""Environment variable: `0` has the effect of the tag with `false`, for every run."""
 
 
 def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
-    """What the stages have to know of the run."""
+    """Returns what the stages need to know about the run."""
     canary = tags.get(CANARY) or os.environ.get(NO_CANARY) or "true"
-    return RunContext(run_id, tags.get(EPOCH, ""), canary=canary.strip().lower() not in {"false", "0", "no", "off"})
+    own, *earlier = tags.get(EARLIER, "").split(" ")
+    return RunContext(
+        run_id,
+        tags.get(EPOCH, ""),
+        canary=canary.strip().lower() not in {"false", "0", "no", "off"},
+        earlier=frozenset(earlier) if own == run_id else frozenset(),
+    )
+
+
+def earlier_tag(run_id: str, earlier: Iterable[str]) -> str:
+    """Value of the tag `EARLIER` of a run."""
+    return " ".join((run_id, *earlier))
 
 
 def run_scope(tags: Mapping[str, str]) -> Scope:
-    """The part of the suites that the run covers."""
+    """Returns the part of the suites that the run covers."""
     return Scope.from_label(tags.get(SCOPE, FULL))
 
 
 def date_tag(suite: str, makes_generations: bool) -> str:
-    """The tag that fixes the date of a suite in a run launched without one.
+    """Returns the tag that fixes the date of a suite in a run launched without one.
 
-    Runs that ask are of one day; without asking, each suite has the date of what it builds on.
+    Runs that ask models use one date for all suites; otherwise each suite has the date of the results it builds on.
     """
     return EVAL_DATE if makes_generations else f"{EVAL_DATE}/{suite}"
 
@@ -57,13 +75,13 @@ def run_partition(
     upstream: Iterable[Table] = (),
     launched: date | None = None,
 ) -> Partition:
-    """Suite, model version and evaluation date of an asset run.
+    """Returns suite, model version and evaluation date of an asset run.
 
-    The date is the suite's or the run's tag, else the newest one among the upstream files, else the day on which the
-    run was launched, else today.
+    The date is taken from the suite's or the run's tag, else the newest one among the upstream files, else the day of
+    the run's launch, else today.
 
     Raises:
-        UsageError: the tag is no date.
+        UsageError: the tag is not a date.
     """
     if fixed := tags.get(date_tag(suite, makes_generations=False)) or tags.get(EVAL_DATE):
         try:
@@ -73,7 +91,7 @@ def run_partition(
     dates = [
         found.eval_date
         for table in upstream
-        for found in workspace.record.partitions(table)
-        if (found.suite, found.model_version) == (suite, key) and found.eval_date is not None
+        for found in workspace.record.partitions(table, RecordKey(suite, key))
+        if found.eval_date is not None
     ]
     return Partition(suite, key, max(dates, default=launched or today()))

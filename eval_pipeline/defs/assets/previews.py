@@ -1,4 +1,4 @@
-"""What a materialisation shows besides numbers: its table as Markdown with bars, the report's charts as pictures."""
+"""Previews in materialisations: tables as Markdown with bars, and the report's charts."""
 
 import base64
 import re
@@ -22,17 +22,17 @@ BAR_WIDTH = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _MEANING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&:@])")
 MOST_CHART_BYTES = 200_000
-"""Of the charts embedded in one materialisation: they are kept in Dagster's database."""
+"""Size limit for the charts in one materialisation, since Dagster stores them in its database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Which part of a table is shown.
+    """The part of a table that is shown.
 
     Attributes:
         columns: in this order.
-        only: rows with this value in the column, of those named.
-        bar: a column with shares of 0..1, shown as bars too.
+        only: a column and values; only rows with one of these values are shown.
+        bar: a column with shares of 0..1 that are also shown as bars.
     """
 
     columns: Sequence[str]
@@ -61,6 +61,8 @@ PREVIEWS: Mapping[str, Preview] = {
         "n agreement true_positive_rate true_negative_rate base_rate kappa kappa_low kappa_high judge_calls judge_usd "
         "calls_saved".split()
     ),
+    "label_confusion": Preview("expected_label answer_label turns share".split(), bar="share"),
+    "label_scores": Preview("label n given precision recall f1 low high".split(), bar="f1"),
     "model_comparisons": Preview(
         "model_a model_b n accuracy_a accuracy_b difference low_corrected high_corrected p_corrected verdict".split()
     ),
@@ -69,7 +71,7 @@ PREVIEWS: Mapping[str, Preview] = {
         bar="accuracy",
     ),
 }
-"""By the name of the table; a column that a table does not have is left out."""
+"""Table name → preview; columns that a table does not have are skipped."""
 
 COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
     "generations": (tables.GENERATIONS, ("outcome", "error_class")),
@@ -78,21 +80,21 @@ COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
     "judgements": (tables.JUDGEMENTS, ("choice", "error")),
     "turn_metrics": (tables.TURN_RESULTS, ("correct", "error_class")),
 }
-"""Assets of many rows: how often each combination of these columns occurs."""
+"""Assets with many rows: the table shows how often each combination of these columns occurs."""
 
 _BY_GOLD = frozenset({"turn_metrics", *PREVIEWS} - {"judge_agreement"})
-"""Assets whose figures stand for an edition of the gold."""
+"""Assets whose figures depend on the edition of the gold."""
 
 SPENT: Mapping[str, Table] = {
     "generations": tables.GENERATIONS,
     "recovery_attempts": tables.RECOVERY_ATTEMPTS,
     "turn_metrics": tables.TURN_RESULTS,
 }
-"""Assets that tell tokens and dollars."""
+"""Assets that show tokens and cost."""
 
 
 def preview(inputs: Inputs, asset: str, table: Table | None) -> str:
-    """The Markdown table of what an asset has made; empty where there is nothing to show."""
+    """Returns a Markdown table of an asset's result; empty if there is nothing to show."""
     if asset in COUNTED:
         counted, columns = COUNTED[asset]
         rows = inputs.read(counted, columns)
@@ -105,7 +107,10 @@ def preview(inputs: Inputs, asset: str, table: Table | None) -> str:
 
 
 def spent(inputs: Inputs, asset: str) -> dict[str, int | float | None]:
-    """Tokens and dollars of the attempts that an asset has made or sums up; None where a provider does not tell."""
+    """Returns tokens and cost of the attempts that an asset made or summarises.
+
+    None if a provider does not report them.
+    """
     if asset not in SPENT:
         return {}
     found = inputs.read(SPENT[asset], ["input_tokens", "output_tokens", "usd"])
@@ -113,7 +118,7 @@ def spent(inputs: Inputs, asset: str) -> dict[str, int | float | None]:
 
 
 def overridden(inputs: Inputs, asset: str) -> str:
-    """Which gold the figures of an asset stand for, where people have overridden some of it; else empty."""
+    """Describes the gold behind the figures of an asset if people have overridden some of it; else empty."""
     header = inputs.header(tables.GOLD_OVERRIDES) if asset in _BY_GOLD else None
     if header is None or not header.rows:
         return ""
@@ -126,7 +131,7 @@ def overridden(inputs: Inputs, asset: str) -> str:
 
 
 def count_table(columns: Sequence[str], places: Iterable[tuple[Any, ...]]) -> str:
-    """How often each combination occurs, the most frequent first, with its share as a bar."""
+    """Returns a table of how often each combination occurs, most frequent first, with its share as a bar."""
     counts = Counter(places)
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
@@ -135,7 +140,7 @@ def count_table(columns: Sequence[str], places: Iterable[tuple[Any, ...]]) -> st
 
 
 def rows_table(found: Preview, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows and columns of a preview."""
+    """Returns a table of the rows and columns of a preview."""
     if found.only is not None:
         column, values = found.only
         rows = [row for row in rows if row[column] in values]
@@ -149,7 +154,7 @@ def rows_table(found: Preview, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already; of many rows the first ones, and how many more there are."""
+    """Returns a Markdown table of Markdown cells: the first rows, and the number of further ones."""
     if not rows:
         return ""
     lines = [[_plain(header) for header in headers], ["---"] * len(headers), *rows[:MOST_ROWS]]
@@ -159,7 +164,7 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def cell(value: Any) -> str:
-    """A value as Markdown that shows it and does nothing else, whoever wrote it."""
+    """Returns a value as Markdown with all special characters escaped, whoever wrote it."""
     match value:
         case None:
             return "–"
@@ -176,7 +181,7 @@ def cell(value: Any) -> str:
 
 
 def bar(share: float | None) -> str:
-    """A share of 0..1 as a bar of text; anything else is no share, and has none."""
+    """Returns a share of 0..1 as a text bar; empty for anything else."""
     if share is None or not 0 <= share <= 1:
         return ""
     eighths = round(share * BAR_WIDTH * 8)
@@ -184,7 +189,7 @@ def bar(share: float | None) -> str:
 
 
 def charts(folder: Path) -> str:
-    """The SVG charts of a report's folder as Markdown pictures, as far as they are not too large."""
+    """Returns the SVG charts in a report's folder as Markdown images, up to a total size."""
     pictures, size = [], 0
     for path in sorted((folder / CHARTS).glob("*.svg")):
         picture = path.read_bytes()
@@ -201,12 +206,12 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _kind_of_error(error: str | None) -> str | None:
-    """What kind an error of the judge is; the rest of it quotes what was answered."""
+    """Returns the kind of a judge's error; the rest of the message quotes the answer."""
     return error if error is None else error.partition(" (")[0]
 
 
 _KINDS: Mapping[str, Callable[[Any], Any]] = {"error": _kind_of_error}
-"""Columns of which only a part is shown: Dagster keeps what it shows, and responses are not its to keep."""
+"""Columns that are shown only in part, because Dagster stores what it shows and must not store responses."""
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What assets are handed: the workspace, and somebody to tell how far they are."""
+"""The resource of all assets: workspace and progress."""
 
 from dataclasses import dataclass, field
 
@@ -10,10 +10,10 @@ from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 @dataclass
 class EvaluationResource:
-    """The resource of every asset; the command line puts in one that draws progress bars.
+    """The resource of every asset; the command line passes one that draws progress bars.
 
     Attributes:
-        examples: by suite, stage and model version what was answered where the stage failed for it: for the terminal
+        examples: (suite, stage, model version) → excerpt of an answer on which the stage failed; shown on a terminal
             only.
     """
 
@@ -24,5 +24,5 @@ class EvaluationResource:
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    """The resource under its name, with the executor for every job."""
+    """Returns the resource under its name, and the executor for every job."""
     return dg.Definitions(resources={"evaluation": EvaluationResource()}, executor=dg.in_process_executor)

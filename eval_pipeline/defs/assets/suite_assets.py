@@ -1,4 +1,4 @@
-"""The chain of assets of every suite, from one factory. An asset runs a stage and reports what came out."""
+"""Creates the assets of every suite. Each asset runs one stage and reports its result."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,18 +32,18 @@ from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
 PUBLISHED = "published"
-"""The stage with which an evaluation has come to its end."""
+"""The last stage of an evaluation."""
 
 Told = dg.MaterializeResult | dg.AssetCheckResult
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a stage stands in its chain.
+    """The position of a stage in its chain.
 
     Attributes:
-        after: names of the stages that the picture has an arrow from.
-        passing: tables that go past it to later stages.
+        after: names of the stages with an arrow to it.
+        passing: tables of earlier stages that bypass it on their way to later ones.
     """
 
     after: tuple[str, ...]
@@ -52,7 +52,7 @@ class Place:
 
 @dg.definitions
 def suite_defs() -> dg.Definitions:
-    """Assets of every suite found now; a suite added later needs a reload of the code location."""
+    """Returns the assets of every suite found now; after adding a suite, the code location must be reloaded."""
     workspace = Workspace(find_home())
     found = [suite_definitions(source, workspace) for source in find_suites(find_home().suite_folders).values()]
     workspace.fingerprints.save()
@@ -60,7 +60,7 @@ def suite_defs() -> dg.Definitions:
 
 
 def suite_definitions(source: SuiteSource, workspace: Workspace) -> dg.Definitions:
-    """The chain of one suite, under its name as key prefix and group."""
+    """Returns the assets of one suite, with its name as key prefix and group."""
     chain = chain_of(source.track() if source.header else None)
     shown, passing = arrows(chain), passed_by(chain)
     made = [
@@ -71,7 +71,7 @@ def suite_definitions(source: SuiteSource, workspace: Workspace) -> dg.Definitio
 
 
 def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs) -> dg.AssetsDefinition:
-    """The asset of one stage; of one with partitions those are skipped that have nothing to evaluate."""
+    """Returns the asset of one stage; partitions with nothing to evaluate are skipped."""
     key = dg.AssetKey([source.name, stage.name])
     partitions = None if stage.whole_suite else model_version
 
@@ -103,7 +103,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 told = [materialised(stage, place, own, run_stage(stage, own))]
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
-                # Dagster wants each check told of, unlike the asset itself.
+                # Unlike the asset itself, every check must be reported to Dagster.
                 nothing = Verdict(True, f"there is nothing to check: the model version {why}")
                 told = [check_result(check.name, nothing) for check in stage.checks]
             else:
@@ -121,7 +121,10 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
 
 
 def _code_version(stage: Stage, inputs: Inputs) -> str | None:
-    """What stands for the code of a stage; None where that cannot be told, which running the stage says."""
+    """Returns the fingerprint of a stage's code.
+
+    None if it cannot be computed, which is reported when the stage runs.
+    """
     try:
         return fingerprint_of(stage, inputs).code
     except EvalError:
@@ -129,7 +132,7 @@ def _code_version(stage: Stage, inputs: Inputs) -> str | None:
 
 
 def _evaluated(context: dg.AssetExecutionContext, stage: Stage, place: Place, inputs: Inputs) -> dg.MaterializeResult:
-    """Runs a stage of an evaluation, and notes in `runs` how the run stands after it."""
+    """Runs a stage of an evaluation, and updates the status of the run in `runs`."""
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     with ending_failed(workspace, partition, run_id), _waiting_its_turn(context, stage, inputs):
         result = run_stage(stage, inputs)
@@ -142,7 +145,7 @@ def _evaluated(context: dg.AssetExecutionContext, stage: Stage, place: Place, in
 
 
 def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> AbstractContextManager[None]:
-    """Holds a slot of the provider's pool while the stage asks models; nothing where it asks nobody."""
+    """Holds a slot of the provider's pool while the stage asks models; does nothing if it does not ask."""
     pool = pool_of(inputs.version) if stage.asks and inputs.run.asks else None
     if pool is None or is_current(stage, prepared(stage, inputs)):
         return nullcontext()
@@ -150,13 +153,13 @@ def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: I
 
 
 def _publishes(context: dg.AssetExecutionContext, suite: str) -> bool:
-    """Whether the run goes on to the stage that closes its row in `runs`; each one of those that do not, does so."""
+    """Whether the run includes the stage that closes its row in `runs`; otherwise every stage closes it."""
     return dg.AssetKey([suite, PUBLISHED]) in context.job_def.asset_layer.selected_asset_keys
 
 
 @contextmanager
 def readable_errors() -> Iterator[None]:
-    """Shows what the user can mend as the failure's description, without a trace through the pipeline."""
+    """Shows errors that the user can fix as the failure's description, without a traceback."""
     try:
         yield
     except EvalError as error:
@@ -166,7 +169,7 @@ def readable_errors() -> Iterator[None]:
 def materialised(
     stage: Stage, place: Place, inputs: Inputs, result: StageResult, found: list[tuple[Check, Verdict]] | None = None
 ) -> dg.MaterializeResult:
-    """What Dagster is told of a stage that ran; its checks are made here where they were not before."""
+    """Returns the materialisation of a stage, running its checks unless their verdicts are given."""
     described = shown(stage, inputs, result)
     eval_date = inputs.partition.eval_date.isoformat() if inputs.partition else ""
     if eval_date:
@@ -181,7 +184,7 @@ def materialised(
 
 
 def _version(place: Place, inputs: Inputs, result: StageResult) -> str:
-    """Changes with what the stage made, and with what goes past it: those below have no arrow of their own to that."""
+    """Returns a data version that also changes with bypassing tables, to which later assets have no arrow."""
     headers = ((table.name, inputs.header(table)) for table in place.passing)
     passing = {name: header.content_hash for name, header in headers if header is not None}
     return json_hash([result.content_hash, passing]) if passing else result.content_hash

@@ -1,7 +1,7 @@
-"""Comparing what is there after an evaluation has failed: what all model versions share does not stay red for that.
+"""Makes comparisons after an evaluation has failed, so that they do not remain failed for all model versions.
 
-A run evaluates one model version and then compares all. Where the evaluation fails, Dagster skips the comparison, which
-the UI shows as failed until it is made again; yet it may be made of what the others have.
+A run evaluates one model version and then compares all. If the evaluation fails, Dagster skips the comparison, and the
+UI shows it as failed until it is made again, although the other model versions could be compared.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ COMPARE = "compare_suites"
 
 @dg.definitions
 def comparing() -> dg.Definitions:
-    """The job that compares the model versions of suites, and the sensor that asks for it."""
+    """Returns the job that compares the model versions of suites, and the sensor that requests it."""
     suites = list(find_suites(find_home().suite_folders))
     if not suites:
         return dg.Definitions()
@@ -40,7 +40,7 @@ def comparing() -> dg.Definitions:
         if not left:
             yield dg.SkipReason("the run has left nothing uncompared")
             return
-        # The date tells notifications which runs belong together: what is wrong with a suite is told of once.
+        # The date tag groups the runs for notifications, so that problems of a suite are reported only once.
         tags = {name: value for name, value in context.dagster_run.tags.items() if name == EVAL_DATE}
         yield dg.RunRequest(run_key=context.dagster_run.run_id, asset_selection=left, tags=tags)
 
@@ -48,9 +48,9 @@ def comparing() -> dg.Definitions:
 
 
 def left_uncompared(instance: dg.DagsterInstance, run: dg.DagsterRun, suites: list[str]) -> list[dg.AssetKey]:
-    """Comparisons that a failed run was to make and has not made, and no later run either.
+    """Returns the comparisons that a failed run should have made and that no later run has made.
 
-    None of suites whose files or cases are what failed: they are told of there.
+    Suites whose files or cases failed are left out, as that failure is reported already.
     """
     if run.job_name == COMPARE:
         return []
@@ -59,7 +59,7 @@ def left_uncompared(instance: dg.DagsterInstance, run: dg.DagsterRun, suites: li
         for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE)
         if entry.dagster_event
     ]
-    # Of a run that came to no step, or was killed, nothing says which suite is to blame.
+    # If a run was killed or reached no step, nothing tells which suite caused it.
     broken = {suite_of(event) for event in failed if asset_of(event) in (*INGESTING, *COMPARING)}
     keys = [dg.AssetKey([suite, name]) for suite in suites if suite not in broken for name in COMPARING]
     found = []

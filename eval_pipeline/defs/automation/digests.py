@@ -1,4 +1,4 @@
-"""The morning digest: one message and one page for each night of the schedule, once its last run has ended."""
+"""The morning digest: one message and one page for each scheduled night, after its last run has ended."""
 
 import logging
 import os
@@ -20,9 +20,9 @@ from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.workspace.workspace import Workspace
 
 QUIET_SECONDS = 60
-"""After the last run has ended, so that runs of the same tick that are still being made belong to the night."""
+"""Seconds to wait after the last run has ended, because further runs of the same tick may still be created."""
 MOST_TRIES = 5
-"""Ticks at which a message is tried: a webhook that takes messages and answers late would have it for ever."""
+"""Number of attempts to send a message; a webhook that accepts messages but answers late must not get it forever."""
 _MOST_RUNS = 1000
 
 logger = logging.getLogger(__name__)
@@ -36,22 +36,22 @@ logger = logging.getLogger(__name__)
     f"{NOTIFY_URL}, else in the log.",
 )
 def morning_digest(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Sends the digest of the oldest night that has not been told of; the cursor is the date of the last one told.
+    """Sends the digest of the oldest unreported night; the cursor is the date of the last reported one.
 
-    Behind it stands how often the one after was tried in vain, as `2026-01-15/2`.
+    After a slash, the cursor contains the number of failed attempts for the next night, e.g. `2026-01-15/2`.
     """
     told, _, tried = (context.cursor or "").partition("/")
     nights = _nights(context.instance)
     if not nights:
         return dg.SkipReason("there has been no night yet")
-    # Of nights before the first digest nobody is told.
+    # Nights before the first digest are not reported.
     waiting = [day for day in sorted(nights) if day > told] if told else [max(nights)]
     over = [day for day in waiting if _is_over(nights[day])]
     if not waiting:
         return dg.SkipReason(f"the night of {max(nights)} has been told of")
     if not over:
         return dg.SkipReason(f"runs of the night of {waiting[0]} are under way, or the last has just ended")
-    day = waiting[0]  # where a later one is over, this one is told of as far as it got
+    day = waiting[0]  # if a later night is over, this one is reported even if incomplete
     try:
         send_digest(Workspace(find_home()), date.fromisoformat(day), [_launched(run) for run in _last(nights[day])])
     except EvalError as error:
@@ -64,10 +64,10 @@ def morning_digest(context: dg.SensorEvaluationContext) -> dg.SkipReason:
 
 
 def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -> str:
-    """Writes the page of a night and sends its message; gives the text.
+    """Writes the page of a night, sends its message and returns the text.
 
     Raises:
-        EvalError: the webhook did not take it.
+        EvalError: the webhook did not accept it.
     """
     ui = os.environ.get(UI_URL, "")
     night = read_night(workspace.record, day, launched)
@@ -81,7 +81,7 @@ def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -
 
 
 def _nights(instance: dg.DagsterInstance) -> dict[str, list[dg.RunRecord]]:
-    """The runs that the schedule asked for, by their date, the newest first."""
+    """Returns the scheduled runs by date, newest first."""
     found = instance.get_run_records(dg.RunsFilter(tags={SCHEDULE_NAME_TAG: nightly.name}), limit=_MOST_RUNS)
     nights: dict[str, list[dg.RunRecord]] = {}
     for record in found:
@@ -98,7 +98,7 @@ def _is_over(records: Sequence[dg.RunRecord]) -> bool:
 
 
 def _last(records: Sequence[dg.RunRecord]) -> list[dg.RunRecord]:
-    """The runs of a night, re-executions in their place."""
+    """Returns the runs of a night, with re-executions in place of the runs they repeat."""
     last = {record.dagster_run.tags.get(PARTITION_NAME_TAG, ""): record for record in reversed(records)}
     return [last[name] for name in sorted(last)]
 

@@ -1,4 +1,4 @@
-"""What went wrong in a run, from Dagster's events: one sentence each."""
+"""Extracts what went wrong in a run from Dagster's events, one sentence each."""
 
 import dagster as dg
 
@@ -6,17 +6,17 @@ from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE, SIDE_B
 
 
 def suite_of(event: dg.DagsterEvent) -> str:
-    """The suite that an event of a step is about; a step is called after its asset: `suite__name`."""
+    """Returns the suite of a step event; a step is named after its asset: `suite__name`."""
     return (event.step_key or "").rpartition("__")[0]
 
 
 def asset_of(event: dg.DagsterEvent) -> str:
-    """The asset that an event of a step is about, without its suite."""
+    """Returns the asset of a step event, without its suite."""
     return (event.step_key or "").rpartition("__")[2]
 
 
 def error_of(event: dg.DagsterEvent) -> str | None:
-    """What went wrong, for events that say so: a step that failed, a check that did not pass and is no mere warning."""
+    """Returns the error in an event: a failed step, or a failed check that is not a mere warning; else None."""
     if event.is_step_failure:
         failure = event.step_failure_data
         if failure.user_failure_data is not None and failure.user_failure_data.description:
@@ -31,7 +31,7 @@ def error_of(event: dg.DagsterEvent) -> str | None:
 
 
 def side_by_side_of(event: dg.DagsterEvent) -> list[str]:
-    """Paths of the workbench that show what a check has found; none of other events."""
+    """Returns workbench paths that show what a check has found; empty for other events."""
     if event.event_type != dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         return []
     told = event.asset_check_evaluation_data.metadata.get(SIDE_BY_SIDE)

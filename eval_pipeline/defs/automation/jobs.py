@@ -1,4 +1,4 @@
-"""Jobs: one suite, all suites."""
+"""Dagster jobs: one for each suite, one for all suites."""
 
 import dagster as dg
 
@@ -11,13 +11,13 @@ INGEST = "ingest_suites"
 
 
 def suite_job_name(suite: str) -> str:
-    """Name of the job that evaluates one suite."""
+    """Returns the name of the job that evaluates one suite."""
     return f"suite_{suite}"
 
 
 @dg.definitions
 def jobs() -> dg.Definitions:
-    """A job a suite, and one over everything, each run of one model version; and one that reads the suites' files."""
+    """Returns a job for each suite, one for all, and one that reads the suites' files; a run has one model version."""
     suites = list(find_suites(find_home().suite_folders))
     if not suites:
         return dg.Definitions()

@@ -1,4 +1,4 @@
-"""One notification for each run that failed or has a failed check: to a webhook, else to the log."""
+"""Sends one notification for each run that failed or has a failed check, to a webhook or else to the log."""
 
 import json
 import logging
@@ -23,20 +23,20 @@ from eval_pipeline.reports.links import linked
 from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
-"""Environment variable: where notifications are posted, as Slack's incoming webhooks take them."""
+"""Environment variable: URL to which notifications are posted in the form of Slack's incoming webhooks."""
 NOTIFY_FORM = "EVAL_NOTIFY_FORM"
-"""Environment variable: `slack` (by default) or `plain`, the text alone."""
+"""Environment variable: `slack` (default) or `plain` (only the text)."""
 UI_URL = "EVAL_UI_URL"
 """Environment variable: address of the UI, for links."""
 NOTIFIED = ".dagster/eval_pipeline/notified"
-"""Tag of a run that was told of; a re-execution copies it, so its value is the run's id."""
+"""Tag of a run that was reported. Re-executions copy tags, so its value is the run's id."""
 
 FORMS = ("slack", "plain")
 MOST_SENTENCES = 10
 LONGEST_SENTENCE = 300
 TIMEOUT_SECONDS = 10.0
 PAUSES_SECONDS = (1.0, 4.0)
-"""Before the second and the third try."""
+"""Pauses before the second and the third attempt."""
 TELLING = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
 
 OF_SUITE = frozenset({*INGESTING, *COMPARING})
@@ -47,11 +47,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What one failed step or check is reason to say.
+    """What to report about a failed step or check.
 
     Attributes:
-        of_suite: it is about the suite, not about one model version.
-        paths: of the workbench, that show it.
+        of_suite: whether it concerns the suite rather than one model version.
+        paths: workbench paths that show it.
     """
 
     sentence: str
@@ -64,7 +64,7 @@ class Notice:
     description=f"Tells of a run that failed: webhook by {NOTIFY_URL}, else the log.",
 )
 def notify_failed_run(context: dg.RunFailureSensorContext) -> None:
-    """Notifies of a run that failed, whatever the reason."""
+    """Notifies of a failed run, whatever the reason."""
     notify(context.instance, context.dagster_run, context.failure_event.message or "the run failed")
 
 
@@ -74,22 +74,22 @@ def notify_failed_run(context: dg.RunFailureSensorContext) -> None:
     description=f"Tells of a check that failed in a run that did not: webhook by {NOTIFY_URL}, else the log.",
 )
 def notify_failed_check(context: dg.RunStatusSensorContext) -> None:
-    """Notifies of a run that came to its end, but has a check that did not pass and is no warning."""
+    """Notifies of a successful run with a failed check that is not a warning."""
     notify(context.instance, context.dagster_run)
 
 
 def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | None = None) -> None:
-    """Sends one notification of what went wrong in a run, unless that was done before; the terminal tells of its own.
+    """Sends one notification of what went wrong in a run, unless already done or the run was started on a terminal.
 
-    What is wrong with a suite as a whole fails each run of a night or a backfill: it is told of once.
+    Problems of a suite as a whole make every run of a night or a backfill fail; they are reported once.
 
     Args:
-        instance: where the run's events are.
+        instance: has the run's events.
         run: a run that has ended.
-        otherwise: what to say where no step and no check says what went wrong; None: nothing went wrong then.
+        otherwise: the message if no step or check reports an error; None: then nothing went wrong.
 
     Raises:
-        EvalError: the webhook did not take it.
+        EvalError: the webhook did not accept it.
     """
     known = instance.get_run_by_id(run.run_id) or run
     if is_of_command_line(known) or known.tags.get(NOTIFIED) == run.run_id:
@@ -115,7 +115,7 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
 
 
 def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
-    """What to say of each step and check of a run that failed."""
+    """Returns a notice for each failed step and check of a run."""
     events = [entry.dagster_event for entry in instance.all_logs(run_id, of_type=TELLING)]
     wrong = [(event, error) for event in events if event is not None and (error := error_of(event))]
     return [
@@ -125,9 +125,9 @@ def errors_of(instance: dg.DagsterInstance, run_id: str) -> list[Notice]:
 
 
 def figures_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
-    """What figures of a run stand for, a line a suite: how far its turns got, and whether their gold is overridden.
+    """Returns a line per suite on the coverage of a run's figures, and on whether their gold is overridden.
 
-    None where the run did not get there.
+    Returns an empty list if the run did not get that far.
     """
     found = []
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
@@ -144,11 +144,11 @@ _SAID: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
     COVERAGE.name: lambda told: Coverage.from_row(told).text(),
     GOLD_EDITIONS.name: lambda told: overridden_text(edition_rows_told(told)),
 }
-"""By the name of the asset what its metadata say."""
+"""Asset name → function that describes its metadata."""
 
 
 def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
-    """Other runs of the same backfill, else of the same evaluation date, that were told of."""
+    """Returns the other runs of the same backfill or evaluation date that were already reported."""
     together = next((name for name in (BACKFILL_ID_TAG, EVAL_DATE) if name in run.tags), None)
     if together is None:
         return []
@@ -159,7 +159,15 @@ def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
 def message(
     run: dg.DagsterRun, errors: Sequence[str], ui: str = "", figures: Sequence[str] = (), paths: Sequence[str] = ()
 ) -> str:
-    """The text of a notification; `figures` say what those of the run stand for, `paths` where losses are looked at."""
+    """Returns the text of a notification.
+
+    Args:
+        run: the run.
+        errors: what went wrong, a sentence each.
+        ui: address of the UI, for a link.
+        figures: coverage and gold of the run's figures.
+        paths: workbench paths that show losses.
+    """
     subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
     ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
     lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
@@ -172,10 +180,11 @@ def message(
 
 
 def post(url: str, text: str) -> None:
-    """Posts a text to a webhook; tries again where that may help.
+    """Posts a text to a webhook, with retries where they may help.
 
     Raises:
-        EvalError: it was refused, or could not be delivered; says why, but not the address, which is a secret.
+        EvalError: it was refused or could not be delivered. The message says why, but not the address, which is a
+            secret.
     """
     import httpx2
 
@@ -186,7 +195,7 @@ def post(url: str, text: str) -> None:
         try:
             answer = httpx2.post(url, content=body, headers=headers, timeout=TIMEOUT_SECONDS)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-            raise EvalError(f"the address in {NOTIFY_URL} is none that can be posted to") from None
+            raise EvalError(f"the address in {NOTIFY_URL} is not one to which messages can be posted") from None
         except httpx2.TransportError as error:
             wrong = f"could not be delivered ({type(error).__name__})"
             continue
@@ -200,10 +209,10 @@ def post(url: str, text: str) -> None:
 
 
 def body_of(text: str, form: str) -> tuple[bytes, dict[str, str]]:
-    """What is posted, and its headers.
+    """Returns the body to post and its headers.
 
     Raises:
-        EvalError: there is no such form.
+        EvalError: the form is unknown.
     """
     if form == "slack":
         return json.dumps({"text": escaped(text)}).encode(), {"Content-Type": "application/json"}
@@ -213,7 +222,7 @@ def body_of(text: str, form: str) -> tuple[bytes, dict[str, str]]:
 
 
 def escaped(text: str) -> str:
-    """Text as Slack wants it: what models wrote must not become a link or call the whole channel."""
+    """Escapes text for Slack, so that model-written text cannot create links or notify the whole channel."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

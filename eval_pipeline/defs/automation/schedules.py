@@ -15,10 +15,10 @@ from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
 
 CRON = "EVAL_NIGHTLY_CRON"
-"""Environment variable: when the night is, as cron has it, in the time zone of the project."""
+"""Environment variable: time of the nightly run as a cron expression, in the project's time zone."""
 TWO_O_CLOCK = "0 2 * * *"
 NIGHTLY = "EVAL_NIGHTLY"
-"""Environment variable: `1` has the schedules on by default."""
+"""Environment variable: `1` enables the schedules by default."""
 _ON = os.environ.get(NIGHTLY) == "1"
 
 
@@ -31,15 +31,15 @@ _ON = os.environ.get(NIGHTLY) == "1"
     "night.",
 )
 def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-    """One run a model version, all of the same evaluation date, which is the freshness epoch too.
+    """Requests one run per model version, all with the same evaluation date, which is also the freshness epoch.
 
-    The run key is date and name: however often the night ticks, as after a restart of the daemon or by a cron of every
-    hour, a model version is asked for once a date.
+    The run key consists of date and name, so a model version is requested only once per date, even if the schedule
+    ticks several times, e.g. after a restart of the daemon or with an hourly cron.
     """
     day = day_of(context.scheduled_execution_time.timestamp()).isoformat()
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
     versions = Workspace(find_home()).model_versions.values()
-    # Recorded predictions are the same every night.
+    # Recorded predictions do not change from night to night.
     active = [v.name for v in versions if v.active and v.name in registered and not _is_recorded(v)]
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
@@ -53,4 +53,4 @@ def _is_recorded(version: ModelVersion) -> bool:
     try:
         return traits_of(version.provider).recorded
     except PluginError:
-        return False  # its run says what is wrong with the provider
+        return False  # its run will report the problem with the provider

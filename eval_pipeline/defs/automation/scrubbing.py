@@ -1,4 +1,4 @@
-"""The nightly scrub: a job of its own, so that it waits for no model and no model waits for it."""
+"""The nightly scrub: a separate job, so that neither it nor the evaluations wait for each other."""
 
 import os
 

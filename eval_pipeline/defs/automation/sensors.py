@@ -1,4 +1,4 @@
-"""Keeping Dagster's partitions in step with the model versions on file."""
+"""Keeps Dagster's partitions in step with the model version files."""
 
 import dagster as dg
 from dagster._core.storage.tags import PARTITION_NAME_TAG
@@ -10,9 +10,9 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 def unregistered(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
-    """Model versions on file that ought to be partitions and are none yet: active ones, and those once evaluated.
+    """Returns model versions that should become partitions: those that are active or were evaluated before.
 
-    What nobody runs is no partition: it would be missing in every asset for ever.
+    Others do not become partitions, because every asset would show them as missing forever.
     """
     known = set(instance.get_dynamic_partitions(DIMENSION))
     new = [version for version in workspace.model_versions.values() if version.name not in known]
@@ -21,7 +21,7 @@ def unregistered(instance: dg.DagsterInstance, workspace: Workspace) -> list[str
 
 
 def never_run(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
-    """Partitions of model versions that are not active, of which there is neither an evaluation nor a run."""
+    """Returns partitions of inactive model versions that have neither an evaluation nor a run."""
     known = set(instance.get_dynamic_partitions(DIMENSION))
     idle = [name for name, version in workspace.model_versions.items() if name in known and not version.active]
     evaluated = _evaluated(workspace) if idle else set()
@@ -37,20 +37,20 @@ def _evaluated(workspace: Workspace) -> set[str]:
 
 
 def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
-    """Partitions whose model version is not on file any more."""
+    """Returns partitions whose model version is in no file any more."""
     return [name for name in instance.get_dynamic_partitions(DIMENSION) if workspace.is_retired(name)]
 
 
 def registering(name: str) -> dg.SensorDefinition:
-    """The sensor that keeps partitions as the files have model versions."""
+    """Returns the sensor that keeps partitions in step with the files."""
     decorate = dg.sensor(name=name, minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
     return decorate(_register)
 
 
 def _register(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-    """Registers active entries of `model_versions.yaml` as partitions, and inactive ones that were run.
+    """Registers active entries of `model_versions.yaml`, and inactive ones that were run, as partitions.
 
-    Those that were deleted there are none any more.
+    Deleted entries are removed from the partitions.
     """
     workspace = Workspace(find_home())
     new, gone = unregistered(context.instance, workspace), retired(context.instance, workspace)

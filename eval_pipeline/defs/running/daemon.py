@@ -1,4 +1,4 @@
-"""Dagster's daemon, ended with its supervisor: `python -m eval_pipeline.defs.running.daemon run …`."""
+"""Dagster's daemon, which ends with its supervisor: `python -m eval_pipeline.defs.running.daemon run …`."""
 
 from dagster._daemon.cli import main
 

@@ -1,4 +1,4 @@
-"""The Dagster instance below `EVAL_HOME`, and sweeping runs whose process is gone."""
+"""The Dagster instance below `EVAL_HOME`, and cleaning up runs whose process is gone."""
 
 import os
 import socket
@@ -17,8 +17,11 @@ from eval_pipeline.workspace.runs import fail_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 
 PROCESS = ".dagster/eval_pipeline/process"
-"""Tag that says which process does a run: run, host, process id and start. Names the run, since a re-execution copies
-the tags of its parent. The UI hides tags of this prefix."""
+"""Tag with the process of a run.
+
+It holds run id, host, process id and start time. It contains the run id because re-executions copy the tags of their
+parent. The UI hides tags with this prefix.
+"""
 _PROCESS_OF_0_1_0 = "eval_pipeline/process"
 
 STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
@@ -44,7 +47,7 @@ python_logs:
 
 
 def prepare(home: Home) -> Path:
-    """Makes DAGSTER_HOME with its settings where there is none, points the environment there, and returns it."""
+    """Creates DAGSTER_HOME with default settings if needed, sets the environment variable, and returns the folder."""
     home.dagster.mkdir(parents=True, exist_ok=True)
     settings = home.dagster / "dagster.yaml"
     if not settings.exists():
@@ -54,17 +57,17 @@ def prepare(home: Home) -> Path:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """The instance that the UI of this home shows too; what the user has set is kept.
+    """Returns the instance that this home's UI shows, too; the user's settings are kept.
 
-    What a run in this process prints stays on its terminal: to copy it into files, Dagster would redirect the progress
-    bars into them, and start four processes for each run.
+    Output of runs in this process stays on the terminal. To copy it to files, Dagster would redirect the progress bars,
+    too, and start four processes for each run.
     """
     folder = str(prepare(home))
     settings = yaml.safe_load((home.dagster / "dagster.yaml").read_text()) or {}
     overrides: dict[str, object] = {}
     if not STORAGE_SETTINGS & settings.keys():
         overrides["storage"] = {"custom": _setting(ReusingSqliteStorage, base_dir=folder)}
-    if "python_logs" not in settings:  # a home of before they were among the settings
+    if "python_logs" not in settings:  # the home was made before this setting existed
         overrides["python_logs"] = yaml.safe_load(SETTINGS)["python_logs"]
     if "compute_logs" not in settings:
         overrides["compute_logs"] = _setting(NoOpComputeLogManager)
@@ -72,14 +75,14 @@ def open_instance(home: Home) -> dg.DagsterInstance:
 
 
 def process_tag(run_id: str) -> str:
-    """Value of the tag by which `sweep` recognises this process as that of the run."""
+    """Returns the tag value by which `sweep` recognises this process as the run's."""
     return f"{run_id} {socket.gethostname()} {mark()}"
 
 
 def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
-    """The tags of a run, those added since its launch among them; notes this process as the one that does it.
+    """Returns the tags of a run, including those added since its launch, and tags it with this process.
 
-    Every step asks, and all steps of a run are in one process (`in_process_executor`).
+    Every step calls this, and all steps of a run are in one process (`in_process_executor`).
     """
     mine = process_tag(run.run_id)
     if run.tags.get(PROCESS) == mine:
@@ -92,16 +95,16 @@ def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]
 
 
 def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
-    """As `sweep`, and notes it in the `runs` of the home's record too."""
+    """Like `sweep`; also updates the runs in the home's record."""
     swept = sweep(instance)
     fail_dead_runs(Workspace(home), swept)
     return swept
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Marks runs as failed whose process on this machine is gone, and frees what they held; returns their ids.
+    """Marks runs as failed whose process on this machine is gone, and frees their slots; returns their ids.
 
-    Runs of which that is not known (not begun, or tags copied from another run) are left alone.
+    Runs for which this is unknown (not started, or with tags copied from another run) are left alone.
     """
     swept = []
     for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
@@ -116,5 +119,5 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 
 
 def _setting(kind: type, **config: str) -> dict[str, object]:
-    """A class as `dagster.yaml` names it."""
+    """Returns a class in the form used in `dagster.yaml`."""
     return {"module": kind.__module__, "class": kind.__name__, "config": config}

@@ -1,4 +1,7 @@
-"""Running jobs in this process for the command line: one run a model version, on the instance that the UI shows."""
+"""Runs jobs in this process for the command line, on the instance that the UI shows.
+
+Each model version has one Dagster run, or several if there are many suites.
+"""
 
 import atexit
 import gc
@@ -14,7 +17,7 @@ from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EPOCH, EVAL_DATE, SCOPE
+from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EARLIER, EPOCH, EVAL_DATE, SCOPE, earlier_tag
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
@@ -29,16 +32,19 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
+SUITES_A_RUN = 40
+"""Suites that one Dagster run evaluates at most: planning a run takes time that grows faster than its steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to run.
 
     Attributes:
-        partitions: all of one evaluation date.
-        epoch: freshness epoch; another one asks the models anew.
-        with_report: make the report files too.
-        canary: stop where hardly any of the first answers can be read.
+        partitions: all with the same evaluation date.
+        epoch: freshness epoch; a new one asks the models again.
+        with_report: also make the report files.
+        canary: stop if hardly any of the first answers is readable.
     """
 
     partitions: Sequence[Partition]
@@ -50,11 +56,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How one suite came out for one model version; for none where its files or cases are wrong.
+    """The result of one suite for one model version; `model_version` is empty if the suite's files or cases are wrong.
 
     Attributes:
-        errors: a sentence for each step that failed and each check that did not pass and was not a warning.
-        incomplete: not every step was done, so that there is nothing to show.
+        errors: a sentence for each failed step, and for each failed check that is not a warning.
+        incomplete: whether steps were left out, so that there is nothing to show.
     """
 
     suite: str
@@ -64,9 +70,9 @@ class Finished:
 
 
 def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
-    """Runs the suites for each model version; a suite that fails does not stop the others."""
-    gc.freeze()  # what is imported stays: no need to look for garbage in it
-    atexit.register(gc.unfreeze)  # else DuckDB finds its own objects alive at the end, and says so at length
+    """Runs the suites for each model version; a failing suite does not stop the others."""
+    gc.freeze()  # imported objects are permanent, so the collector need not scan them
+    atexit.register(gc.unfreeze)  # otherwise DuckDB finds its own objects alive at exit and prints a long warning
     with open_instance(home) as instance:
         sweep_home(home, instance)
         yield from _run(instance, Workspace(home), request, progress)
@@ -91,34 +97,49 @@ def _run(
     uncompared: set[str] = set()
     for name in dict.fromkeys(partition.model_version for partition in request.partitions):
         chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
-        if not chosen:
-            continue
-        gc.collect()  # what the run before left in cycles: within a run it is hardly ever looked for
-        # Files and cases are read by the first run that needs them; the last one compares all model versions.
-        done = {(suite, asset) for suite in read for asset in INGESTING}
-        done |= {(suite, asset) for suite in chosen if last[suite] != name for asset in COMPARING}
-        job = _job(evaluation, chosen, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
-        result = _execute(instance, job, name, tags)
-        for found in _finished(result, chosen, name, evaluation.examples):
-            if not found.model_version:
-                broken.add(found.suite)
-            yield found
-        read.update(chosen)
-        uncompared |= {suite for suite in chosen if last[suite] == name} - _compared(result)
-    # Where no evaluation has ever come so far there is nothing to compare yet.
+        earlier: list[str] = []
+        for suites in batches(chosen, SUITES_A_RUN):
+            gc.collect()  # frees cycles of the previous run; during a run, the collector hardly ever runs
+            # The first run that needs them reads files and cases; the last run compares all model versions.
+            done = {(suite, asset) for suite in read for asset in INGESTING}
+            done |= {(suite, asset) for suite in suites if last[suite] != name for asset in COMPARING}
+            job = _job(evaluation, suites, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
+            result = _execute(instance, job, name, tags, earlier)
+            earlier.append(result.run_id)
+            for found in _finished(result, suites, name, evaluation.examples):
+                if not found.model_version:
+                    broken.add(found.suite)
+                yield found
+            read.update(suites)
+            uncompared |= _uncompared(job, result) & {suite for suite in suites if last[suite] == name}
+    # If no evaluation was completed, there is nothing to compare yet.
     evaluated = {found.suite for found in workspace.record.partitions(STATISTICS)} if uncompared else set()
-    if left := sorted((uncompared - broken) & evaluated):
+    for left in batches(sorted((uncompared - broken) & evaluated), SUITES_A_RUN):
         job = _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped)
         for found in _finished(_execute(instance, job, None, tags), left, "", evaluation.examples):
-            if found.errors:  # else that it was compared is not worth a word: what failed before is told
+            if found.errors:  # a successful comparison needs no mention, as the earlier failure is reported
                 yield found
 
 
+def batches(suites: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """Splits suites, in order, into as few parts of at most `size` suites as possible, of nearly equal length."""
+    count = -(-len(suites) // size)
+    for number in range(count):
+        yield suites[len(suites) * number // count : len(suites) * (number + 1) // count]
+
+
 def _execute(
-    instance: dg.DagsterInstance, job: dg.JobDefinition, model_version: str | None, tags: Mapping[str, str]
+    instance: dg.DagsterInstance,
+    job: dg.JobDefinition,
+    model_version: str | None,
+    tags: Mapping[str, str],
+    earlier: Sequence[str] = (),
 ) -> JobExecutionResult:
+    """Runs a job; `earlier` are the ids of the runs that have a budget in common with it."""
     run_id = str(uuid4())
     own = {**tags, PROCESS: process_tag(run_id)}
+    if earlier:
+        own[EARLIER] = earlier_tag(run_id, earlier)
     keys = job.asset_layer.selected_asset_keys
     try:
         with handlers_kept():
@@ -130,21 +151,29 @@ def _execute(
     return result
 
 
-def _compared(result: JobExecutionResult) -> set[str]:
-    """Suites whose model versions the run began to compare: it does not where the evaluation before has failed.
+def _uncompared(job: dg.JobDefinition, result: JobExecutionResult) -> set[str]:
+    """Returns the suites whose comparison the run skipped because a step of the evaluation had failed.
 
-    What the others have is compared all the same; and the UI would show as failed what was never tried.
+    Which steps are skipped depends on what failed: `trends` needs coverage, `gold_suspects` does not. The other model
+    versions are compared anyway, because the UI would otherwise show steps as failed that were never tried. Suites in
+    which a comparison step itself failed are left out, as it would fail again.
     """
-    begun = (event for event in result.all_events if event.event_type == dg.DagsterEventType.STEP_START)
-    return {suite_of(event) for event in begun if asset_of(event) in COMPARING}
+    begun, failed = set(), set()
+    for event in result.all_events:
+        if event.event_type == dg.DagsterEventType.STEP_START:
+            begun.add((suite_of(event), asset_of(event)))
+        elif event.is_step_failure and asset_of(event) in COMPARING:
+            failed.add(suite_of(event))
+    planned = {(key.path[0], key.path[-1]) for key in job.asset_layer.selected_asset_keys}
+    return {suite for suite, asset in planned - begun if asset in COMPARING} - failed
 
 
 def _job(
     evaluation: EvaluationResource, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]
 ) -> dg.JobDefinition:
-    """A job over the chosen assets of the suites, with the caller's workspace and progress for a resource.
+    """Returns a job over the chosen assets of the suites, with the caller's workspace and progress as resource.
 
-    Built from the suites that are run alone: quicker than loading the code location.
+    It is built from these suites alone, which is faster than loading the code location.
     """
     loaded = [suite_definitions(evaluation.workspace.suite(suite), evaluation.workspace) for suite in suites]
     assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
@@ -168,7 +197,7 @@ def _finished(
         if not event.step_key:
             continue
         suite, asset = suite_of(event), asset_of(event)
-        # What the checks say of other model versions is not this run's; its own are looked at in the end.
+        # Failed checks about other model versions are not this run's errors; its own are checked at the end.
         compared = asset in COMPARING and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION
         if not compared and (sentence := error_of(event)):
             shown = examples.get((suite, asset, model_version), "") if event.is_step_failure else ""
@@ -185,6 +214,6 @@ def _finished(
 
 
 def _interrupted(result: JobExecutionResult) -> bool:
-    """Whether a signal ended the run: Dagster makes a failure of the step that it hit."""
+    """Whether a signal ended the run; Dagster reports it as a failure of the interrupted step."""
     errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)

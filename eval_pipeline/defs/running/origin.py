@@ -1,7 +1,7 @@
-"""Runs of the command line in the places where the UI looks for runs of a job.
+"""Makes runs of the command line appear where the UI shows runs of a job.
 
-The UI's timeline and its pages of jobs list the runs that say which code location their job is from. A run of the
-command line is of the same job, from the same code; so it says so too.
+The UI's timeline and job pages list the runs that name the code location of their job. A run of the command line uses
+the same job and code, so it names that location, too.
 """
 
 import sys
@@ -17,15 +17,15 @@ from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 LOCATION = "eval_pipeline"
-"""Name of the code location, in `workspace.yaml` too."""
+"""Name of the code location, also used in `workspace.yaml`."""
 DEFINITIONS = "eval_pipeline.definitions"
 
 TERMINAL = ".dagster/eval_pipeline/terminal"
-"""Tag of a run of the command line: its own id, since a re-execution in the UI copies the tags of its parent."""
+"""Tag of a run of the command line. Its value is the run's id, since re-executions in the UI copy tags."""
 
 
 def job_origin(job_name: str) -> RemoteJobOrigin:
-    """Where a job is from: what the UI has of a job of `eval-pipeline dev`."""
+    """Returns the origin of a job, equal to that of the same job in `eval-pipeline dev`."""
     target = LoadableTargetOrigin(executable_path=sys.executable, module_name=DEFINITIONS)
     location = ManagedGrpcPythonEnvCodeLocationOrigin(target, LOCATION)
     return RemoteRepositoryOrigin(location, SINGLETON_REPOSITORY_NAME).get_job_origin(job_name)
@@ -41,16 +41,16 @@ def execute_here(
     tags: Mapping[str, str],
     run_config: Mapping[str, object],
 ) -> JobExecutionResult:
-    """Runs a job in this process, as a run of the job of that name in the code location.
+    """Runs a job in this process, recorded as a run of the job of that name in the code location.
 
     Args:
-        job: has the assets and no others.
-        instance: what the UI shows.
-        run_id: of the new run.
-        assets: what a re-execution from the UI does again; without them it would do the whole job.
+        job: contains exactly the assets to run.
+        instance: the instance that the UI shows.
+        run_id: id of the new run.
+        assets: recorded as the run's selection, so that a re-execution in the UI does not run the whole job.
         partition_key: None for a job without partitions.
-        tags: of the run.
-        run_config: as Dagster has it.
+        tags: tags of the run.
+        run_config: Dagster's run configuration.
     """
     own = {**tags, TERMINAL: run_id} | ({PARTITION_NAME_TAG: partition_key} if partition_key else {})
     plan = create_execution_plan(InMemoryJob(job), run_config=run_config, tags=own)
@@ -67,5 +67,5 @@ def execute_here(
 
 
 def is_of_command_line(run: dg.DagsterRun) -> bool:
-    """Whether the command line runs or ran it: its terminal is told what goes wrong."""
+    """Whether the run was started on the command line, which reports errors on its terminal."""
     return run.tags.get(TERMINAL) == run.run_id

@@ -1,7 +1,8 @@
-"""Pools: how many steps may ask one provider at once, over all runs of the home.
+"""Pools: limits on how many steps may ask one provider at once, over all runs of the home.
 
-An asset has one pool for all its partitions, but the provider follows from the partition. So the step claims the slot
-itself, with what Dagster's executors use; limits and holders are on the UI's page of pools.
+A Dagster asset has one pool for all its partitions, but here the provider depends on the partition. The step therefore
+claims the slot itself, with the same mechanism as Dagster's executors. Limits and holders appear on the UI's page of
+pools.
 """
 
 import time
@@ -21,9 +22,10 @@ SWEEP_SECONDS = 10.0
 
 
 def pool_of(version: ModelVersion) -> str | None:
-    """The pool that a model version's calls belong to.
+    """Returns the pool for a model version's calls.
 
-    None for stand-ins and recorded answers, and for batches: they are handed in at once and wait for hours.
+    Returns None for stand-ins and recorded answers, and for batches, which are submitted at once and then wait for
+    hours.
     """
     pool = traits_of(version.provider).pool
     return None if pool is None or version.batch else pool or f"provider/{version.provider}"
@@ -31,7 +33,7 @@ def pool_of(version: ModelVersion) -> str | None:
 
 @contextmanager
 def slot(context: dg.AssetExecutionContext, inputs: Inputs, pool: str) -> Iterator[None]:
-    """Holds a slot of the pool; waits for one as long as it takes, and frees those of runs whose process is gone."""
+    """Holds a slot of the pool; waits without limit, and frees slots of runs whose process is gone."""
     step = f"{context.op_execution_context.op.name}[{context.partition_key}]"
     label = f"waiting for the pool {pool}"
     with InstanceConcurrencyContext(context.instance, context.run) as slots:

@@ -1,4 +1,4 @@
-"""What Dagster keeps of a model version: a partition, runs, and events that show figures of what the runs made."""
+"""Removes a model version from Dagster's storage: its partition, runs and events, which contain figures."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from eval_pipeline.defs.running.instance import open_instance
 
 
 def forget(home: Home, model_version: str, *, partition: bool, history: bool, dry_run: bool) -> int:
-    """Takes a model version out of Dagster's files; how many runs of its history go. A second call does the rest.
+    """Removes a model version from Dagster's files and returns the number of its runs; can be repeated after a crash.
 
     Args:
-        home: where nothing was ever run, nothing is done.
+        home: the home; nothing is done if nothing was ever run in it.
         model_version: name of the partition.
-        partition: it is no partition any more.
-        history: its runs and their events go too, and their bytes.
+        partition: remove the partition.
+        history: remove its runs and their events, including their bytes on disk.
         dry_run: only count.
 
     Raises:
@@ -47,13 +47,13 @@ def _databases(home: Home) -> Iterator[Path]:
 
 
 def _write_anew(path: Path) -> None:
-    """Has SQLite write a file without what was deleted."""
+    """Makes SQLite rewrite a file without deleted data."""
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=10.0)) as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         raise StoreError(
-            f"cannot take deleted runs out of {path} ({error}); end what uses it (`eval-pipeline dev`), then give the "
+            f"cannot remove deleted runs from {path} ({error}); end what uses it (`eval-pipeline dev`), then give the "
             "same command again"
         ) from error

@@ -1,15 +1,15 @@
-"""Dagster's own SQLite storage, without what makes a short evaluation pay for the same thing over and over.
+"""Dagster's SQLite storage, without its repeated overhead in short evaluations.
 
-For each statement Dagster makes an engine, so that it is compiled anew, and opens and closes the file, which ends in a
-checkpoint; for each database it has alembic read its ninety migrations, more than once. In a short evaluation that is a
-third of all CPU time (docs/benchmarks.md). Here engines and connections are kept, and new databases are made at the
-newest revision in one transaction. Files and tables are the same: the webserver and the daemon open them with Dagster's
-own classes, also while a run writes.
+For each statement, Dagster creates an engine (so that the statement is compiled again) and opens and closes the file,
+which causes a checkpoint. For each database, it makes alembic read its ninety migrations several times. In a short
+evaluation this takes a third of all CPU time (docs/benchmarks.md). Here, engines and connections are kept, and new
+databases are created at the newest revision in one transaction. Files and tables are the same, so the webserver and the
+daemon open them with Dagster's own classes, even while a run writes.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -28,17 +28,23 @@ from dagster._core.storage.sql import ALEMBIC_SCRIPTS_LOCATION
 from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import QueuePool
 
 from eval_pipeline.core.private import touch
 from eval_pipeline.store.durable import locked
 
 INDEX_SHARD = "index"
+OPEN_RUNS = 4
+"""Databases of single runs that are kept open: a command may do hundreds of runs, one after the other."""
 BUSY_SECONDS = 30
 
 
 class ReusingEventLog(SqliteEventLogStorage):
-    """The event log: a database of what runs share, the index, and one for each run; with an engine for each."""
+    """The event log storage.
+
+    It has one database shared by all runs (the index) and one for each run, each with its own engine.
+    """
 
     def __init__(self, base_dir: str) -> None:
         os.makedirs(base_dir, exist_ok=True)
@@ -52,10 +58,17 @@ class ReusingEventLog(SqliteEventLogStorage):
             self.reindex_assets()
 
     def has_table(self, table_name: str) -> bool:
-        """Whether the index has the table; Dagster asks before every look at partitions."""
+        """Whether the index has the table; Dagster calls this before every access to partitions."""
         if table_name not in self._tables:
             self._tables = frozenset(inspect(self._engines[INDEX_SHARD]).get_table_names())
         return table_name in self._tables
+
+    def add_dynamic_partitions(self, partitions_def_name: str, partition_keys: Sequence[str]) -> None:
+        """Adds the partitions that do not exist yet; another process may add the same ones at the same time."""
+        try:
+            super().add_dynamic_partitions(partitions_def_name, partition_keys)
+        except IntegrityError:  # Dagster reads and inserts in two steps; now it reads what the other process has added
+            super().add_dynamic_partitions(partitions_def_name, partition_keys)
 
     def dispose(self) -> None:
         """Closes the databases."""
@@ -66,15 +79,22 @@ class ReusingEventLog(SqliteEventLogStorage):
     def _connect(self, shard: str) -> Iterator[Connection]:
         with self._db_lock:
             if shard not in self._engines:
+                self._close_oldest()
                 engine = _engine(self.conn_string_for_shard(shard))
                 _prepare(engine, SqlEventLogStorageMetadata)
                 self._engines[shard] = engine
             with self._engines[shard].begin() as connection:
                 yield connection
 
+    def _close_oldest(self) -> None:
+        """Makes room for one more database of a run by closing those that were opened first; none of them is in use."""
+        runs = [shard for shard in self._engines if shard != INDEX_SHARD]
+        for shard in runs[: max(0, len(runs) - OPEN_RUNS + 1)]:
+            self._engines.pop(shard).dispose()
+
 
 class _OneDatabase:
-    """What the storages of runs and of schedules have in common here: one database with one engine."""
+    """Common part of the run and schedule storages: one database with one engine."""
 
     NAME: ClassVar[str]
     METADATA: ClassVar[MetaData]
@@ -82,7 +102,7 @@ class _OneDatabase:
 
     @classmethod
     def from_local(cls, base_dir: str, inst_data: Any = None) -> Self:
-        """The storage in a folder; made where it is not there."""
+        """Opens the storage in a folder, creating it if needed."""
         os.makedirs(base_dir, exist_ok=True)
         storage: Any = cls(create_db_conn_string(base_dir, cls.NAME), inst_data)  # type: ignore[call-arg]
         if _prepare(storage._engine, cls.METADATA):
@@ -92,7 +112,7 @@ class _OneDatabase:
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """A connection in a transaction."""
+        """Opens a connection in a transaction."""
         with self._engine.begin() as connection:
             yield connection
 
@@ -120,21 +140,21 @@ class ReusingSchedules(_OneDatabase, SqliteScheduleStorage):
 
 
 class ReusingSqliteStorage(DagsterSqliteStorage):
-    """All of it, for `open_instance`."""
+    """The complete storage, for `open_instance`."""
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
-        # Not its own __init__, which would open everything in Dagster's way.
+        # Dagster's own __init__ is skipped, because it would open everything in the slow way.
         super(DagsterSqliteStorage, self).__init__()  # type: ignore[no-untyped-call]
         self.base_dir = base_dir
         self._inst_data = inst_data
         self._run_storage = ReusingRuns.from_local(os.path.join(base_dir, "history", ""))
         self._event_log_storage = ReusingEventLog(os.path.join(base_dir, "history", "runs", ""))
         self._schedule_storage = ReusingSchedules.from_local(os.path.join(base_dir, "schedules"))
-        self._schedule_storage.dispose()  # opened again where it is needed; the instance would leave it open at its end
+        self._schedule_storage.dispose()  # reopened on use; otherwise the instance would never close it
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> "ReusingSqliteStorage":
-        """As Dagster makes it from its settings."""
+        """Creates the storage from Dagster's settings."""
         return cls(inst_data=inst_data, **config_value)
 
 
@@ -145,15 +165,14 @@ def _engine(connection_string: str) -> Engine:
 
 
 def _set_up(connection: sqlite3.Connection, _: Any) -> None:
-    # Not to the disk at every event: a power cut may cost the last lines of Dagster's log; a killed process loses none.
+    # No fsync per event: a power failure may lose the last lines of Dagster's log, but a killed process loses none.
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def _prepare(engine: Engine, metadata: MetaData) -> bool:
-    """Makes the tables of a database, marked as of the newest revision, where that is not done; says whether.
+    """Creates the tables of a new database, marked as the newest revision; returns whether it was new.
 
-    Another process that does the same now waits, and finds nothing left to do. It waits for a lock of ours:
-    SQLite waits for nobody when it changes the journal mode.
+    A lock of our own makes other processes wait, because SQLite itself does not wait when the journal mode is changed.
     """
     path = Path(str(engine.url.database))
     touch(path)

@@ -1,4 +1,4 @@
-"""`dev`: webserver, daemon and code servers on one home, ended together, restarted singly."""
+"""`eval-pipeline dev`: runs webserver, daemon and code servers of one home, ends them together and restarts each."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ _LOOK_S = 0.5
 _LOOKS_A_SWEEP = 20
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 _CALM_S = 60.0
-"""A child that ran as long is started again at once."""
+"""A child that ran for this long is restarted at once."""
 _MOST_RESTARTS = 6
 _STOP_S = 30.0
 
@@ -48,7 +48,7 @@ class Child:
     """A process that is kept running.
 
     Attributes:
-        restarts: in a row, without a calm time between.
+        restarts: number of restarts since it last ran calmly.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Child:
     due: float = field(default=0.0)
 
     def look(self, now: float) -> None:
-        """Starts the process where it is not running and the pause after its last end is over.
+        """Starts the process if it is not running and the pause after its last end is over.
 
         Raises:
             UsageError: it has ended too often.
@@ -80,7 +80,7 @@ class Child:
         _log.warning("the %s has ended with %s and is started again; runs go on", self.name, code)
 
     def stop(self) -> None:
-        """Ends the process, if need be by force."""
+        """Ends the process, by force if necessary."""
         if self.process is None:
             return
         self.process.terminate()
@@ -92,14 +92,14 @@ class Child:
 
 
 def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
-    """Serves the UI of a home until it is interrupted.
+    """Serves the UI of a home until interrupted.
 
     Raises:
-        UsageError: another `dev` serves this home, or a process ends again and again.
+        UsageError: another `dev` serves this home, or a process keeps ending.
     """
     make_private(home.root)
     if not home.root.is_dir():
-        raise UsageError(f"{home.root} is no folder; set EVAL_HOME to one")
+        raise UsageError(f"{home.root} is not a folder; set EVAL_HOME to one")
     _check_free(host, port)
     with ExitStack() as stack:
         try:
@@ -114,7 +114,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         with open_instance(home) as swept:
             sweep_home(home, swept)
             _leave_out_what_nobody_runs(home, swept)
-        # As the settings have it: what a run prints is kept, unlike that of runs of the command line.
+        # With the default settings, output of runs is kept, unlike that of runs on the command line.
         instance = stack.enter_context(dg.DagsterInstance.get())
         with _code_servers(instance) as workspace:
             asked = f"/?token={token_of(home.ui_token)}" if with_token else " (it asks for no token)"
@@ -123,8 +123,8 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
 
 
 def _leave_out_what_nobody_runs(home: Home, instance: dg.DagsterInstance) -> None:
-    """Older versions made every model version on file a partition."""
-    with suppress(EvalError):  # files that cannot be read are told of elsewhere
+    """Removes the partitions that older versions made for every model version, including those never run."""
+    with suppress(EvalError):  # unreadable files are reported elsewhere
         for name in never_run(instance, Workspace(home)):
             instance.delete_dynamic_partition(DIMENSION, name)
 
@@ -139,7 +139,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
-    """Looks after the children, and now and then after runs whose process is gone: they would hold up the queue."""
+    """Keeps the children running, and periodically cleans up runs of dead processes, which would block the queue."""
     serving, looks = set[int](), 0
     try:
         while True:
@@ -150,7 +150,7 @@ def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
             if looks % _LOOKS_A_SWEEP == 0:
                 try:
                     sweep()
-                except Exception as error:  # a database that is busy, or a home that is full: the next time
+                except Exception as error:  # e.g. a busy database or a full disk: try again later
                     _log.warning("cannot look for runs whose process is gone (%s)", error)
             time.sleep(_LOOK_S)
     except KeyboardInterrupt:
@@ -161,11 +161,11 @@ def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
 
 
 def end_idle_code_servers(parent: psutil.Process, serving: set[int]) -> None:
-    """Ends code servers whose inner process, which holds the code, is gone: Dagster restarts the outer one alone.
+    """Ends code servers whose inner process, which holds the code, is gone; Dagster restarts only the outer one.
 
     Args:
-        parent: of the code servers.
-        serving: those that have had an inner process; kept from look to look.
+        parent: parent process of the code servers.
+        serving: code servers seen with an inner process; kept between calls.
     """
     with suppress(psutil.NoSuchProcess):
         for server in parent.children():
@@ -189,7 +189,7 @@ def _children(workspace: Path, host: str, port: int) -> list[Child]:
 
 @contextmanager
 def _code_servers(instance: dg.DagsterInstance) -> Iterator[Path]:
-    """Starts them, on sockets in the file system; gives the workspace file that names them. Dagster restarts them."""
+    """Starts the code servers on Unix sockets and yields the workspace file that lists them; Dagster restarts them."""
     file = Path(__file__).resolve().parents[3] / "workspace.yaml"
     target: WorkspaceLoadTarget
     if file.is_file():

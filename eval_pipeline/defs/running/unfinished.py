@@ -1,4 +1,4 @@
-"""Whether Dagster's database knows of runs that have not ended, asked without loading Dagster, which takes a second."""
+"""Whether Dagster's database contains unfinished runs; asked without importing Dagster, which takes a second."""
 
 import sqlite3
 from contextlib import closing
@@ -6,13 +6,13 @@ from contextlib import closing
 from eval_pipeline.core.home import Home
 
 UNFINISHED = ("STARTED", "STARTING", "CANCELING")
-"""Statuses, by Dagster's names, of runs that some process does or did."""
+"""Dagster's statuses of runs on which a process works or worked."""
 
 
 def may_have_unfinished_runs(home: Home) -> bool:
-    """Whether a run of the home is under way or was left behind.
+    """Whether a run of the home is in progress or was left behind.
 
-    False where there is no database, as where the user has chosen another storage; true where it cannot be asked.
+    Returns False without a database, e.g. if the user has chosen another storage, and True if it cannot be read.
     """
     path = home.dagster / "history" / "runs.db"
     if not path.is_file():

@@ -1,6 +1,6 @@
 """Dagster's webserver behind the guard: `python -m eval_pipeline.defs.running.webserver HOST PORT FILE`.
 
-FILE names the code servers, in the form of a `workspace.yaml`.
+FILE lists the code servers, in the form of a `workspace.yaml`.
 """
 
 import os
@@ -19,12 +19,12 @@ from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import token_of
 
 NO_TOKEN = "EVAL_UI_NO_TOKEN"  # noqa: S105, a name
-"""Environment variable: `1` where a proxy sees to who may ask."""
+"""Environment variable: `1` if a proxy controls access instead of the token."""
 _POLL_MS = 2000
 
 
 def door(host: str, port: int) -> Door:
-    """The door of the UI on an address."""
+    """Returns the guard's rules for the UI at an address."""
     token = None if os.environ.get(NO_TOKEN) == "1" else token_of(find_home().ui_token)
     return Door(port, token, LOOPBACK | {host.lower()}, further_names())
 
@@ -33,7 +33,7 @@ def main(host: str, port: int, file: str) -> None:
     """Serves until it is ended."""
     end_with_supervisor()
     with dg.DagsterInstance.get() as instance:
-        # The statements of the UI's own pages may not take longer than 15 s; connections are kept for an hour.
+        # Statements of the UI's pages may take up to 15 s; connections are kept for an hour.
         instance.optimize_for_webserver(15_000, 3_600, 20)
         with WorkspaceProcessContext(instance, WorkspaceFileTarget([file])) as context:
             application = create_app_from_workspace_process_context(context, "", _POLL_MS)

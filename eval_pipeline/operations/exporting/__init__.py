@@ -1,1 +1,1 @@
-"""Evaluations written in the forms of other tools (docs/recorded-answers.md)."""
+"""Exports evaluations in the formats of other tools (docs/recorded-answers.md)."""

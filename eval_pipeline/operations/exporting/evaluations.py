@@ -1,4 +1,4 @@
-"""Finding the evaluation that is to be exported."""
+"""Finds the evaluation to export."""
 
 from datetime import date
 
@@ -13,10 +13,10 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 def evaluation_of(workspace: Workspace, suite: str, model_version: str, day: date | None) -> Evaluation:
-    """The evaluation of that date, or the newest one.
+    """Returns the evaluation of that date, or the newest one.
 
     Raises:
-        UsageError: an unknown suite, or no such evaluation is on record.
+        UsageError: the suite is unknown, or no such evaluation is recorded.
     """
     track = workspace.suite(suite).track()
     found = Partition(suite, model_version, day) if day else newest_partition(workspace, suite, model_version)

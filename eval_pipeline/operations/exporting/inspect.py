@@ -1,4 +1,4 @@
-"""An evaluation as a log of Inspect: a turn is a sample, a sample of ours an epoch, a metric a score.
+"""Exports an evaluation as a log of Inspect: a turn becomes a sample, our sample an epoch, a metric a score.
 
 Source: inspect_ai.log of the installed version, https://inspect.aisi.org.uk/eval-logs.html
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Score
 
 CORRECT = "correct"
-"""The score that stands for the primary metric; its values are Inspect's own words."""
+"""Name of the score for the primary metric; its values are Inspect's own."""
 _VERDICTS = {True: "C", False: "I"}
 _STOPPED = {"end_turn": "stop", "stop_sequence": "stop", "stop": "stop", "recorded": "stop", "tool_use": "tool_calls"}
 _STOPPED |= {
@@ -39,14 +39,14 @@ _FIGURES = (("stderr", "se"), ("ci_low", "low"), ("ci_high", "high"))
 
 
 def file_name(evaluation: Evaluation) -> str:
-    """A name as Inspect gives its logs: moment, task, id."""
+    """Returns a file name in Inspect's form: time, task, id."""
     place = evaluation.partition
     version = "".join(letter if letter.isalnum() else "-" for letter in place.model_version)
     return f"{place.eval_date}T00-00-00-00-00_{place.suite}_{version}.eval"
 
 
 def write_inspect_log(evaluation: Evaluation, file: Path) -> int:
-    """Writes the log; `.eval` or `.json`, by the name of the file.
+    """Writes the log as `.eval` or `.json`, depending on the file name.
 
     Returns:
         The number of samples in it.
@@ -65,7 +65,7 @@ def write_inspect_log(evaluation: Evaluation, file: Path) -> int:
 
 
 def inspect_log(evaluation: Evaluation) -> "EvalLog":
-    """The evaluation as a log."""
+    """Converts the evaluation to a log."""
     from inspect_ai.log import EvalLog, EvalStats
 
     model = model_name(evaluation)
@@ -83,7 +83,7 @@ def inspect_log(evaluation: Evaluation) -> "EvalLog":
 
 
 def model_name(evaluation: Evaluation) -> str:
-    """The model that answered as Inspect names models; of recorded answers what was told of them."""
+    """Returns the answering model's name in Inspect's form; for recorded answers, the name in their provenance."""
     model = evaluation.model
     if model["recorded"]:
         return str(provenance_of(evaluation).get("model") or UNKNOWN)
@@ -133,7 +133,7 @@ def _spec(evaluation: Evaluation, model: str, samples: Sequence["EvalSample"]) -
 
 
 def _asked_with(evaluation: Evaluation) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """Sampling, and what stands in the log's metadata of how answers were made."""
+    """Returns the sampling settings, and metadata on how the answers were made."""
     if evaluation.model["recorded"]:
         told = provenance_of(evaluation)
         return told.get("sampling") or {}, {"recorded": True, PROVENANCE: told}
@@ -146,7 +146,7 @@ def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
 
     attempts: list[Row] = turn["attempts"]
     usages = list(_usages(attempts))
-    # No error of the sample: Inspect says of those that they are not scored, and ours are, as wrong.
+    # Errors are not set on the sample: Inspect treats such samples as unscored, but here they are scored as wrong.
     call_error = attempts[-1]["error_message"] if attempts and attempts[-1]["call_error"] else None
     place = f"{trace['conversation_id']}#{turn['turn_idx']}"
     return EvalSample(
@@ -174,7 +174,7 @@ def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
 
 
 def _messages(attempts: Sequence[Row], question: str, model: str) -> Iterator["ChatMessage"]:
-    """What was asked and answered; where nobody said what a recorded model was shown the question stands for it."""
+    """Yields the messages of a conversation; if a recorded prompt is unknown, the question is used instead."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
 
     for attempt in attempts:
@@ -189,7 +189,7 @@ def _messages(attempts: Sequence[Row], question: str, model: str) -> Iterator["C
 
 
 def _shown(prompt: str) -> Iterator["ChatMessage"]:
-    """The messages of a prompt, whose text has `[role]` over each; a text without such is one message."""
+    """Yields the messages of a prompt, whose text has `[role]` above each; other texts are one message."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
@@ -215,7 +215,7 @@ def _output(attempts: Sequence[Row], model: str) -> "ModelOutput":
 
 
 def _usages(attempts: Iterable[Row]) -> Iterator["ModelUsage"]:
-    """Of the attempts whose tokens are known; Inspect counts those from and to the cache apart from `input_tokens`."""
+    """Yields the known token usages of attempts; Inspect counts cached tokens separately from `input_tokens`."""
     from inspect_ai.model import ModelUsage
 
     for attempt in attempts:
@@ -234,13 +234,13 @@ def _usages(attempts: Iterable[Row]) -> Iterator["ModelUsage"]:
 
 
 def _explanation(turn: Row) -> str | None:
-    """Why a turn is not right: its error class, and what failed."""
+    """Returns why a turn is not right: its error class, and the message."""
     message = turn["attempts"][-1]["error_message"] if turn["attempts"] else None
     return ": ".join(filter(None, [turn["error_class"], message])) or None
 
 
 def _scores(turn: Row) -> Iterator[tuple[str, "Score"]]:
-    """The verdict, then every metric; one that does not apply to the turn is unscored, with its reason."""
+    """Yields the verdict, then every metric; one that does not apply is unscored, with the reason."""
     from inspect_ai.scorer import Score
 
     if turn["correct"] is not None:
@@ -272,7 +272,7 @@ def _results(evaluation: Evaluation, samples: Sequence["EvalSample"]) -> "EvalRe
 
 
 def _result(name: str, row: Row, samples: int) -> "EvalScore":
-    """Mean, standard error and interval as eval-pipeline has them: clustered by conversation."""
+    """Returns eval-pipeline's mean, standard error and interval, which are clustered by conversation."""
     from inspect_ai.log import EvalMetric, EvalScore
 
     mean = "accuracy" if name == CORRECT else "mean"

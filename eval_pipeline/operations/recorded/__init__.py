@@ -1,1 +1,1 @@
-"""Bringing in answers that were recorded elsewhere, as model versions (docs/recorded-answers.md)."""
+"""Imports answers recorded elsewhere as model versions (docs/recorded-answers.md)."""

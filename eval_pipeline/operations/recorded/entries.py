@@ -1,4 +1,4 @@
-"""Reading a file of recorded answers: entries, each with what it gives under our names and under its own."""
+"""Reads files of recorded answers into entries."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,15 +12,15 @@ from eval_pipeline.core.model import Json
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded answer of a file; of a log whose answers are whole conversations several.
+    """One recorded answer of a file, or several if it is a whole conversation.
 
     Attributes:
-        line: in the file, from 1; None where it has none.
-        place: what names the entry in the file beside the line, e.g. `sample alder-3, epoch 2`.
-        given: what it says under the names of `PredictionRow`.
-        found: the entry itself, by its own names; what `--map` looks in.
-        fault: why what stands there is no entry; told with all that is wrong with the others.
-        conversation: the answers to the turns of a case, one after the other, where the entry is a conversation.
+        line: line in the file, from 1; None without lines.
+        place: identifies the entry in the file, e.g. `sample alder-3, epoch 2`.
+        given: its values under the field names of `PredictionRow`.
+        found: the entry with its own field names; `--map` looks here.
+        conversation: the answers to the turns of a case, in order, if the entry is a conversation.
+        fault: why it is not a valid entry; reported together with all other problems.
     """
 
     line: int | None
@@ -32,11 +32,11 @@ class Entry:
 
 
 def read_jsonl(source: Path) -> Iterator[Entry]:
-    """The lines of a file of JSON objects, whose names are ours unless they are mapped.
+    """Yields the lines of a JSON Lines file, whose field names are ours unless mapped.
 
     Raises:
         UsageError: there is no such file.
-        InputError: it is no text.
+        InputError: the file is not text.
     """
     for number, line in enumerate(_text_of(source).split("\n"), start=1):
         if not line.strip():

@@ -1,20 +1,20 @@
-"""The forms of logs that other tools write. Add one with a module in `logs/` and a line here."""
+"""Formats of other tools' logs. To add one, add a module in `logs/` and a line here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 ROWS = "predictions"
-"""The form whose rows have our names, unless they are mapped; the others are logs of other tools."""
+"""The format with our field names, unless mapped; all others are logs of other tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogForm:
-    """A form of logs.
+    """A log format.
 
     Attributes:
-        place: where its reader is: a function (file) → `Entry` values, which is called in a process of its own and
-            raises InputError with file, line and field.
-        what: such a file, for people.
+        place: place of its reader: a function from a file to `Entry` values. It is called in a child process and raises
+            InputError with file, line and field.
+        what: description of such a file, for people.
     """
 
     place: str
@@ -27,4 +27,4 @@ LOGS: Mapping[str, LogForm] = {
     "promptfoo": LogForm(f"{_LOGS}.promptfoo:read_promptfoo", "results of promptfoo (eval --output, .json or .jsonl)"),
     "lm-eval": LogForm(f"{_LOGS}.lm_eval:read_lm_eval", "samples of lm-evaluation-harness (--log_samples)"),
 }
-"""By name; the command `eval-pipeline import <name>` follows from it."""
+"""Formats by name; each gives a command `eval-pipeline import <name>`."""

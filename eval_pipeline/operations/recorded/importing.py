@@ -1,4 +1,4 @@
-"""Recorded answers as a model version: read, mapped, placed in the suite, test-read, kept with where they come from."""
+"""Imports recorded answers as a model version: reads, maps, assigns to turns, test-parses, stores with provenance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedPredictions:
-    """What an import of predictions made.
+    """The result of importing predictions.
 
     Attributes:
-        missing: turns that will be scored as no answer.
-        without_tokens: how many answers do not tell what they took, so that no total is known.
-        priced_as: the model whose prices should count.
+        missing: turns without an answer; they will be scored as wrong.
+        without_tokens: number of answers without token counts, which make totals unknown.
+        priced_as: the model whose prices apply.
         has_price: whether there are such prices.
-        read: what reading every answer gave.
-        provenance: what is known of all of them.
+        read: result of parsing every answer.
+        provenance: facts that apply to all answers.
     """
 
     model_version: str
@@ -55,16 +55,23 @@ class ImportedPredictions:
 
 
 def import_predictions(
-    workspace: Workspace, source: Path, suite: str, name: str, wanted: Wanted | None = None
+    workspace: Workspace,
+    source: Path,
+    suite: str,
+    name: str,
+    wanted: Wanted | None = None,
+    *,
+    unreadable_fine: bool = False,
 ) -> ImportedPredictions:
     """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
 
-    Importing the same answers again with more said of their origin takes that over.
+    Importing the same answers again with more provenance updates it. With `unreadable_fine` it is no error that none of
+    the answers can be read.
 
     Raises:
-        InputError: rows that do not parse, that name turns the suite lacks, or that give a turn twice; or not one of
-            the answers can be read. Nothing is imported then.
-        UsageError: the name stands for something else already, or an option does not fit the file.
+        InputError: rows do not parse, name turns that the suite lacks, or give a turn twice; or no answer at all is
+            readable. Nothing is imported then.
+        UsageError: the name already stands for something else, or an option does not fit the file.
     """
     wanted = wanted or Wanted()
     found = workspace.suite(suite)
@@ -73,7 +80,7 @@ def import_predictions(
     wanted.mapped.check([entry.found for entry in entries])
     rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
     read = read_back(track, cases, rows)
-    if read.answers and not read.readable:
+    if read.answers and not read.readable and not unreadable_fine:
         raise InputError([Problem(str(source), None, "", _none_readable(read))])
     provenance = in_common(known)
     for row, own in zip(rows, known, strict=True):
@@ -91,7 +98,7 @@ def import_predictions(
 
 
 def _without_tokens(rows: Sequence[Mapping[str, Json]]) -> int:
-    """Rows that lack a count of tokens; where a call failed none are expected."""
+    """Returns the number of rows without token counts; none are expected where a call failed."""
     return sum(None in (row["input_tokens"], row["output_tokens"]) for row in rows if not row.get("error"))
 
 
@@ -115,7 +122,7 @@ def _keep(workspace: Workspace, version: ModelVersion, suite: str, text: str) ->
 def _rows(
     source: Path, track: Track, places: Places, entries: Sequence[Entry], wanted: Wanted
 ) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
-    """The canonical rows, and what is known of the origin of each."""
+    """Returns the canonical rows, and the known provenance of each."""
     problems: list[Problem] = []
     first: dict[tuple[str, int, int], str] = {}
     of_all = wanted.told.known()
@@ -139,13 +146,13 @@ def _rows(
             continue
         first[place] = here
         known.append({**of_all, **row.known()})
-    if problems:  # an entry with several answers has one problem
+    if problems:  # an entry with several answers has only one problem
         raise InputError(_few(sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)))
     return rows, known
 
 
 def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
-    """The first ones, and how many there are: a wrong field is wrong on every line."""
+    """Returns the first problems and the total number, because a wrong field is wrong on every line."""
     if len(problems) <= _MOST_PROBLEMS:
         return problems
     left = f"and {len(problems) - _MOST_PROBLEMS:,} more, {len(problems):,} in all"
@@ -155,7 +162,7 @@ def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
 def _checked(
     source: Path, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
 ) -> Iterator[PredictionRow]:
-    """The rows that an entry stands for; what is wrong with it is added to the problems."""
+    """Yields the rows of an entry, and adds its problems to the list."""
     if entry.fault:
         problems.append(_problem(source, entry, "", entry.fault))
         return
@@ -182,7 +189,7 @@ def _is_wanted(row: PredictionRow, only: Mapping[str, str]) -> bool:
 
 
 def _refuse_several(rows: Sequence[PredictionRow]) -> None:
-    """A log of several models, or prompts, is of as many model versions. Raises UsageError."""
+    """Raises UsageError for a log of several models or prompts, which belong to different model versions."""
     for name in ("model", "prompt_version"):
         values = sorted({value for row in rows if (value := getattr(row, name)) is not None})
         if len(values) > 1:
@@ -192,7 +199,7 @@ def _refuse_several(rows: Sequence[PredictionRow]) -> None:
 
 
 def _numbered(rows: Sequence[tuple[PredictionRow, Entry]], wanted: Wanted) -> Iterator[tuple[PredictionRow, Entry]]:
-    """Rows of a log that does not number repeated answers to a turn, numbered in the order in which they stand."""
+    """Yields the rows of a log without sample numbers, numbered in order of appearance."""
     counts: dict[tuple[str, int], int] = {}
     for row, entry in rows:
         if "sample" in row.model_fields_set:
@@ -221,7 +228,8 @@ def _recorded_version(
             return ModelVersion.model_validate(values | {"predictions": {suite: entry}})
         except ValidationError as error:
             raise UsageError(
-                f"'{name}' is no name for a model version: letters, digits and . _ @ : + -, a letter or digit first, "
+                f"'{name}' is not a valid name for a model version: use letters, digits and . _ @ : + -, "
+                "a letter or digit first, "
                 "at most 120"
             ) from error
     if before.provider != RECORDED:
@@ -233,6 +241,6 @@ def _recorded_version(
             f"those out first: eval-pipeline remove --model-version {name} --suite {suite}"
         )
     if before.samples_per_turn != samples:
-        raise UsageError(f"'{name}' has {before.samples_per_turn} samples a turn, {samples} found; give another name")
+        raise UsageError(f"'{name}' has {before.samples_per_turn} samples per turn, found {samples}; use another name")
     changed = {"predictions": {**before.predictions, suite: entry}, "priced_as": wanted.priced_as or before.priced_as}
     return before.model_copy(update=changed | {"price": wanted.price or before.price})

@@ -1,4 +1,4 @@
-"""Whose field is ours: `--map case_id=record_id`, our name on the left."""
+"""Field mappings for imports: `--map case_id=record_id`, with our name on the left."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 
 TURN_ID = "turn_id"
-"""A turn may be named by its public id instead of case and index."""
+"""Our name for a turn's public id, which may be given instead of case and index."""
 _OURS = (*FIELD_NAMES, TURN_ID)
 _MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What `--map` and `--ignore` say.
+    """The mapping given by `--map` and `--ignore`.
 
     Attributes:
-        fields: our name → the path of theirs: `record_id`, `metadata.record_id`, `resps.0.0`.
-        ignored: fields that mean nothing here, those with a name of ours too; `*` for all that are not ours.
+        fields: our name → path in their entry: `record_id`, `metadata.record_id`, `resps.0.0`.
+        ignored: fields to ignore, even if they have one of our names; `*` for all that do not.
     """
 
     fields: Mapping[str, str]
@@ -29,7 +29,7 @@ class Mapped:
 
     @classmethod
     def of(cls, told: Iterable[str], ignored: Iterable[str] = ()) -> "Mapped":
-        """Of the options' texts. Raises UsageError for one that is no mapping, or maps a name that is not ours."""
+        """Parses the options. Raises UsageError for invalid mappings and for names that are not ours."""
         fields: dict[str, str] = {}
         for text in told:
             ours, equals, theirs = (part.strip() for part in text.partition("="))
@@ -37,14 +37,14 @@ class Mapped:
                 raise UsageError(f"--map '{text}': expected OURS=THEIRS, e.g. case_id=record_id")
             if ours not in _OURS:
                 swapped = f"; our name stands on the left: --map {theirs}={ours}" if theirs in _OURS else ""
-                raise UsageError(f"--map '{text}': '{ours}' is no field of ours{swapped or nearest(ours, _OURS)}")
+                raise UsageError(f"--map '{text}': '{ours}' is not a known field{swapped or nearest(ours, _OURS)}")
             if ours in fields:
                 raise UsageError(f"--map: '{ours}' is mapped twice, to '{fields[ours]}' and '{theirs}'")
             fields[ours] = theirs
         return cls(fields, tuple(ignored))
 
     def applied(self, given: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-        """What an entry says under our names; what is mapped takes precedence over what it says under ours itself."""
+        """Returns an entry's values under our names; mapped fields take precedence."""
         row = {name: value for name, value in given.items() if name not in self.ignored}
         taken = {path.split(".")[0] for path in self.fields.values()} if given is found else set()
         for name in taken - set(self.fields):
@@ -59,7 +59,7 @@ class Mapped:
         return name in self.ignored or "*" in self.ignored
 
     def check(self, entries: Sequence[Mapping[str, Json]]) -> None:
-        """Raises UsageError where something is mapped that no entry has."""
+        """Raises UsageError if a mapped field is in no entry."""
         for ours, path in self.fields.items():
             if entries and all(value_at(entry, path) is _MISSING for entry in entries):
                 names = sorted({name for entry in entries[:100] for name in paths_of(entry)})
@@ -70,8 +70,8 @@ class Mapped:
 
 
 def value_at(found: Json, path: str) -> Any:
-    """What lies at a dotted path, whose parts are names of fields or places in a list; `_MISSING` for nothing."""
-    if isinstance(found, dict) and path in found:  # a name may have a dot in it
+    """Returns the value at a dotted path of field names and list indices; `_MISSING` if there is none."""
+    if isinstance(found, dict) and path in found:  # a field name may contain dots
         return found[path]
     for part in path.split("."):
         if isinstance(found, dict) and part in found:
@@ -84,12 +84,12 @@ def value_at(found: Json, path: str) -> Any:
 
 
 def is_there(value: Any) -> bool:
-    """Whether `value_at` found something."""
+    """Whether `value_at` found a value."""
     return value is not _MISSING and value is not None
 
 
 def paths_of(found: Json, depth: int = 3) -> Iterable[str]:
-    """The dotted paths of the fields of an entry, down to a depth."""
+    """Yields the dotted paths of an entry's fields, down to a depth."""
     if not isinstance(found, dict):
         return
     for name, value in found.items():
@@ -99,7 +99,7 @@ def paths_of(found: Json, depth: int = 3) -> Iterable[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'case_id'?`, or nothing where no known name is like it."""
+    """Returns `; did you mean 'case_id'?`, or an empty text if no known name is similar."""
     lower = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.5)
     if not close:
@@ -109,6 +109,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_field(name: str) -> str:
-    """What is said of a field that is not ours."""
+    """Returns the message for a field that is not ours."""
     advice = f"--map OURS={name} says what it is, --ignore {name} leaves it out"
     return f"unknown field{nearest(name, FIELD_NAMES)} ({advice})"

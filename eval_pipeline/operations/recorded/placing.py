@@ -1,4 +1,4 @@
-"""Which turn of the suite an entry answers."""
+"""Assigns the entries of a log to turns of the suite."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ CASE_PATHS: tuple[str, ...] = (
     "vars.case_id",
 )
 CASE_PATHS += ("doc.turn_id", "doc.case_id", "id", "doc.id", "vars.id", "metadata.id", "doc_id")
-"""Where a log may say which turn or case it is about; the first that the suite knows counts."""
+"""Paths where a log may name the turn or case; the first value known to the suite counts."""
 INDEX_PATHS = ("turn_index", "metadata.turn_index", "vars.turn_index", "doc.turn_index")
 
 
 class PlacingError(ValueError):
-    """An entry is about no turn of the suite; the message is one sentence, `field` what it is about."""
+    """An entry does not belong to a turn of the suite; `field` is the field concerned."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class Places:
 
     @classmethod
     def of(cls, suite: str, cases: Sequence[Case]) -> "Places":
-        """Of a suite and its cases."""
+        """Creates it from a suite and its cases."""
         turns = {}
         for case in cases:
             for turn in case.turns:
@@ -47,7 +47,7 @@ class Places:
         return cls(suite, {case.id: case for case in cases}, turns)
 
     def check(self, case_id: str, index: int) -> None:
-        """Raises PlacingError where the suite has no such turn."""
+        """Raises PlacingError if the suite has no such turn."""
         if case_id not in self.cases:
             raise PlacingError("case_id", f"the suite has no case '{case_id}'{nearest(case_id, self.cases)}")
         count = len(self.cases[case_id].turns)
@@ -57,17 +57,18 @@ class Places:
 
 
 def placed(row: dict[str, Json], entry: Entry, places: Places) -> Iterator[dict[str, Json]]:
-    """The rows that an entry stands for, each with case and index: one, or a row a turn of a conversation.
+    """Yields the rows of an entry, each with case id and turn index: one row, or one per turn of a conversation.
 
-    What the row says counts; of a log whose rows do not say it, what its entries have where such things usually stand.
+    The row's own fields take precedence. If they do not name the turn, the usual places in the log's entry are
+    searched.
 
     Args:
-        row: as mapped; not changed.
-        entry: it is of.
-        places: of the suite.
+        row: the mapped row; not modified.
+        entry: the entry it comes from.
+        places: the turns of the suite.
 
     Raises:
-        PlacingError: the suite has no such turn, or which one is meant cannot be told.
+        PlacingError: the suite has no such turn, or the turn cannot be determined.
     """
     row = dict(row)
     named = row.pop(TURN_ID, None)
@@ -76,8 +77,8 @@ def placed(row: dict[str, Json], entry: Entry, places: Places) -> Iterator[dict[
             raise PlacingError(TURN_ID, f"the suite has no turn '{named}'{nearest(str(named), places.turns)}")
         row["case_id"], row["turn_index"] = places.turns[str(named)]
     if isinstance(row.get("case_id"), int):
-        row["case_id"] = str(row["case_id"])  # ids of many a log are numbers
-    if entry.given is entry.found and not entry.conversation:  # a file of rows says it itself
+        row["case_id"] = str(row["case_id"])  # many logs use numbers as ids
+    if entry.given is entry.found and not entry.conversation:  # rows must name their turn themselves
         yield row
         return
     if "case_id" not in row:
@@ -123,7 +124,7 @@ def _find_index(row: dict[str, Json], entry: Entry) -> None:
 
 
 def _turn_by_turn(row: Mapping[str, Json], conversation: Sequence[str]) -> Iterator[dict[str, Json]]:
-    """A row a turn; what the conversation took as a whole is nobody's, and its prompt is that of the last turn."""
+    """Yields one row per turn, without totals of the conversation and without the prompt, which is the last turn's."""
     whole = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "latency_ms", "usd"}
     whole |= {"response", "prompt", "stop_reason"}
     kept = {name: value for name, value in row.items() if name not in whole}

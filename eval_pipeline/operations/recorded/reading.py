@@ -1,4 +1,4 @@
-"""Reading every answer once when it is imported: what a run will make of them, before anybody believes a figure."""
+"""Test-parses every answer on import, to show what a run will make of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ _MOST_KINDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Answers that cannot be read for one reason.
+    """Answers that cannot be read for the same reason.
 
     Attributes:
         reason: a sentence.
-        count: of them.
+        count: number of answers.
         example: turn and beginning of the first one.
     """
 
@@ -30,13 +30,13 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What reading all answers gave.
+    """The result of parsing all answers.
 
     Attributes:
-        answers: that were read.
-        readable: of these.
-        unread: the others by reason, the most frequent first.
-        missing_columns: reason → (metrics that will be NULL, for how many answers).
+        answers: number of answers.
+        readable: number of readable ones.
+        unread: the others by reason, most frequent first.
+        missing_columns: reason → (metrics that will be NULL, number of answers).
     """
 
     answers: int
@@ -45,7 +45,7 @@ class ReadBack:
     missing_columns: Mapping[str, tuple[tuple[str, ...], int]]
 
     def sentences(self) -> Iterator[str]:
-        """What people are told."""
+        """Yields the summary for people, as sentences."""
         if self.answers == 0:
             return
         yield f"{self.readable:,} of {self.answers:,} readable"
@@ -61,12 +61,12 @@ class ReadBack:
 
 
 def read_back(track: Track, cases: Sequence[Case], rows: Sequence[Mapping[str, Json]]) -> ReadBack:
-    """Reads every answer as a run will, in the suite's own track; nothing is executed.
+    """Parses every answer with the suite's track, as a run will; nothing is executed.
 
     Args:
-        track: of the suite.
-        cases: of the suite.
-        rows: canonical rows, each of a turn that the suite has.
+        track: the suite's track.
+        cases: the suite's cases.
+        rows: canonical rows, each for a turn that the suite has.
     """
     turns = {(case.id, turn.index): turn for case in cases for turn in case.turns}
     readable = 0
@@ -88,7 +88,7 @@ def read_back(track: Track, cases: Sequence[Case], rows: Sequence[Mapping[str, J
 
 
 def _read(track: Track, row: Mapping[str, Json]) -> tuple[object, str | None]:
-    """The artefact of an answer, or why there is none."""
+    """Returns the artefact of an answer, or why there is none."""
     if row.get("error"):
         return None, "an error was recorded instead of an answer"
     stopped = call_error_of(row.get("stop_reason"))

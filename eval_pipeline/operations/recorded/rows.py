@@ -1,4 +1,4 @@
-"""A recorded answer as it is given: a row with these fields, whatever file it was read from."""
+"""The form of a recorded answer before import: a row with these fields, whatever file it came from."""
 
 from datetime import date
 from typing import Any
@@ -11,7 +11,7 @@ from eval_pipeline.core.provenance import FIELDS
 from eval_pipeline.tracks.base import Track
 
 _ALWAYS = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
-"""Fields of a canonical row; the others only where they are told, so that rows are those of earlier imports."""
+"""Fields of every canonical row. Other fields are added only if given, so that rows equal those of earlier imports."""
 _WHERE_TOLD = {"cache_read_tokens", "cache_write_tokens", "usd", "stop_reason", "error"}
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
@@ -19,7 +19,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 class PredictionRow(BaseModel):
     """A recorded answer: `response` or `answer` in the track's form, or `sql`.
 
-    A row with none of them, nor a reason to decline, is no answer; `error` says why.
+    A row with none of them and without a reason for declining is no answer; `error` says why.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +58,7 @@ class PredictionRow(BaseModel):
     @field_validator("asked_on", mode="before")
     @classmethod
     def _day_of(cls, told: Any) -> Any:
-        """The day of a moment, e.g. of `2026-03-01T09:30:00Z`."""
+        """Cuts a timestamp such as `2026-03-01T09:30:00Z` to its date."""
         return told[:10] if isinstance(told, str) and told[10:11] in {"T", " "} else told
 
     @model_validator(mode="after")
@@ -69,18 +69,21 @@ class PredictionRow(BaseModel):
         return self
 
     def known(self) -> dict[str, Json]:
-        """What the row tells of its origin, fields of `Provenance`."""
+        """Returns the row's provenance, as fields of `Provenance`."""
         told: dict[str, Json] = self.model_dump(mode="json", include=set(FIELDS), exclude_none=True)
         single = self.model_dump(mode="json", include=set(_SAMPLING), exclude_none=True)
         return told | ({"sampling": {**(self.sampling or {}), **single}} if single else {})
 
     def canonical(self, text: str) -> dict[str, Json]:
-        """The row as it is kept, with the text of its response, without what it tells of its origin."""
+        """Returns the row as it is stored, with the text of its response and without its provenance."""
         kept: dict[str, Json] = self.model_dump(include=_ALWAYS)
         return kept | self.model_dump(include=_WHERE_TOLD, exclude_none=True) | {"text": text}
 
     def response_text(self, track: Track) -> str:
-        """The response in the track's answer form; empty for none. Raises ValueError with one sentence."""
+        """Returns the response in the track's answer form; empty if there is none.
+
+        Raises ValueError with one sentence.
+        """
         if self.response is not None:
             return self.response if isinstance(self.response, str) else canonical_json(self.response)
         if self.answer is None and self.sql is None and self.reason is None:

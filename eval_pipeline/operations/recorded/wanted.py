@@ -1,4 +1,4 @@
-"""How a file of recorded answers is to be taken in, as the options of the command say it."""
+"""The options of importing recorded answers."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,15 +23,15 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How a file of recorded answers is to be taken in.
+    """The options of importing a file of recorded answers.
 
     Attributes:
         form: `predictions`, or one of `LOGS`.
-        mapped: whose field is ours.
-        only: our field → the value that rows must have to be taken in.
-        told: what holds of all answers whose rows do not say otherwise.
-        price: what their tokens cost.
-        priced_as: the model whose prices in the table count.
+        mapped: mapping of field names.
+        only: our field → value; only rows with this value are imported.
+        told: provenance of all answers whose rows do not say otherwise.
+        price: prices of their tokens.
+        priced_as: the model whose prices in the table apply.
     """
 
     form: str = ROWS
@@ -52,25 +52,25 @@ class Wanted:
         price: Iterable[str] | None = None,
         priced_as: str | None = None,
     ) -> "Wanted":
-        """Of the texts of the options.
+        """Parses the texts of the command's options.
 
         Args:
-            form: as the attribute.
-            mapped: each `ours=theirs`.
-            ignored: their fields that are left out.
-            only: each `field=value`.
+            form: see the attribute.
+            mapped: texts `ours=theirs`.
+            ignored: their fields to leave out.
+            only: texts `field=value`.
             of_all: fields of `Provenance`; `sampling` as a list of `name=value`, and `prompt_file`.
-            price: each `kind=dollars`.
-            priced_as: as the attribute.
+            price: texts `kind=dollars`.
+            priced_as: see the attribute.
 
         Raises:
-            UsageError: one of them is not of its form.
+            UsageError: one of them is malformed.
             InputError: the file of the prompt cannot be read.
         """
         chosen = dict(_pair("--only", text) for text in only)
         for name in chosen:
             if name not in FIELD_NAMES:
-                raise UsageError(f"--only {name}=…: '{name}' is no field of ours{nearest(name, FIELD_NAMES)}")
+                raise UsageError(f"--only {name}=…: '{name}' is not a known field{nearest(name, FIELD_NAMES)}")
         told = {name: value for name, value in of_all.items() if value is not None and name != "prompt_file"}
         if (file := of_all.get("prompt_file")) is not None:
             told["prompt"] = _prompt(file)
@@ -92,7 +92,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> Json:
-    """A number, true, a list …, where it reads like JSON; else the text."""
+    """Parses a text as JSON (a number, true, a list …); returns the text itself if it is not JSON."""
     try:
         found: Json = json.loads(text)
     except (ValueError, RecursionError):

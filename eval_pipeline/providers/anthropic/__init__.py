@@ -1,1 +1,1 @@
-"""Claude through the Anthropic SDK."""
+"""The provider `anthropic`: Claude through the Anthropic SDK."""

@@ -1,6 +1,6 @@
-"""The `anthropic` SDK at work: a client, messages asked whole or as a stream, and its exceptions as call errors.
+"""A client of the `anthropic` SDK: sends messages whole or as a stream, and converts its exceptions to call errors.
 
-The SDK is imported with the first call: it takes seconds.
+The SDK is imported with the first call, since the import takes seconds.
 """
 
 import json
@@ -25,7 +25,7 @@ _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
 @dataclass(frozen=True, slots=True)
 class AnthropicAnswer:
-    """A message as decoded from JSON, and what was seen of its way here."""
+    """A message decoded from JSON, with facts about its transport."""
 
     message: Any
     request_id: str | None
@@ -34,10 +34,10 @@ class AnthropicAnswer:
 
 
 class AnthropicClient:
-    """One client of the SDK, with its connections; belongs to one event loop."""
+    """One SDK client with its connections; belongs to one event loop."""
 
     def __init__(self, settings: AnthropicSettings, version: ModelVersion) -> None:
-        """Nothing is connected yet. Raises FatalCallError where there is no key."""
+        """Creates the client without connecting. Raises FatalCallError if there is no key."""
         import anthropic
         import httpx2
 
@@ -48,15 +48,15 @@ class AnthropicClient:
         arguments = client_arguments(settings.address, version)
         if settings.timeout_s is not None:
             arguments["timeout"] = httpx2.Timeout(settings.timeout_s, pool=None)
-        # The SDK's own kind of client takes the proxies of the environment whatever `trust_env` says.
+        # The SDK's own HTTP client uses the environment's proxies whatever `trust_env` says.
         connections = anthropic.DefaultAsyncHttpxClient if arguments["trust_env"] else httpx2.AsyncClient
-        # The key is meant for the address that the model version names, so redirects are not followed.
+        # The key is meant for the configured address only, so redirects are not followed.
         self.sdk = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=settings.address,
-            max_retries=0,  # retries are the caller's: it counts them and keeps the deadline
+            max_retries=0,  # the caller retries: it counts retries and keeps the deadline
             timeout=arguments["timeout"],
-            open_telemetry=False,  # spans of the SDK could carry prompts to wherever the environment says
+            open_telemetry=False,  # the SDK's spans could send prompts to whatever address the environment names
             http_client=connections(**arguments, follow_redirects=False),
         )
         self._stream_headers = headers_of_streams(settings.address)
@@ -67,18 +67,18 @@ class AnthropicClient:
         await self.sdk.close()
 
     async def message(self, body: Mapping[str, Json]) -> AnthropicAnswer:
-        """Asks for a whole message. Raises CallError or FatalCallError."""
+        """Requests a message as a whole. Raises CallError or FatalCallError."""
         asked = perf_counter()
         with self.errors():
             raw = await self.sdk.messages.with_raw_response.create(**with_sendable_schema(body))
             response = raw.http_response
-            # The SDK's own models take longer to build than the rest of the call, and hide what is not a message.
+            # The SDK's response models take longer to build than the rest of the call, and hide what is not a message.
             message = self._message(response.content)
         self._raise_told_error(message, response.headers)
         return AnthropicAnswer(self.without_key(message), response.headers.get("request-id"), _milliseconds(asked))
 
     async def streamed_message(self, body: Mapping[str, Json], begun: Callable[[], None]) -> AnthropicAnswer:
-        """Asks for a message as a stream; `begun` is called when it begins. Raises CallError or FatalCallError."""
+        """Requests a message as a stream and calls `begun` when it begins. Raises CallError or FatalCallError."""
         import anthropic
 
         streamed, heard = StreamedMessage(), False
@@ -89,7 +89,7 @@ class AnthropicClient:
             asking = create(**with_sendable_schema(body), stream=True, extra_headers=self._stream_headers)
             async with asking as raw:
                 response = raw.http_response
-                if not may_be_events(response.headers):  # a gateway that answers at once, whatever it is asked for
+                if not may_be_events(response.headers):  # a gateway that ignores the request for a stream
                     message = self._message(await response.aread())
                     self._raise_told_error(message, response.headers)
                     begun()
@@ -113,9 +113,9 @@ class AnthropicClient:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raises what the SDK raises inside as a CallError or FatalCallError, without the key.
+        """Converts the SDK's exceptions to CallError or FatalCallError, without the key.
 
-        `from None`: the exceptions hold the request, key and all, and their text may repeat it.
+        `from None`, because the exceptions contain the request with the key, and their text may repeat it.
         """
         import anthropic
         import httpx2
@@ -132,23 +132,23 @@ class AnthropicClient:
             what = self.secrets.redact(f"the connection to the API failed ({type(cause).__name__}: {cause})")
             sent = not isinstance(cause, httpx2.ConnectError)
             raise CallError(CallErrorKind.CONNECTION, what, retryable=True, sent=sent) from None
-        except (anthropic.AnthropicError, ValueError) as error:  # ValueError: not JSON, or not UTF-8
+        except (anthropic.AnthropicError, ValueError) as error:  # ValueError: the body is not JSON or not UTF-8
             what = self.secrets.redact(f"the API sent something unreadable ({type(error).__name__}: {error})")
             raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True) from None
 
     def without_key(self, told: Any) -> Any:
-        """What the API sent, decoded from JSON, without the key: a model or a gateway may repeat it."""
+        """Removes the key from decoded JSON, since a model or a gateway may repeat it."""
         text = json.dumps(told, ensure_ascii=False)
         redacted = self.secrets.redact(text)
         return told if redacted == text else json.loads(redacted)
 
     def batch_error(self, result: Mapping[str, Any]) -> CallError:
-        """Why a request of a batch has no message, without the key."""
+        """Returns why a request of a batch has no message, without the key."""
         error = batch_error(result, model=self._model, key_name=self._key_name)
         return CallError(error.kind, self.secrets.redact(error.message), retryable=error.retryable)
 
     def _message(self, content: bytes) -> Any:
-        """What a body holds that should be a message. Raises CallError, ValueError."""
+        """Decodes a body that should be a message. Raises CallError or ValueError."""
         text = content.decode()
         try:
             return json.loads(text)
@@ -165,10 +165,10 @@ class AnthropicClient:
 
 
 def with_sendable_schema(body: Mapping[str, Json]) -> dict[str, Any]:
-    """The body with its answer schema as the API takes it: the SDK moves keywords that it refuses to descriptions.
+    """Returns the body with an answer schema that the API accepts; the SDK moves unsupported keywords to descriptions.
 
     Raises:
-        CallError: the SDK cannot make a schema of it that the API takes.
+        CallError: the SDK cannot convert the schema.
     """
     config = body.get("output_config") or {}
     if "format" not in config:
@@ -188,7 +188,7 @@ def _sendable_schema(schema: str) -> dict[str, Any]:
 
 
 def _custom_header_values() -> list[str]:
-    """Values of headers that the SDK takes from the environment: what a gateway is told by them may be secret."""
+    """Returns the values of custom headers that the SDK takes from the environment, as they may be secret."""
     lines = os.environ.get(_CUSTOM_HEADERS, "").split("\n")
     return [value.strip() for _, colon, value in (line.partition(":") for line in lines) if colon]
 

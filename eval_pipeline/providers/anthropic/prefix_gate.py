@@ -1,6 +1,7 @@
-"""Letting the first of several calls with one prefix go ahead, so that the others read it from the provider's cache.
+"""Sends the first of several calls with the same prompt prefix ahead, so that the others read it from the cache.
 
-A prefix can be read once the answer to the call that wrote it has begun. Calls sent together would each pay the write.
+A prefix can be read from the cache once the answer to the call that wrote it has begun. Calls sent at the same time
+would each pay for writing it.
 """
 
 import asyncio
@@ -9,12 +10,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 PATIENCE_S = 10.0
-LASTS_S = 280.0  # a cached prefix lives for five minutes after its last use
+LASTS_S = 280.0  # the API keeps a prefix for five minutes after its last use
 
 
 @dataclass(slots=True, eq=False)
 class PlaceInLine:
-    """A call's place among those with its prefix; `leads`: it writes the prefix, and the others wait for it."""
+    """A call's place among the calls with its prefix; if `leads`, it writes the prefix and the others wait for it."""
 
     leads: bool
 
@@ -27,14 +28,15 @@ class _Prefix:
 
 
 class PrefixGate:
-    """Knows which prefixes are cached and which are being written; belongs to one event loop."""
+    """Tracks which prefixes are cached and which are being written; belongs to one event loop."""
 
     def __init__(self, patience_s: float = PATIENCE_S, lasts_s: float = LASTS_S) -> None:
-        """Nothing is cached yet.
+        """Starts with nothing cached.
 
         Args:
-            patience_s: how long a call waits for others at most: paying for the prefix again is better than a stall.
-            lasts_s: how long a prefix is taken to be cached after its last use.
+            patience_s: how long a call waits for others; after that, paying for the prefix again is better than
+                stalling.
+            lasts_s: how long a prefix is assumed to be cached after its last use.
         """
         self._patience_s = patience_s
         self._lasts_s = lasts_s
@@ -43,11 +45,11 @@ class PrefixGate:
 
     @asynccontextmanager
     async def turn(self, key: str, size: int) -> AsyncIterator[PlaceInLine]:
-        """A call with a prefix, from when it may be sent until it is over.
+        """Waits until a call with a prefix may be sent; the block lasts until the call is finished.
 
         Args:
-            key: of the prefix.
-            size: of the prefix, in any measure that `not_cached` is told in too.
+            key: identifies the prefix.
+            size: size of the prefix, in the same unit as for `not_cached`.
         """
         if size <= self._uncached_size:
             yield PlaceInLine(leads=False)
@@ -57,12 +59,12 @@ class PrefixGate:
         try:
             yield turn
         finally:
-            if turn.leads and prefix.leader is turn:  # its answer has not begun: the next one tries
+            if turn.leads and prefix.leader is turn:  # its answer never began, so the next call leads
                 prefix.leader = None
                 prefix.changed.set()
 
     def begun(self, key: str, turn: PlaceInLine) -> None:
-        """The answer to a call has begun: its prefix can be read."""
+        """Records that the answer to a call has begun; from now on, other calls can read the prefix from the cache."""
         prefix = self._prefixes.get(key)
         if prefix is None:
             return
@@ -72,7 +74,10 @@ class PrefixGate:
             prefix.changed.set()
 
     def not_cached(self, size: int) -> None:
-        """The provider did not cache a prefix of that size (it is too short): none of that size needs a wait."""
+        """Records that the provider did not cache a prefix of this size because it was too short.
+
+        Calls with such prefixes need not wait.
+        """
         self._uncached_size = max(self._uncached_size, size)
 
     async def _admitted(self, prefix: _Prefix) -> PlaceInLine:

@@ -1,4 +1,4 @@
-"""Claude models through the Anthropic API: messages, message batches and token counts."""
+"""The provider `anthropic`: Claude models through the messages, message batches and token counting APIs."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,39 +24,41 @@ if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
 
 STREAMED_FROM = 8192
-"""`max_tokens` above which answers are streamed: the SDK refuses to wait in silence for long ones, for some models
-from here on, and idle connections get dropped."""
-_SUBMIT_S = 600.0  # the API takes in hundreds of megabytes before it answers
+"""Answers with a higher `max_tokens` are streamed.
+
+Without a stream the SDK refuses long waits for some models, and idle connections get dropped.
+"""
+_SUBMIT_S = 600.0  # the API receives hundreds of megabytes before it answers
 _PAGE = 100
 
 
 class AnthropicProvider(Traits):
-    """Asks a Claude model singly or in batches; the client is made with the first call."""
+    """Asks a Claude model singly or in batches; the client is created with the first call."""
 
     key_variable: ClassVar[str] = KEY_VARIABLE
     max_batch_requests: ClassVar[int] = 100_000
-    max_batch_bytes: ClassVar[int] = 240_000_000  # of 256 MB: custom ids and cache marks come on top of `request`
+    max_batch_bytes: ClassVar[int] = 240_000_000  # of 256 MB; leaves room for custom ids and cache marks
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         self._settings, sampling = read_anthropic_settings(version)
         self._sampling = sampling.as_body()
         self._version = version
         self._streams = self._settings.stream or version.max_tokens > STREAMED_FROM
-        # Not much of a call's deadline goes into waiting for others.
+        # Waiting for other calls must not use up much of a call's deadline.
         self._patience_s = min(PATIENCE_S, version.deadline_s / 4)
         self._prefixes = PrefixGate(self._patience_s)
         self._made: AnthropicClient | None = None
 
     def request(self, call: Call) -> Json:
-        """The body of the request without streaming and cache marks: an answer from a batch answers a single call.
+        """Returns the request body without streaming and cache marks, which do not matter for reusing an answer.
 
-        Where another address than Anthropic's is asked it is told too: what answers there may be something else.
+        If the address is not Anthropic's own, it is included, because another model may answer there.
         """
         body, address = self._body(call, cached=False), self._settings.address
         return body if address == ANTHROPIC else {"endpoint": address, "body": body}
 
     async def generate(self, call: Call) -> Response:
-        """Asks once, where calls share a prefix after the one that writes it to the cache.
+        """Makes one try. If calls share a prefix, this waits for the one that writes the prefix to the cache.
 
         Raises:
             CallError: there is no answer.
@@ -75,7 +77,7 @@ class AnthropicProvider(Traits):
         return response
 
     async def submit_batch(self, calls: Mapping[str, Call]) -> Batch:
-        """Hands in the calls, each under its custom id. Raises CallError or FatalCallError."""
+        """Submits the calls as a batch, each under its custom id. Raises CallError or FatalCallError."""
         client = self._client()
         requests: list[Any] = [
             {"custom_id": custom_id, "params": with_sendable_schema(self._body(call, cached=call.prefix_uses > 1))}
@@ -85,7 +87,7 @@ class AnthropicProvider(Traits):
             return _batch(await client.sdk.messages.batches.create(requests=requests, timeout=_SUBMIT_S))
 
     async def batch(self, batch_id: str) -> Batch | None:
-        """How a batch stands; None where the API does not know it, or has thrown its results away.
+        """Returns the state of a batch; None if the API does not know it or has deleted its results.
 
         Raises CallError or FatalCallError.
         """
@@ -101,12 +103,15 @@ class AnthropicProvider(Traits):
         return found if told.archived_at is None else None
 
     async def batches(self, since: datetime) -> AsyncIterator[Batch]:
-        """Batches of the key's workspace created since then, the newest first. Raises CallError or FatalCallError."""
+        """Yields the batches of the key's workspace created since then, newest first.
+
+        Raises CallError or FatalCallError.
+        """
         client = self._client()
         with client.errors():
             first = await client.sdk.messages.batches.list(limit=_PAGE)
             async for page in first.iter_pages():
-                with _of_its_form():  # the SDK takes anything without `data` for an empty list
+                with _of_its_form():  # the SDK reads anything without `data` as an empty list
                     found = [_batch(told) for told in page.data]
                 for batch in found:
                     if batch.created_at < since:
@@ -114,12 +119,12 @@ class AnthropicProvider(Traits):
                     yield batch
 
     async def batch_results(self, batch_id: str) -> AsyncGenerator[tuple[str, Response | CallError], None]:
-        """What became of each request of a batch that has ended, by custom id, in no order.
+        """Yields the result of each request of an ended batch, by custom id, in no particular order.
 
-        A CallError among them is retryable unless the request itself was refused.
+        A CallError among the results is retryable unless the request itself was refused.
 
         Raises:
-            CallError: the results cannot be read, or not to their end.
+            CallError: the results cannot be read completely.
             FatalCallError: the key is refused.
         """
         client = self._client()
@@ -135,7 +140,7 @@ class AnthropicProvider(Traits):
                 await results.close()
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens of the call by the API's own count. Raises CallError or FatalCallError."""
+        """Returns the number of input tokens as counted by the API. Raises CallError or FatalCallError."""
         client = self._client()
         body = with_sendable_schema(count_request(self._body(call, cached=False)))
         with client.errors():
@@ -153,7 +158,7 @@ class AnthropicProvider(Traits):
         if self._made is not None:
             await self._made.close()
         self._made = None
-        self._prefixes = PrefixGate(self._patience_s)  # the next event loop starts anew
+        self._prefixes = PrefixGate(self._patience_s)  # a new event loop needs a new gate
 
     def _client(self) -> AnthropicClient:
         if self._made is None:
@@ -161,7 +166,7 @@ class AnthropicProvider(Traits):
         return self._made
 
     def _body(self, call: Call, *, cached: bool) -> dict[str, Json]:
-        """The body of a request; with `cached` a prefix that other calls have too is marked for the cache."""
+        """Returns a request body; with `cached`, a prefix shared with other calls is marked for the cache."""
         version = self._version
         return message_request(version.model, call.prompt, version.max_tokens, self._sampling, cached=cached)
 
@@ -172,7 +177,7 @@ class AnthropicProvider(Traits):
             if turn is not None:
                 self._prefixes.begun(key, turn)
 
-        # A call that others wait for is streamed: they can go on when its answer begins, not when it ends.
+        # A call that others wait for is streamed, so that they can continue when its answer begins rather than ends.
         if self._streams or (turn is not None and turn.leads):
             return await client.streamed_message(body, begun)
         answered = await client.message(body)
@@ -200,7 +205,7 @@ def _response(client: AnthropicClient, answered: AnthropicAnswer) -> Response:
 
 
 def _batch(told: "MessageBatch") -> Batch:
-    """A batch as the API told of it. Raises CallError."""
+    """Converts a batch returned by the API. Raises CallError."""
     with _of_its_form():
         counts = told.request_counts
         requests = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
@@ -209,7 +214,7 @@ def _batch(told: "MessageBatch") -> Batch:
 
 @contextmanager
 def _of_its_form() -> Iterator[None]:
-    """Raises CallError where the SDK's objects lack what they are to have: it makes them of any JSON."""
+    """Raises CallError if the SDK's objects lack expected attributes; the SDK builds them from any JSON."""
     try:
         yield
     except (AttributeError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""What a model version may set for the provider `anthropic`."""
+"""Settings of a model version for the provider `anthropic`."""
 
 import os
 from typing import Literal, Self
@@ -21,9 +21,9 @@ class AnthropicSettings(Settings):
 
     Attributes:
         api_key_env: name of the environment variable that holds the key.
-        base_url: of a gateway; None: what `ANTHROPIC_BASE_URL` says, or Anthropic's own.
-        stream: stream every answer; by default those that may be long are.
-        timeout_s: seconds of silence after which a call is given up and may be tried again; by default the deadline.
+        base_url: address of a gateway; None: `ANTHROPIC_BASE_URL`, or else Anthropic's own address.
+        stream: stream every answer; by default, only long ones are streamed.
+        timeout_s: seconds of silence after which a call is given up and may be retried; by default the deadline.
     """
 
     api_key_env: EnvironmentName = KEY_VARIABLE
@@ -33,15 +33,15 @@ class AnthropicSettings(Settings):
 
     @property
     def address(self) -> str:
-        """What is asked."""
+        """The address that is asked."""
         return self.base_url or os.environ.get(_BASE_URL_ENV, "").strip().rstrip("/") or ANTHROPIC
 
 
 class Thinking(Settings):
-    """How the model thinks before it answers; which kinds it knows, and its default, depend on the model.
+    """How the model thinks before it answers; supported types and the default depend on the model.
 
     Attributes:
-        budget_tokens: of `enabled`; they count towards `max_tokens`.
+        budget_tokens: for the type `enabled`; these tokens count towards `max_tokens`.
     """
 
     type: Literal["adaptive", "between_tools", "disabled", "enabled"]
@@ -56,7 +56,7 @@ class Thinking(Settings):
 
 
 class AnthropicSampling(Settings):
-    """`sampling` of the model version. The SDK takes no temperature any more."""
+    """`sampling` of the model version. The SDK no longer supports a temperature."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     thinking: Thinking | None = None
@@ -64,17 +64,17 @@ class AnthropicSampling(Settings):
     service_tier: Literal["auto", "standard_only"] | None = None
 
     def as_body(self) -> dict[str, Json]:
-        """The settings where the API has them in the body of a request."""
+        """Returns the settings as fields of a request body."""
         body: dict[str, Json] = self.model_dump(mode="json", exclude_none=True)
         effort = body.pop("effort", None)
         return {**body, "output_config": {"effort": effort}} if effort is not None else body
 
 
 def read_anthropic_settings(version: ModelVersion) -> tuple[AnthropicSettings, AnthropicSampling]:
-    """Options and sampling of a model version.
+    """Reads options and sampling of a model version.
 
     Raises:
-        SettingsError: something is unknown or wrong.
+        SettingsError: a setting is unknown or wrong.
     """
     refuse_settings(version, "predictions")
     settings = read_settings(AnthropicSettings, version)

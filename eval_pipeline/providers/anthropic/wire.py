@@ -1,6 +1,6 @@
-"""The messages of the Anthropic API: requests, answers and errors, as plain values.
+"""The requests, answers and errors of the Anthropic API as plain values.
 
-Nothing here connects or imports the SDK.
+This module neither connects nor imports the SDK.
 """
 
 from collections.abc import Mapping
@@ -51,17 +51,17 @@ _COUNTED = ("model", "system", "messages", "thinking", "output_config")
 def message_request(
     model: str, prompt: Prompt, max_tokens: int, sampling: Mapping[str, Json], *, cached: bool = False
 ) -> dict[str, Json]:
-    """The body of a request, without what concerns its transport only.
+    """Returns the body of a request, without fields that concern only its transport.
 
-    System messages go to `system`; neighbours of one role become blocks of one message; empty texts, which the API
-    refuses, are left out.
+    System messages go to `system`. Consecutive messages of one role become blocks of one message. Empty texts, which
+    the API rejects, are left out.
 
     Args:
-        model: as the API names it.
-        prompt: what is asked.
-        max_tokens: of the answer.
+        model: the API's name of the model.
+        prompt: the prompt.
+        max_tokens: limit for the answer.
         sampling: in the form of the body.
-        cached: mark the last shared block, so that the API keeps what comes up to it.
+        cached: mark the last shared block, so that the API caches everything up to it.
     """
     system: list[Json] = []
     messages: list[Json] = []
@@ -90,21 +90,21 @@ def message_request(
 
 
 def count_request(body: Mapping[str, Json]) -> dict[str, Json]:
-    """The body of a request to count the tokens of another."""
+    """Returns the body of a request that counts the tokens of another request."""
     return {name: body[name] for name in _COUNTED if name in body}
 
 
 def shared_text(prompt: Prompt) -> str:
-    """What a prompt has in common with others of its case."""
+    """Returns the part of a prompt that it shares with other prompts of its case."""
     return "\0".join(message.text for message in prompt.messages[: prompt.shared])
 
 
 def response_of(message: Any, **known: Any) -> Response:
-    """The response in a message of the API.
+    """Converts a message of the API to a response.
 
     Args:
         message: as decoded from JSON.
-        known: what else is known of the call: fields of `Response`, `metadata` among them.
+        known: further fields of `Response`, including `metadata`.
 
     Raises:
         CallError: it is not a message.
@@ -140,7 +140,7 @@ def response_of(message: Any, **known: Any) -> Response:
 
 
 def usage_of(told: Mapping[str, Any]) -> Usage:
-    """Tokens as the API tells them: its `input_tokens` leave out those of the cache."""
+    """Converts the API's token counts; its `input_tokens` exclude those read from or written to the cache."""
     read = told.get("cache_read_input_tokens") or 0
     write = told.get("cache_creation_input_tokens") or 0
     uncached = told.get("input_tokens")
@@ -149,11 +149,11 @@ def usage_of(told: Mapping[str, Any]) -> Usage:
 
 @dataclass(slots=True)
 class StreamedMessage:
-    """A message that is put together from the events of a stream.
+    """A message assembled from the events of a stream.
 
     Attributes:
-        message: what has come so far, in the form of a whole one.
-        complete: the stream has said that this is all: one that ends without was cut off.
+        message: the message so far, in the form of a complete one.
+        complete: whether the stream said that the message is complete; otherwise it was cut off.
     """
 
     message: dict[str, Any] = field(default_factory=dict)
@@ -161,10 +161,10 @@ class StreamedMessage:
     _blocks: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        """Takes in an event; whether it brought text. Kinds that are not known are passed over.
+        """Adds an event; returns whether it contained text. Unknown kinds of events are ignored.
 
         Raises:
-            CallError: it has not the form of its kind.
+            CallError: the event does not have the form of its kind.
         """
         try:
             return self._add(event)
@@ -187,7 +187,7 @@ class StreamedMessage:
             case "message_delta":
                 self.message |= event["delta"]
                 told = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
-                # Counts are of the whole message so far; what the beginning says of the output is a placeholder.
+                # The counts are totals so far; the output count at the start of the stream is a placeholder.
                 self.message["usage"] = {**self.message["usage"], "output_tokens": None, **told}
             case "message_stop":
                 self.message["content"] = [self._blocks[index] for index in sorted(self._blocks)]
@@ -198,14 +198,14 @@ class StreamedMessage:
 def error_of(
     status: int, body: Any, headers: Mapping[str, str], *, model: str, key_name: str
 ) -> CallError | FatalCallError:
-    """What an error of the API means.
+    """Converts an error of the API to a call error.
 
     Args:
-        status: the HTTP status; where the body names a type of error, that counts: a stream fails with status 200.
-        body: as decoded, if there was any.
-        headers: with names in lower case.
-        model: that was asked.
-        key_name: where the key comes from.
+        status: the HTTP status; an error type in the body takes precedence, because streams fail with status 200.
+        body: the decoded body, if any.
+        headers: with lower-case names.
+        model: the model that was asked.
+        key_name: name of the environment variable with the key.
     """
     error = body.get("error") if isinstance(body, Mapping) else None
     told: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
@@ -214,7 +214,7 @@ def error_of(
     text = f"HTTP {status}{', ' if said else ''}{said}"
     details = told.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else None
-    if code in _SPENT or "credit balance" in said:  # the API has no type of its own for an account without credit
+    if code in _SPENT or "credit balance" in said:  # the API has no error type for an account without credit
         return FatalCallError(f"{_NO_CREDIT} ({text})")
     if code in _CLOSED:
         return FatalCallError(f"the account is closed to calls ({text})")
@@ -230,7 +230,7 @@ def error_of(
 
 
 def batch_error(result: Mapping[str, Any], *, model: str, key_name: str) -> CallError:
-    """Why a request of a batch has no message. What no call outlives (a wrong key) shows when it is asked singly."""
+    """Returns why a request of a batch has no message. Fatal errors (e.g. a wrong key) show when it is asked singly."""
     match result.get("type"):
         case "errored":
             error = error_of(500, result.get("error"), {}, model=model, key_name=key_name)

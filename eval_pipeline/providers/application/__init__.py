@@ -1,1 +1,1 @@
-"""The user's own application behind HTTP."""
+"""The provider `http`: an application of the user's own behind HTTP."""

@@ -1,6 +1,6 @@
-"""What the answer of an application under test means: the answer in the track's form, tokens and dollars.
+"""Reads answer, tokens and cost from the response of an application under test.
 
-Plain functions of the body's text; nothing here connects.
+Pure functions of the response body; nothing here connects.
 """
 
 import json
@@ -32,7 +32,7 @@ JsonPath = Annotated[str, AfterValidator(_compiles)]
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What was found in an answer; None and unknown usage where it tells nothing."""
+    """What was found in a response; None and unknown usage for what it does not contain."""
 
     text: str
     usage: Usage
@@ -42,13 +42,13 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class AnswerMapping:
-    """Where in an application's answer is what; each a JSONPath that finds one value.
+    """JSONPaths to the parts of an application's response; each finds one value.
 
     Attributes:
-        answer_path: None: the whole body is the answer.
-        answer_field: wraps the answer: what was found becomes the value of this field of an object.
-        input_tokens_path, output_tokens_path, cost_path, model_path: None where the application does not
-            tell; nothing there, or null, means that it did not tell this time.
+        answer_path: path of the answer; None: the whole body is the answer.
+        answer_field: if set, the answer is wrapped in an object with this field.
+        input_tokens_path, output_tokens_path, cost_path, model_path: None if the application never reports the value. A
+            missing or null value means that it was not reported this time.
     """
 
     answer_path: str | None = None
@@ -59,7 +59,7 @@ class AnswerMapping:
     model_path: str | None = None
 
     def read(self, body: str) -> Mapped:
-        """Maps the body of an answer. Raises CallError where it is not of the form that the paths expect."""
+        """Reads the body of a response. Raises CallError if it does not have the form that the paths expect."""
         paths = (
             self.answer_path,
             self.input_tokens_path,
@@ -71,7 +71,7 @@ class AnswerMapping:
         answer = body if self.answer_path is None else _one(document, self.answer_path)
         wrapped = answer if self.answer_field is None else {self.answer_field: answer}
         return Mapped(
-            # A string is the answer itself, anything else is written as JSON.
+            # A string is the answer itself; anything else is written as JSON.
             wrapped if isinstance(wrapped, str) else json.dumps(wrapped, ensure_ascii=False),
             Usage(_tokens(document, self.input_tokens_path), _tokens(document, self.output_tokens_path)),
             _dollars(document, self.cost_path),
@@ -91,8 +91,8 @@ def _decode(body: str) -> Json:
 
 
 def _broken_off(body: str, error: Exception) -> bool:
-    """Whether the text is the beginning of some JSON."""
-    if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":  # which the partial reader passes over
+    """Whether the text is an incomplete JSON document."""
+    if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":  # the partial parser would accept this
         return False
     try:
         from_json(body, allow_partial="trailing-strings")
@@ -116,7 +116,7 @@ def _told(document: Json, path: str | None) -> Json:
 def _find(document: Json, path: str) -> list[Any]:
     import jsonpath
 
-    # A bare string would be taken for JSON to be read.
+    # The library would parse a plain string as JSON.
     root = json.dumps(document) if isinstance(document, str) else document
     try:
         found = jsonpath.compile(path).findall(root)

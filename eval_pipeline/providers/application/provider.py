@@ -1,6 +1,6 @@
-"""The team's own application under test: it gets the question and its context, and says the answer.
+"""The provider `http`: sends the question and its context to the user's own application and reads its answer.
 
-What is evaluated is the application as it is deployed, with its own prompts, tools and models.
+The application is evaluated as it is deployed, with its own prompts, tools and models.
 """
 
 import json
@@ -31,7 +31,7 @@ from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 LARGEST_ANSWER = 10 * 1024 * 1024
-"""Bytes; a longer answer is refused."""
+"""Size limit for an answer, in bytes."""
 
 TASK_FIELDS = ("question", "context", "history", "failed")
 CALL_FIELDS = ("suite", "case_id", "turn_id", "turn_index", "sample", "attempt")
@@ -42,10 +42,10 @@ class ApplicationSettings(Settings):
     """How the application is asked and its answer read; `options` of the model version.
 
     Attributes:
-        base_url: of the application.
-        path: what is posted to, below it.
-        headers_env: headers → environment variables with their values.
-        body: further fields of every request.
+        base_url: address of the application.
+        path: path below it to which requests are posted.
+        headers_env: header names → environment variables that hold their values.
+        body: additional fields of every request.
         answer_path, answer_field, input_tokens_path, output_tokens_path, cost_path, model_path: see `AnswerMapping`.
     """
 
@@ -62,17 +62,17 @@ class ApplicationSettings(Settings):
 
     @property
     def url(self) -> str:
-        """What is posted to."""
+        """The address to which requests are posted."""
         return f"{self.base_url}/{self.path.lstrip('/')}" if self.path else self.base_url
 
     @property
     def mapping(self) -> AnswerMapping:
-        """How its answers are read."""
+        """How answers are read."""
         return AnswerMapping(**{name: getattr(self, name) for name in _MAPPED})
 
 
 class ApplicationProvider(Traits):
-    """Posts each turn to the application; the client is made with the first one."""
+    """Posts each turn to the application; the client is created with the first one."""
 
     own_prompt: ClassVar[bool] = True
     can_judge: ClassVar[bool] = False
@@ -92,17 +92,18 @@ class ApplicationProvider(Traits):
         self._secrets = Secrets(())
 
     def request(self, call: Call) -> Json:
-        """The body of the request, whom it goes to and how the answer is read: the journal keeps what was read.
+        """Returns body, address and answer mapping of the request, plus the model version's name.
 
-        The prompt is not part of it: the application has its own. The name of the model version is: of the
-        application's release and model nothing is known here, so that another name is another application.
+        The prompt is not included, because the application makes its own. The name is included because nothing is known
+        about the application's release and model: another name stands for another application.
         """
-        # Who answered is no part of the answer, and a path that is new must not have everything asked again.
+        # The path of the served model's name does not affect the answer; adding it must not cause everything to be
+        # asked again.
         read = {name: getattr(self._mapping, name) for name in _MAPPED if name != "model_path"}
         return {"name": self._version.name, "url": self._settings.url, "read": read, "body": self._body(call)}
 
     async def generate(self, call: Call) -> Response:
-        """Asks once. Raises CallError, or FatalCallError where no call can succeed."""
+        """Makes one try. Raises CallError, or FatalCallError if no call can succeed."""
         import httpx2
 
         self._open()
@@ -149,24 +150,24 @@ class ApplicationProvider(Traits):
 
         headers = read_headers(self._settings.headers_env, self._version)
         self._secrets = Secrets(headers.values())
-        # Redirects are not followed: the headers are meant for the address that the model version names.
+        # Redirects are not followed, since the headers are meant for the configured address only.
         self._client = httpx2.AsyncClient(headers=headers, **client_arguments(self._settings.url, self._version))
 
     @contextmanager
     def _call_errors(self) -> Iterator[None]:
-        """Has every failure come out as CallError or FatalCallError, without a secret in it."""
+        """Converts every failure to CallError or FatalCallError, without secrets."""
         try:
             yield
         except Exception as error:
             meaning = _meaning(error)
             if meaning is None:
                 raise
-            # The client's own error stays out: it holds the request with its headers.
+            # The client's exception contains the request with its headers, so it is not chained.
             raise self._secrets.redact_error(meaning) from None
 
 
 def _unknown_spending(version: ModelVersion, settings: ApplicationSettings) -> tuple[Complaint, ...]:
-    """Limits of which nobody could tell whether they are kept."""
+    """Returns complaints about spending limits that could not be enforced because the spending is unknown."""
     tells_tokens = settings.input_tokens_path is not None and settings.output_tokens_path is not None
     tells_dollars = settings.cost_path is not None or (tells_tokens and has_price(version))
     told = "needs {}: else nothing is known of what the application spends"
@@ -181,7 +182,7 @@ def _unknown_spending(version: ModelVersion, settings: ApplicationSettings) -> t
 
 
 async def _read(answer: Any, asked: float) -> tuple[bytes, float | None]:
-    """The body, and after how many milliseconds its first byte came. Raises CallError where it is too large."""
+    """Reads the body and the time to its first byte in milliseconds. Raises CallError if it is too large."""
     content, first_byte_ms = bytearray(), None
     async for piece in answer.aiter_bytes():
         if first_byte_ms is None:
@@ -194,13 +195,13 @@ async def _read(answer: Any, asked: float) -> tuple[bytes, float | None]:
 
 
 def _refusal(answer: Any, content: bytes) -> CallError | FatalCallError:
-    """What an answer with a status other than success means."""
+    """Converts an answer with an error status to a call error."""
     text = content.decode("utf-8", "replace")
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
         told = text
-    # 404 may be about one question of which the application knows nothing.
+    # 404 may mean that the application knows nothing about this one question.
     return status_error(answer.status_code, told, dict(answer.headers), not_found_is_fatal=False)
 
 

@@ -1,1 +1,1 @@
-"""What providers behind HTTP share."""
+"""Code shared by all providers that ask over HTTP."""

@@ -1,4 +1,4 @@
-"""What a body is that is no answer: said so that whoever set the endpoint up sees what answers there."""
+"""Describes response bodies that are not answers, so that the user sees what responds at the endpoint."""
 
 import html
 import re
@@ -8,7 +8,7 @@ _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+htm
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.DOTALL)
 _MOST = 120
 _HEAD = 20_000
-"""Characters in which a page has its title."""
+"""The title of a page is searched within this many characters."""
 
 
 def is_web_page(text: str) -> bool:
@@ -17,7 +17,7 @@ def is_web_page(text: str) -> bool:
 
 
 def body_shown(text: str) -> str:
-    """A body in a few words: nothing, a web page with its title, or the beginning of a text."""
+    """Describes a body briefly: empty, a web page with its title, or the beginning of a text."""
     if not text.strip():
         return "an empty body"
     if is_web_page(text):
@@ -28,12 +28,12 @@ def body_shown(text: str) -> str:
 
 
 def may_be_events(headers: Mapping[str, str]) -> bool:
-    """Whether what was sent may be a stream of events, by its label: many servers label one wrongly, or not at all."""
+    """Whether the content type allows a stream of events; many servers label streams wrongly or not at all."""
     label = headers.get("content-type", "").partition(";")[0].strip().lower()
     return not (label.endswith(("/json", "+json")) or label in {"text/html", "application/xhtml+xml"})
 
 
 def short(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Returns the beginning of a text, in one line."""
     text = " ".join(text.split())
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."

@@ -1,4 +1,4 @@
-"""What providers that ask over HTTP share: addresses, secrets from the environment, the settings of their clients."""
+"""Addresses, secrets from the environment and client settings, shared by providers that ask over HTTP."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.validation import unshown
 
 _CONNECT_S = 10.0
-# Less than the 5 s after which uvicorn and llama.cpp close an idle connection, perhaps just as it is used again.
+# Shorter than the 5 s after which uvicorn and llama.cpp close an idle connection, possibly just when it is reused.
 _KEPT_S = 3.0
 _SHORTEST_SECRET = 8
 _REDACTED = "[redacted]"
@@ -27,7 +27,7 @@ def _base_url(text: str) -> str:
     if "@" in text or "?" in text or "#" in text:
         raise unshown("expected an address without user, password, query and fragment; keys come from the environment")
     parts = urlsplit(text)
-    # `port` raises ValueError where it is no number.
+    # `port` raises ValueError if it is not a number.
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
         raise ValueError(f"expected an address such as https://host/v1, found {text!r:.60}")
     return text.rstrip("/")
@@ -35,7 +35,7 @@ def _base_url(text: str) -> str:
 
 def _environment_name(text: str) -> str:
     if not _ENVIRONMENT_NAME.fullmatch(text):
-        # Perhaps the secret itself: the complaint must not repeat it.
+        # The text may be the secret itself, so the complaint must not repeat it.
         raise unshown("expected the name of an environment variable (letters, digits, _), not what is in it")
     return text
 
@@ -47,7 +47,7 @@ def _header_name(text: str) -> str:
 
 
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
-"""An http or https address without anything secret in it, and without a slash at its end."""
+"""An http or https address without secrets and without a trailing slash."""
 
 EnvironmentName = Annotated[str, AfterValidator(_environment_name)]
 """The name of an environment variable."""
@@ -57,22 +57,22 @@ HeaderName = Annotated[str, AfterValidator(_header_name)]
 
 
 class Secrets:
-    """Values that must not be seen: what is told of errors and what is kept of answers goes through here first."""
+    """Secret values, which are removed from error messages and stored answers."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        # Of `Bearer abc…` the second word alone is a secret too. What is very short (`none`, `EMPTY`) is a
-        # placeholder, and would be found in harmless texts.
+        # In `Bearer abc…`, the second word alone is a secret too. Very short values (`none`, `EMPTY`) are placeholders,
+        # and would match harmless texts.
         parts = {part for value in values for part in (value, *value.split())}
         self._values = sorted((part for part in parts if len(part) >= _SHORTEST_SECRET), key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """The text without the secrets."""
+        """Returns the text with the secrets replaced."""
         for value in self._values:
             text = text.replace(value, _REDACTED)
         return text
 
     def redact_error(self, error: CallError | FatalCallError) -> CallError | FatalCallError:
-        """The error with the secrets taken out of its message."""
+        """Returns the error with the secrets removed from its message."""
         if isinstance(error, FatalCallError):
             return FatalCallError(self.redact(str(error)))
         return CallError(
@@ -85,7 +85,10 @@ class Secrets:
 
 
 def read_secret(variable: str, version: ModelVersion) -> str:
-    """The secret in an environment variable. Raises FatalCallError where it is not there or cannot be a header."""
+    """Returns the secret in an environment variable.
+
+    Raises FatalCallError if it is missing or not valid in a header.
+    """
     value = os.environ.get(variable, "").strip()
     if not value:
         raise FatalCallError(f"model version '{version.name}': the environment variable {variable} is not set")
@@ -98,7 +101,7 @@ def read_secret(variable: str, version: ModelVersion) -> str:
 
 
 def read_headers(headers_env: Mapping[str, str], version: ModelVersion) -> dict[str, str]:
-    """The headers whose values are in the environment. Raises FatalCallError."""
+    """Returns the headers with their values from the environment. Raises FatalCallError."""
     return {header: read_secret(variable, version) for header, variable in headers_env.items()}
 
 
@@ -112,25 +115,25 @@ def is_loopback(url: str) -> bool:
 
 
 def headers_of_streams(url: str) -> dict[str, str]:
-    """Headers of a request whose answer is streamed.
+    """Returns extra headers for a request whose answer is streamed.
 
-    llama.cpp's server says of a streamed answer too that it keeps the connection, and closes it: what is sent meanwhile
-    is lost. On this machine another connection costs next to nothing.
+    llama.cpp's server announces that it keeps the connection open after a streamed answer, but closes it; a request
+    sent meanwhile is lost. On this machine, a new connection costs next to nothing.
     """
     return {"Connection": "close"} if is_loopback(url) else {}
 
 
 def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
-    """Arguments of an `httpx2.AsyncClient` that asks the address.
+    """Returns the arguments of an `httpx2.AsyncClient` for an address.
 
-    The deadline of a question is the caller's; here it only keeps a connection that nobody waits for from lasting.
+    The caller enforces the deadline of a question; the time-out here only ends connections that nobody waits for.
     """
     import httpx2
 
     return {
-        "trust_env": not is_loopback(url),  # proxies of the environment are for other machines
+        "trust_env": not is_loopback(url),  # proxies of the environment are meant for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
-        # Calls in flight are bounded by the caller, not here.
+        # The caller limits the calls in flight, so there is no limit here.
         "limits": httpx2.Limits(
             max_connections=None, max_keepalive_connections=version.concurrency, keepalive_expiry=_KEPT_S
         ),

@@ -1,4 +1,4 @@
-"""What errors mean that an HTTP endpoint tells, by status or in place of an answer; plain values, nothing connects."""
+"""Converts errors reported by HTTP endpoints, by status or in the body, to call errors; nothing here connects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ _LONGEST_MESSAGE = 500
 def status_error(
     status: int, body: Json, headers: Mapping[str, str], *, not_found_is_fatal: bool = True
 ) -> CallError | FatalCallError:
-    """What an answer with an error status means.
+    """Converts an answer with an error status to a call error.
 
     Args:
         status: the HTTP status.
-        body: the decoded body or the `error` object in it, if there was any.
-        headers: with names in lower case.
-        not_found_is_fatal: 404 is about the address or the model, not about what was asked.
+        body: the decoded body or the `error` object in it, if any.
+        headers: with lower-case names.
+        not_found_is_fatal: whether a 404 means that the address or the model is wrong, so that every call would fail.
     """
     if 300 <= status < 400 and "location" in headers:
         return redirected(status, headers["location"])
@@ -45,16 +45,16 @@ def status_error(
 
 
 def redirected(status: int, location: str) -> FatalCallError:
-    """What a redirect means. None is followed: keys are meant for the address that the model version names."""
+    """Returns the error for a redirect. Redirects are not followed: keys are meant for the configured address only."""
     place = urlsplit(location)._replace(query="", fragment="").geturl()
     return FatalCallError(f"the endpoint redirects to {place} (HTTP {status}); write that as its address")
 
 
 def error_in_answer(body: Json) -> CallError | FatalCallError:
-    """What an error means that comes under status 200: in a stream, or from a gateway in place of an answer.
+    """Converts an error that arrives with status 200, in a stream or from a gateway, to a call error.
 
     Args:
-        body: the `error` object; its `code` or `type` is a status or a known word. Else the endpoint is at fault.
+        body: the `error` object. If its `code` or `type` is not a status or a known word, the endpoint is at fault.
     """
     told = _told(body)
     numbers = (int(code) for code in told.codes if code.isdecimal() and len(code) == 3)
@@ -64,7 +64,7 @@ def error_in_answer(body: Json) -> CallError | FatalCallError:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date), or None."""
+    """Returns the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or a date), or None."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
@@ -75,13 +75,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
             return max(0.0, float(told))
         except ValueError:
             return max(0.0, (parsedate_to_datetime(told) - now).total_seconds())
-    except (ValueError, TypeError):  # no number and no date: as if it were not there
+    except (ValueError, TypeError):  # neither a number nor a date: ignore the header
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the body of an error says; `codes` are its `code` and its `type`."""
+    """The contents of an error body; `codes` are its `code` and its `type`."""
 
     message: str
     codes: tuple[str, ...] = ()

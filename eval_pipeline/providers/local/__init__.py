@@ -1,1 +1,1 @@
-"""A small model on this machine."""
+"""The provider `local`: a small model on this machine."""

@@ -1,4 +1,4 @@
-"""The llama.cpp server as a child process: started, and ended with whoever started it."""
+"""Runs the llama.cpp server as a child process that ends with its parent."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ _STOP_S = 5.0
 
 
 class LocalServer:
-    """A server that runs.
+    """A running server.
 
     Attributes:
-        address: where it listens.
+        address: the address on which it listens.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
@@ -28,7 +28,7 @@ class LocalServer:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Process id."""
         return self._process.pid
 
     @property
@@ -42,10 +42,10 @@ class LocalServer:
 
         Args:
             weights: a GGUF file.
-            options: of the command line of `server`.
+            options: command-line options of `server`.
 
         Raises:
-            FatalCallError: it does not start; with what it said.
+            FatalCallError: the server does not start; the message contains its last output.
         """
         command = [sys.executable, "-m", "eval_pipeline.providers.local.server", str(weights)]
         command += [f"--{name}={value}" for name, value in options.items()]
@@ -64,7 +64,7 @@ class LocalServer:
             except (TimeoutError, ValueError, KeyError) as error:
                 await _end(process)
                 raise FatalCallError(f"the local server did not start: {_last_words(log)}") from error
-            except BaseException:  # cancelled: nobody would stop it
+            except BaseException:  # on cancellation, nobody else would stop the process
                 await _end(process)
                 raise
 
@@ -74,13 +74,13 @@ class LocalServer:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of the child: what Python and the dynamic linker look at, no secrets."""
+    """Returns the child's environment: what Python and the dynamic linker need, without secrets."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
     return {name: os.environ[name] for name in kept if name in os.environ}
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Closes the child's standard input, which ends it; kills it where it does not."""
+    """Closes the child's standard input, which makes it end, and kills it if it does not."""
     assert process.stdin is not None
     process.stdin.close()
     try:

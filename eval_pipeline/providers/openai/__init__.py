@@ -1,1 +1,1 @@
-"""Any OpenAI-compatible endpoint."""
+"""The provider `openai`: any OpenAI-compatible endpoint."""

@@ -1,4 +1,4 @@
-"""Asking an OpenAI-compatible endpoint through the `openai` SDK: what the providers `openai` and `local` share."""
+"""A client for OpenAI-compatible endpoints based on the `openai` SDK; used by the providers `openai` and `local`."""
 
 import json
 import os
@@ -24,12 +24,12 @@ _ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 @dataclass(frozen=True, slots=True)
 class CountingRoute:
-    """Where an endpoint counts the tokens of a request without answering it.
+    """A route on which a server counts the tokens of a request without answering it.
 
     Attributes:
-        path: below the base URL, or below the server's root where `from_root`.
-        fields: of the request that are sent; None: all of it.
-        told_as: the field of the answer that has the count.
+        path: below the base URL, or below the server's root if `from_root`.
+        fields: fields of the request that are sent; None: all.
+        told_as: the field of the answer that contains the count.
     """
 
     path: str
@@ -42,11 +42,11 @@ COUNTING_ROUTES: Mapping[str, CountingRoute] = {
     "llama.cpp": CountingRoute(f"{_PATH}/input_tokens", "input_tokens"),
     "vllm": CountingRoute("/tokenize", "count", from_root=True, fields=frozenset({"model", "messages"})),
 }
-"""Servers that count tokens; the API itself has no route for it."""
+"""Server → its route for counting tokens; OpenAI's own API has none."""
 
 
 class ChatEndpoint:
-    """A client of one endpoint, open until it is closed."""
+    """A client of one endpoint; use it until `close`."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class ChatEndpoint:
         headers: Mapping[str, str] | None = None,
         name: str = "the endpoint",
     ) -> None:
-        """Makes the client; nothing is connected yet.
+        """Creates the client without connecting.
 
         Args:
-            base_url: what `/chat/completions` comes after.
-            version: whose deadline and concurrency count.
-            key: None where the endpoint wants none.
+            base_url: the address before `/chat/completions`.
+            version: the model version whose deadline and concurrency apply.
+            key: API key; None if the endpoint needs none.
             headers: sent with every request.
-            name: of the endpoint, for messages.
+            name: name of the endpoint, for messages.
         """
         import openai
 
@@ -81,7 +81,7 @@ class ChatEndpoint:
             base_url=base_url,
             api_key=key or "none",
             default_headers=sent,
-            max_retries=0,  # retries are the caller's: it counts them and keeps the deadline
+            max_retries=0,  # the caller retries: it counts retries and keeps the deadline
             timeout=arguments["timeout"],
             http_client=openai.DefaultAsyncHttpxClient(**arguments, follow_redirects=False),
         )
@@ -91,15 +91,15 @@ class ChatEndpoint:
         await self._client.close()
 
     async def complete(self, body: Mapping[str, Json], *, stream: bool) -> Response:
-        """The answer to a request.
+        """Sends a request and returns the response.
 
         Args:
-            body: of the request.
-            stream: have the answer sent as it is written: the time of the first byte is then known.
+            body: body of the request.
+            stream: stream the answer, which makes the time to the first byte known.
 
         Raises:
             CallError: there is no answer.
-            FatalCallError: there cannot be one to any request.
+            FatalCallError: no request can be answered.
         """
         answer, first_byte_ms = ChatAnswer(), None
         asked = perf_counter()
@@ -110,7 +110,7 @@ class ChatEndpoint:
                         async for chunk in chunks:
                             if answer.add(chunk) and first_byte_ms is None:
                                 first_byte_ms = _milliseconds(asked)
-                    else:  # some endpoints answer at once, whatever they are asked for
+                    else:  # some endpoints ignore the request for a stream
                         answer.add(self._completion((await chunks.response.aread()).decode()))
             else:
                 streams = False
@@ -136,7 +136,7 @@ class ChatEndpoint:
         )
 
     async def count_tokens(self, body: Mapping[str, Json], route: CountingRoute) -> int:
-        """Input tokens of a request. Raises CallError, or FatalCallError where the endpoint does not count."""
+        """Returns the number of input tokens. Raises CallError, or FatalCallError if the endpoint cannot count."""
         import openai
 
         path = f"{self._base_url.removesuffix('/v1')}{route.path}" if route.from_root else route.path
@@ -151,11 +151,11 @@ class ChatEndpoint:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} does not tell {route.told_as} at {route.path}")
         return count
 
-    # Not through the SDK's typed methods: they make objects of every chunk, which takes six times as long.
+    # The SDK's typed methods are not used: they build objects for every chunk, which takes six times as long.
 
     async def _post(self, path: str, body: Mapping[str, Json]) -> Mapping[str, Json]:
         told: Any = await self._client.post(path, body=body, cast_to=object, options=self._options)
-        # Of a body that is not labelled as JSON the SDK gives the text.
+        # The SDK returns a body that is not labelled as JSON as text.
         return self._completion(told) if isinstance(told, str) else self._checked(told)
 
     def _completion(self, text: str) -> Mapping[str, Json]:
@@ -163,7 +163,7 @@ class ChatEndpoint:
             told = json.loads(text)
         except (ValueError, RecursionError):
             what = f"{self._name} sent {body_shown(text)} where an answer in JSON was expected"
-            # A page is there to stay; what else is no JSON may have been broken on its way.
+            # A web page will not go away; other text that is not JSON may have been damaged in transit.
             raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=not is_web_page(text)) from None
         return self._checked(told)
 
@@ -189,14 +189,14 @@ class ChatEndpoint:
 
     @contextmanager
     def _call_errors(self) -> Iterator[None]:
-        """Has every failure come out as CallError or FatalCallError, without the key in it."""
+        """Converts every failure to CallError or FatalCallError, without the key."""
         try:
             yield
         except Exception as error:
             meaning = self._meaning(error)
             if meaning is None:
                 raise
-            # The SDK's own error stays out: it holds the request, and the key may be in its message.
+            # The SDK's exception contains the request and possibly the key, so it is not chained.
             raise self._secrets.redact_error(meaning) from None
 
     def _meaning(self, error: Exception) -> CallError | FatalCallError | None:
@@ -230,14 +230,14 @@ class ChatEndpoint:
 
 
 def _with_key(headers: Mapping[str, str], key: str | None) -> dict[str, str]:
-    """The headers with the key among them, unless they authorise in their own way."""
+    """Adds the key to the headers unless they contain their own authorization."""
     if key is None or any(name.lower() == "authorization" for name in headers):
         return dict(headers)
     return {"Authorization": f"Bearer {key}", **headers}
 
 
 def _headers_for_others(base_url: str, sent: Mapping[str, str]) -> list[str]:
-    """Headers that the SDK would add from the environment, where they are meant for another endpoint perhaps."""
+    """Returns headers that the SDK would add from the environment although they may be meant for another endpoint."""
     lines = os.environ.get(_CUSTOM_HEADERS, "").splitlines()
     names = ["Authorization", *(line.partition(":")[0].strip() for line in lines)]
     names += () if base_url == OPENAI else _ACCOUNT_HEADERS

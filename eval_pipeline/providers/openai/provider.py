@@ -1,4 +1,7 @@
-"""Any endpoint that speaks OpenAI's chat completions: OpenAI itself, vLLM, Ollama, llama.cpp, gateways."""
+"""The provider `openai`, for any endpoint with OpenAI's chat completions.
+
+Examples are OpenAI, vLLM, Ollama, llama.cpp and gateways.
+"""
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -22,17 +25,17 @@ class OpenAISettings(Settings):
     """How an endpoint is asked; `options` of the model version.
 
     Attributes:
-        base_url: what `/chat/completions` comes after. Part of the model version: `OPENAI_BASE_URL` in the environment
-            is not looked at, since it would change what is evaluated under the same name.
-        api_key_env: environment variable with the key; None where the endpoint wants none.
-        headers_env: further headers → environment variables with their values.
-        structured_output: how the answer form of the prompt is asked for.
-        stream: have answers sent as they are written.
-        limit_field: the field that bounds an answer; by default the one that OpenAI wants of new models, and for other
-            endpoints the older one, which all of them know.
-        join_messages: messages of one role that follow each other are sent as one: some chat templates refuse them.
-        count_tokens: the server that this is, where it counts tokens for `eval-pipeline plan`.
-        body: further fields of every request.
+        base_url: the address before `/chat/completions`. It is part of the model version; `OPENAI_BASE_URL` in the
+            environment is ignored, since it would change what is evaluated under the same name.
+        api_key_env: environment variable of the key; None if the endpoint needs none.
+        headers_env: additional headers → environment variables that hold their values.
+        structured_output: how the prompt's answer schema is passed on.
+        stream: stream the answers.
+        limit_field: the field that limits the length of an answer. By default the one that OpenAI requires for new
+            models; for other endpoints the older one, which all of them support.
+        join_messages: merge consecutive messages of the same role, because some chat templates reject them.
+        count_tokens: the kind of server, if it can count tokens for `eval-pipeline plan`.
+        body: additional fields of every request.
     """
 
     base_url: BaseUrl = OPENAI
@@ -47,17 +50,17 @@ class OpenAISettings(Settings):
 
     @property
     def form(self) -> RequestForm:
-        """The form of requests."""
+        """The form of requests to this endpoint."""
         usual: LimitField = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
         limit = self.limit_field or usual
         return RequestForm(self.structured_output, limit, self.join_messages, text_lengths=self.base_url != OPENAI)
 
 
 class OpenAISampling(Settings):
-    """`sampling` of the model version: only what is set is sent. Not every endpoint knows every one.
+    """`sampling` of the model version: only fields that are set are sent, as not every endpoint supports all of them.
 
     Attributes:
-        seed: of the first sample of a turn; each further sample has the next one.
+        seed: seed of a turn's first sample; each further sample uses the next number.
     """
 
     temperature: float | None = Field(default=None, ge=0)
@@ -75,10 +78,10 @@ class OpenAISampling(Settings):
 
 
 class OpenAIProvider(Traits):
-    """Asks an endpoint; the client is made with the first question, so what the journal answers needs no key.
+    """Asks an endpoint. The client is created with the first question, so that answers from the journal need no key.
 
     Attributes:
-        count_tokens: only there where the settings say that the endpoint can.
+        count_tokens: exists only if the settings say that the endpoint can count.
     """
 
     key_variable: ClassVar[str] = _KEY_VARIABLE
@@ -100,11 +103,11 @@ class OpenAIProvider(Traits):
             self.count_tokens = self._count_tokens
 
     def request(self, call: Call) -> Json:
-        """The body of the request, and whom it goes to: two endpoints may serve different models under one name."""
+        """Returns body and address of the request; two endpoints may serve different models under the same name."""
         return {"endpoint": self._settings.base_url, "body": self._body(call)}
 
     async def generate(self, call: Call) -> Response:
-        """Asks the endpoint. Raises CallError, or FatalCallError where no call can succeed."""
+        """Asks the endpoint. Raises CallError, or FatalCallError if no call can succeed."""
         return await self._opened().complete(self._body(call), stream=self._settings.stream)
 
     async def __aenter__(self) -> Self:
@@ -123,7 +126,7 @@ class OpenAIProvider(Traits):
     def _body(self, call: Call) -> dict[str, Json]:
         version, sampling = self._version, self._sampling
         if "seed" in sampling:
-            # Another seed for each sample, or all samples of a turn would be the same.
+            # A different seed for each sample, because otherwise all samples of a turn would be equal.
             sampling = {**sampling, "seed": sampling["seed"] + call.sample}
         asked = chat_request(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
         return {**self._settings.body, **asked}

@@ -1,6 +1,6 @@
-"""The chat completions of OpenAI-compatible endpoints: requests and answers, as plain values.
+"""Requests and answers of OpenAI-compatible chat completions as plain values.
 
-Nothing here connects or imports the SDK.
+This module neither connects nor imports the SDK.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ LimitField = Literal["max_tokens", "max_completion_tokens"]
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """In what endpoints differ.
+    """The ways in which requests differ between endpoints.
 
     Attributes:
-        structured: how the prompt's answer schema is asked for: with the schema, as any JSON, or not at all.
-        limit_field: the field that bounds the answer's tokens.
-        join_messages: messages of one role that follow each other are sent as one.
-        text_lengths: the schema may say how long texts are; OpenAI refuses one that does.
+        structured: how the prompt's answer schema is passed on: as a schema, as "any JSON", or not at all.
+        limit_field: the field that limits the answer's tokens.
+        join_messages: merge consecutive messages of the same role.
+        text_lengths: keep length limits of texts in the schema; OpenAI rejects them.
     """
 
     structured: Structured = "json_schema"
@@ -35,7 +35,7 @@ OWN_FIELDS = frozenset({"messages", "model", "n", "response_format", "stream", "
     "max_tokens",
     "max_completion_tokens",
 }
-"""Fields of a request that follow from the model version and the prompt."""
+"""Fields of a request that are determined by the model version and the prompt."""
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
@@ -47,7 +47,7 @@ def chat_request(
     sampling: Mapping[str, Json],
     form: RequestForm = RequestForm(),
 ) -> dict[str, Json]:
-    """The body of a request, without what concerns its transport only."""
+    """Returns the body of a request, without fields that concern only its transport."""
     messages = _joined(prompt.messages) if form.join_messages else prompt.messages
     body: dict[str, Json] = {
         "model": model,
@@ -67,10 +67,10 @@ def chat_request(
 
 
 def strict_schema(schema: Mapping[str, Json], *, text_lengths: bool = True) -> dict[str, Json]:
-    """The schema as strict endpoints take it: with a `type` beside each `const` and `enum`.
+    """Returns the schema in the form that strict endpoints require: with a `type` beside each `const` and `enum`.
 
     Args:
-        schema: of an answer.
+        schema: schema of an answer.
         text_lengths: keep `minLength` and `maxLength`.
     """
     strict: dict[str, Json] = {}
@@ -100,17 +100,17 @@ def _joined(messages: Sequence[Message]) -> list[Message]:
 
 @dataclass(slots=True)
 class ChatAnswer:
-    """An answer that is put together from what the endpoint sends: the chunks of a stream, or the whole at once.
+    """An answer assembled from what the endpoint sends: the chunks of a stream, or one complete body.
 
     Attributes:
-        stop_reason: None while it has not been told: a stream that ends so was cut off.
-        reasoning: what the model thought, where the endpoint tells it apart: `reasoning_content` (DeepSeek, SGLang,
+        stop_reason: None until the endpoint reports it; a stream that ends without it was cut off.
+        reasoning: the model's reasoning, if the endpoint separates it: `reasoning_content` (DeepSeek, SGLang,
             llama.cpp), `reasoning` (OpenRouter, Ollama, vLLM), or parts of the content (Mistral).
-        refusal: what the model said in place of an answer, where the endpoint tells them apart.
-        begun: there was a choice at all.
-        model: which model answered, by the endpoint's own name.
-        fingerprint: what the endpoint says of the system that ran it (llama.cpp names its build, Ollama a constant).
-        heard: anything was taken in.
+        refusal: the model's text in place of an answer, if the endpoint separates it.
+        begun: whether any choice was received.
+        model: the name that the endpoint gives for the answering model.
+        fingerprint: the endpoint's identifier of the serving system (llama.cpp: its build, Ollama: a constant).
+        heard: whether anything was received.
     """
 
     text: str = ""
@@ -125,7 +125,7 @@ class ChatAnswer:
     fingerprint: str | None = None
 
     def add(self, part: Json) -> bool:
-        """Takes in a chunk or a whole completion, as decoded JSON of any form; whether it brought text."""
+        """Adds a chunk or a complete body, as decoded JSON of any form; returns whether it contained text."""
         self.heard = True
         self.request_id = self.request_id or _text_at(part, "id") or None
         self.model = self.model or _text_at(part, "model") or None
@@ -134,7 +134,7 @@ class ChatAnswer:
         if isinstance(told, Mapping):
             self.usage = usage_of(told)
         choices = _at(part, "choices")
-        # One choice is asked for; should there be others, they are not part of the answer.
+        # Only one choice is requested; any others are ignored.
         choice = choices[0] if isinstance(choices, Sequence) and choices else None
         if not isinstance(choice, Mapping):
             return False
@@ -149,24 +149,24 @@ class ChatAnswer:
 
     @property
     def call_error(self) -> CallErrorKind | None:
-        """Why the text is no answer, or None where it is one."""
+        """Why the text is not an answer; None if it is one."""
         if self.refusal or self.stop_reason == "content_filter":
             return CallErrorKind.REFUSED
         return CallErrorKind.MAX_TOKENS if self.stop_reason == "length" else None
 
 
 def usage_of(told: Mapping[str, Json]) -> Usage:
-    """Tokens as an endpoint tells them; `prompt_tokens` counts cached ones too."""
+    """Converts an endpoint's token counts; `prompt_tokens` includes cached ones."""
     prompt_tokens = _count_at(told, "prompt_tokens")
     details = _at(told, "prompt_tokens_details")
-    # Some gateways count cached tokens that are not in prompt_tokens; a price needs parts that fit in the whole.
+    # Some gateways report cached tokens that are not part of prompt_tokens, but pricing needs parts within the total.
     read = min(_count_at(details, "cached_tokens") or 0, prompt_tokens or 0)
     write = min(_count_at(details, "cache_write_tokens") or 0, (prompt_tokens or 0) - read)
     return Usage(prompt_tokens, _count_at(told, "completion_tokens"), read, write)
 
 
 def _content(content: Json) -> str:
-    """The text of a message, which some endpoints send as a list of parts."""
+    """Returns the text of a message, which some endpoints send as a list of parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

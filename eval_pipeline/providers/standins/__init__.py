@@ -1,1 +1,1 @@
-"""What stands in for a model: recorded answers, simulated ones, the gold, nothing."""
+"""Stand-ins for a model: recorded answers, simulated answers, the gold answer, no answer."""

@@ -1,4 +1,4 @@
-"""What providers that need nothing opened share."""
+"""Base classes of providers that run inside this process."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType
@@ -9,7 +9,7 @@ from eval_pipeline.providers.base import Call, Traits
 
 
 class InProcess(Traits):
-    """A context manager that holds nothing."""
+    """A context manager without resources."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -21,19 +21,19 @@ class InProcess(Traits):
 
 
 class Immediate(InProcess, ABC):
-    """Answers without waiting for anything, so that many calls can be asked together."""
+    """Answers without waiting, so that many calls can be made together."""
 
     @abstractmethod
     def answer(self, call: Call) -> Response:
-        """Asks once. Raises what `Provider.generate` raises; a failure is final, whatever it says of asking again."""
+        """Makes one try. Raises what `Provider.generate` raises; failures are never retried."""
 
     async def generate(self, call: Call) -> Response:
-        """As `answer`."""
+        """Returns `answer(call)`."""
         return self.answer(call)
 
 
 class StandIn(Immediate):
-    """Makes its answers up: nobody is asked, nobody charges."""
+    """A provider that generates answers itself; no model is called and nothing is charged."""
 
     simulated: ClassVar[bool] = True
     pool: ClassVar[str | None] = None

@@ -1,4 +1,7 @@
-"""No answer as a model: whatever is scored above 0.0 with it, where the gold is not empty, is a fault."""
+"""The stand-in `null`: never answers.
+
+A score above 0.0 (for a non-empty gold answer) reveals a fault of the pipeline.
+"""
 
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -14,9 +17,9 @@ class NullProvider(StandIn):
         refuse_settings(version, "options", "sampling", "predictions")
 
     def request(self, call: Call) -> Json:
-        """Which attempt it is: nothing else decides."""
+        """Returns turn and attempt number, the only things that the answer depends on."""
         return {"turn": call.turn_id, "number": call.number}
 
     def answer(self, call: Call) -> Response:
-        """The empty text."""
+        """Returns an empty response."""
         return Response("", usage=Usage(0, 0), metadata={"simulated": True})

@@ -1,4 +1,4 @@
-"""The gold answer as a model: whatever is scored below 1.0 with it is a fault of the pipeline."""
+"""The stand-in `oracle`: always gives the gold answer. A score below 1.0 reveals a fault of the pipeline."""
 
 from typing import ClassVar
 
@@ -18,9 +18,9 @@ class OracleProvider(StandIn):
         refuse_settings(version, "options", "sampling", "predictions")
 
     def request(self, call: Call) -> Json:
-        """Which attempt it is, and the gold."""
+        """Returns turn, attempt number and a fingerprint of the gold."""
         return {"turn": call.turn_id, "number": call.number, "gold": call.gold.fingerprint()}
 
     def answer(self, call: Call) -> Response:
-        """The gold answer."""
+        """Returns the gold answer."""
         return Response(call.gold.oracle(), usage=Usage(0, 0), metadata={"simulated": True})

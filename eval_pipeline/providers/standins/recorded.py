@@ -1,11 +1,11 @@
-"""Predictions made elsewhere, as a model: a JSON line an answer, imported into the canonical form."""
+"""The stand-in `recorded`: predictions made elsewhere and imported, with one JSON line for each answer."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from eval_pipeline.core.complaints import Complaint, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
@@ -18,7 +18,7 @@ from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.validation import SettingsError, refuse_settings
 
 NAME = "recorded"
-"""Under which imported predictions are registered."""
+"""Name of the provider for imported predictions."""
 _Count = Annotated[int, Field(ge=0)]
 
 
@@ -28,12 +28,12 @@ class Prediction(TypedDict):
 
     Attributes:
         text: the response in the track's answer form.
-        sample: 0 where left out.
-        input_tokens, output_tokens, latency_ms, usd: null or left out where they were not recorded.
+        sample: number of the sample; 0 by default.
+        input_tokens, output_tokens, latency_ms, usd: null or missing if they were not recorded.
         cache_read_tokens, cache_write_tokens: parts of `input_tokens`.
         stop_reason: the word of the model's provider, or of the tool that asked it.
         error: why there is no answer, in the words of that tool.
-        provenance: what is known of this answer alone; fields of `Provenance`.
+        provenance: facts about this answer alone; fields of `Provenance`.
     """
 
     case_id: str
@@ -52,19 +52,19 @@ class Prediction(TypedDict):
 
 
 Place = tuple[str, int, int]
-"""Case, index of the turn, sample."""
+"""Case id, index of the turn, sample number."""
 
 CUT_OFF = frozenset({"max_tokens", "length", "model_length"})
-"""Words for an answer that ended at a limit of tokens."""
+"""Stop reasons of answers that reached a token limit."""
 FILTERED = frozenset({"content_filter", "refusal"})
-"""Words for an answer that was withheld."""
+"""Stop reasons of answers that were withheld."""
 
 _FILE = TypeAdapter(list[Prediction])
 _LINE = TypeAdapter(Prediction)
 
 
 class RecordedProvider(Immediate):
-    """Looks answers up in the suite's file of predictions, which is read when the suite is first asked about."""
+    """Looks answers up in the suite's file of predictions, which is read on first use."""
 
     recorded: ClassVar[bool] = True
     pool: ClassVar[str | None] = None
@@ -72,7 +72,7 @@ class RecordedProvider(Immediate):
 
     @classmethod
     def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
-        """A suite whose predictions were not imported."""
+        """Rejects suites for which no predictions were imported."""
         return (
             None
             if suite in version.predictions
@@ -90,18 +90,21 @@ class RecordedProvider(Immediate):
         self._told: dict[str, dict[str, Json]] = {}
 
     def request(self, call: Call) -> Json:
-        """Which attempt it is, the row itself and what is told of it: changed predictions are new responses."""
+        """Returns turn and attempt number, with hashes of the recorded row and its provenance.
+
+        If the hashes change, so do the responses.
+        """
         row = self._row(call)
         told = None if row is None else [json_hash(row), json_hash(self._known(call, row))]
         return {"turn": call.turn_id, "number": call.number, "row": told}
 
     def prompt_shown(self, call: Call) -> str:
-        """What the model was shown, as far as anybody said; never the prompt of the call, which it never saw."""
+        """Returns the prompt that the model was shown, if known; never the call's prompt, which it did not see."""
         row = self._row(call)
         return UNKNOWN if row is None else shown_prompt(self._known(call, row))
 
     def answer(self, call: Call) -> Response:
-        """The recorded response. Raises CallError where there is none."""
+        """Returns the recorded response. Raises CallError if there is none."""
         row = self._row(call)
         if row is None:
             what = f"no prediction of sample {call.sample} is recorded for {call.turn_id}"
@@ -124,7 +127,7 @@ class RecordedProvider(Immediate):
         )
 
     def _known(self, call: Call, row: Prediction) -> dict[str, Json]:
-        """What is known of an answer: its own before what holds of all."""
+        """Returns the known facts about an answer; its own take precedence over those common to all answers."""
         of_all = self._told.get(call.suite)
         if of_all is None:
             of_all = self._told[call.suite] = self._version.predictions[call.suite].provenance.known()
@@ -151,23 +154,24 @@ class RecordedProvider(Immediate):
 
 
 def call_error_of(stop_reason: str | None) -> CallErrorKind | None:
-    """Why a recorded response is no answer, of the word for why it ended; None where it is one."""
+    """Returns why a recorded response is not an answer, judging by its stop reason; None if it is one."""
     if stop_reason in CUT_OFF:
         return CallErrorKind.MAX_TOKENS
     return CallErrorKind.REFUSED if stop_reason in FILTERED else None
 
 
 def usage_of(row: Prediction) -> Usage:
-    """The tokens of a recorded answer."""
+    """Returns the token counts of a recorded answer."""
     cached = (row.get("cache_read_tokens") or 0, row.get("cache_write_tokens") or 0)
     return Usage(row.get("input_tokens"), row.get("output_tokens"), *cached)
 
 
 def refuse_edited(path: Path, content_hash: str) -> None:
-    """Refuses a file of predictions that is not as it was imported.
+    """Rejects a file of predictions that was changed after its import.
 
     Raises:
-        InputError: with what to do; nothing where the file is gone, which reading it says.
+        InputError: the file was changed; the message says what to do. A missing file is not reported here but when it
+            is read.
     """
     try:
         found = file_hash(path)
@@ -182,10 +186,10 @@ def refuse_edited(path: Path, content_hash: str) -> None:
 
 
 def read_predictions(path: Path) -> dict[Place, Prediction]:
-    """The rows of a file of canonical predictions.
+    """Reads a file of canonical predictions.
 
     Raises:
-        InputError: the file cannot be read, a line is malformed, or two rows are about the same.
+        InputError: the file cannot be read, a line is malformed, or two rows are for the same sample of a turn.
     """
     try:
         lines = path.read_bytes().rstrip(b"\n").split(b"\n")
@@ -209,9 +213,9 @@ def read_predictions(path: Path) -> dict[Place, Prediction]:
 
 
 def _parsed(path: Path, lines: list[bytes], problems: list[Problem]) -> list[tuple[int, Prediction]]:
-    """The sound rows with their line numbers; what is wrong with the others is added to the problems."""
+    """Returns the valid rows with their line numbers, and adds the problems of the others to `problems`."""
     try:
-        # All in one call, which is much faster, and nearly always enough.
+        # First try all lines in one call, which is much faster and nearly always succeeds.
         rows = _FILE.validate_json(b"[%b]" % b",".join(lines))
         if len(rows) == len(lines):
             return list(enumerate(rows, start=1))

@@ -1,7 +1,7 @@
-"""A seeded stand-in for a model: starts from the gold answer and damages it at rates that are known.
+"""The stand-in `simulated`: starts from the gold answer and damages it at known rates, with a seed.
 
-So the figures of the pipeline can be checked against the truth. What it gives for a call depends on nothing but the
-settings and the call: not on the order of calls, nor on what else is asked.
+The pipeline's figures can thus be checked against the truth. The response to a call depends only on the settings and
+the call, not on the order of calls or on other calls.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ class FailureRates(Settings):
     """How often the turns of a track fail, and how.
 
     Attributes:
-        rates: failure mode of the track → rate at complexity 0; together at most 1.
-        slope: what a step of complexity adds to the logarithm of the odds of failing.
+        rates: failure mode of the track → rate at complexity 0; their sum is at most 1.
+        slope: increase of the log odds of failing per step of complexity.
     """
 
     rates: dict[str, float] = Field(default_factory=dict)
@@ -48,7 +48,7 @@ class FailureRates(Settings):
         return self
 
     def failure_rate(self, complexity: int) -> float:
-        """Chance that the first attempt at a turn of this complexity fails, where its gold can fail so."""
+        """Returns the probability that the first attempt at a turn of this complexity fails (if its gold can fail)."""
         base = min(sum(self.rates.values()), 1.0)
         if base in {0.0, 1.0}:
             return base
@@ -56,23 +56,23 @@ class FailureRates(Settings):
 
 
 class SimulatedSettings(FailureRates):
-    """What the stand-in is told; `options` of the model version.
+    """Settings of the stand-in; `options` of the model version.
 
-    The failure rate of a turn of complexity c: with R the sum of `rates`, the odds are `R / (1 - R) · exp(slope · c)`,
-    the rate is odds / (1 + odds). Which mode a failing turn shows is drawn in proportion to `rates`.
+    The failure rate at complexity c follows from R, the sum of `rates`: the odds are `R / (1 - R) · exp(slope · c)`,
+    and the rate is odds / (1 + odds). The failure mode is drawn in proportion to `rates`.
 
     Attributes:
-        seed: another seed draws other turns to fail.
-        rates, slope: of the tracks that `tracks` does not name and that know all these modes.
-        tracks: track → its own rates and slope, since failure modes and complexity are the track's.
-        recovery_rate: chance that a recovery attempt is right.
-        class_change_rate: where it is not, chance that it fails in another way than the attempt before.
-        breaking_modes: ways in which a recovery attempt fails: those whose response cannot be executed, so that it
-            counts as not recovered.
-        chars_per_token: of prompts and responses.
-        token_noise: standard deviation of the token counts, as a share.
+        seed: determines which turns fail.
+        rates, slope: for tracks that are not in `tracks` and that know all these modes.
+        tracks: track → its own rates and slope, since failure modes and complexity differ by track.
+        recovery_rate: probability that a recovery attempt is right.
+        class_change_rate: probability that a failed recovery attempt fails in another way than the attempt before.
+        breaking_modes: failure modes of recovery attempts. Their responses cannot be executed, so that the turn counts
+            as not recovered.
+        chars_per_token: characters per token of prompts and responses.
+        token_noise: relative standard deviation of the token counts.
         latency_ms: median latency of a call.
-        latency_sigma: standard deviation of its logarithm.
+        latency_sigma: standard deviation of the log latency.
     """
 
     seed: int = 0
@@ -86,26 +86,26 @@ class SimulatedSettings(FailureRates):
     latency_sigma: float = Field(default=0.4, ge=0, le=3)
 
     def of_track(self, track: str) -> FailureRates:
-        """The rates that hold for a track."""
+        """Returns the rates for a track."""
         return self.tracks.get(track, self)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """The response to an attempt; `mode` is how it was damaged, or `correct`."""
+    """A drawn response; `mode` is its failure mode, or `correct`."""
 
     mode: str
     text: str
 
 
 class SimulatedProvider(StandIn):
-    """Gives the gold answer, or a damaged one."""
+    """Gives the gold answer or a damaged version of it."""
 
     @classmethod
     def why_not(cls, version: ModelVersion, suite: str, track: str, failure_modes: Sequence[str]) -> str | None:
-        """A track without rates: it would be answered without a fault, which nobody meant.
+        """Rejects tracks without rates, whose turns would all be answered correctly by accident.
 
-        Where rates are left empty on purpose, nobody is kept from anything.
+        Rates that are left empty on purpose are accepted.
         """
         settings = read_settings(SimulatedSettings, version)
         if track in settings.tracks:
@@ -128,7 +128,7 @@ class SimulatedProvider(StandIn):
         self._checked: set[tuple[str, ...]] = set()
 
     def request(self, call: Call) -> Json:
-        """What the draws and the token counts follow from; the wording of the prompt decides nothing."""
+        """Returns everything that the draws and token counts depend on; the wording of the prompt is not part of it."""
         return {
             "code": self._code,
             "turn": call.turn_id,
@@ -140,14 +140,14 @@ class SimulatedProvider(StandIn):
         }
 
     def _options(self, track: str) -> Json:
-        """What of the settings decides about turns of a track."""
+        """Returns the settings that matter for turns of a track."""
         if track not in self._of_tracks:
             rates = self._settings.of_track(track).model_dump(include={"rates", "slope"})
             self._of_tracks[track] = self._settings_json | rates
         return self._of_tracks[track]
 
     def answer(self, call: Call) -> Response:
-        """Draws the response. Raises FatalCallError where a mode is not one of the track's."""
+        """Draws the response. Raises FatalCallError if a failure mode is unknown to the track."""
         self._check_modes(call)
         settings = self._settings
         drawn = self._draw(call, call.number)
@@ -174,7 +174,7 @@ class SimulatedProvider(StandIn):
         before = self._draw(call, number - 1)
         changed = rng.random() < self._settings.class_change_rate
         if before.mode in self._settings.breaking_modes and not changed:
-            return before  # the same response fails in the same way
+            return before  # an equal response fails in the same way
         known = call.gold.failure_modes()
         others = tuple(mode for mode in self._settings.breaking_modes if mode != before.mode and mode in known)
         first = rng.randrange(len(others)) if others else 0
@@ -182,7 +182,7 @@ class SimulatedProvider(StandIn):
 
     @staticmethod
     def _first_possible(call: Call, modes: Sequence[str], rng: Random) -> _Drawn | None:
-        """The response damaged in the first of the modes that this gold can show."""
+        """Returns a response damaged in the first of the modes that is possible for this gold; None if none is."""
         for mode in modes:
             text = call.gold.damage(mode, rng)
             if text is not None:
@@ -194,7 +194,7 @@ class SimulatedProvider(StandIn):
         return _Drawn(CORRECT, call.gold.oracle())
 
     def _rng(self, call: Call, number: int, purpose: str) -> Random:
-        # Random takes long strings slowly, so it gets a number made from them.
+        # Random is slow with long strings, so it is seeded with a number derived from them.
         drawn_from = f"{self._settings.seed}\0{call.turn_id}\0{call.sample}\0{number}\0{purpose}"
         return Random(int.from_bytes(blake2b(drawn_from.encode(), digest_size=8).digest(), "big"))
 
@@ -204,7 +204,7 @@ class SimulatedProvider(StandIn):
         return max(1, round(characters / self._settings.chars_per_token * rng.gauss(1.0, self._settings.token_noise)))
 
     def _check_modes(self, call: Call) -> None:
-        """Refuses a mode that the track does not know: its rate would be silently missed."""
+        """Rejects failure modes unknown to the track, because their rates would silently have no effect."""
         known = call.gold.failure_modes()
         if (call.track, *known) in self._checked:
             return
@@ -222,5 +222,5 @@ def _characters(call: Call) -> int:
 
 
 def _from(modes: Sequence[str], first: int) -> Sequence[str]:
-    """The modes from one on, going round."""
+    """Returns the modes rotated to begin with the one at index `first`."""
     return [*modes[first:], *modes[:first]]

@@ -1,4 +1,4 @@
-"""What all charts share: their looks, and files that are the same bytes each time."""
+"""The common style of all charts, and functions that draw and save them with reproducible bytes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 INK, FAINT, LINE, PAPER = "#1f2937", "#6b7280", "#d1d5db", "#ffffff"
 SERIES = ("#2563a8", "#b45309", "#0f766e", "#9333ea", "#be123c", "#4d7c0f", "#0e7490", "#854d0e")
-"""Colours of series, each readable on white and on black; more series than these start again."""
+"""Colours for series, each readable on white and on black; more series than colours reuse them from the start."""
 BLUE, ALARM = SERIES[0], "#c0362c"
 _DARK = {INK: "--ink", FAINT: "--faint", LINE: "--line", PAPER: "--paper", BLUE: "--blue", ALARM: "--alarm"}
 _STYLE: Any = {
@@ -52,14 +52,14 @@ _FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;\"]*")
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, and what it says to who cannot see it.
+    """A chart, with a description for readers who cannot see it.
 
     Attributes:
-        name: of its files, without suffix; unique on a page.
-        description: what can be read from it, in a sentence or two.
-        headers, rows: the figures that it shows, as texts.
-        draw: draws it into the axes it is given.
-        height: in inches; all are equally wide.
+        name: file name without suffix; unique within a page.
+        description: what can be read from the chart, in a sentence or two.
+        headers, rows: the figures it shows, as a table of texts.
+        draw: draws the chart on the given axes.
+        height: in inches; all charts have the same width.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart as the bytes of its files, and as markup for a page."""
+    """A drawn chart: the contents of its files, and the markup for a page."""
 
     chart: Chart
     svg: str
@@ -101,13 +101,16 @@ def drawn(chart: Chart) -> Drawn:
 
 
 def write_chart(found: Drawn, folder: Path) -> None:
-    """`<name>.svg` and `<name>.png`."""
+    """Writes `<name>.svg` and `<name>.png`."""
     (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
     (folder / f"{found.chart.name}.png").write_bytes(found.png)
 
 
 def _inline(chart: Chart, svg: str) -> str:
-    """The SVG as part of a page: named for screen readers, in the page's font and colours, with ids of its own."""
+    """Returns the SVG for use inside a page.
+
+    It is labelled for screen readers, uses the page's font and colours, and has unique ids.
+    """
     body = _NOT_INLINE.sub("", svg[svg.index("<svg ") :])
     body = _PLACES.sub(rf"\g<1>{chart.name}-", body)
     body = _FONT.sub(r"\1 inherit", body)

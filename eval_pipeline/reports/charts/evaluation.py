@@ -19,7 +19,7 @@ _LEVELS = ("low", "medium", "high")
 
 
 def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
-    """Accuracy on each axis of complexity, what went wrong, and calibration where answers say how sure they are."""
+    """Yields charts of accuracy by complexity, of failures, and (if answers state confidence) of calibration."""
     for ceiling in evaluation.ceilings:
         levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
         if any(row["accuracy"] is not None for row in levels):
@@ -68,7 +68,7 @@ def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point]) -> None:
             min(levels) if low is None else low, max(levels) if high is None else high, color=FAINT, alpha=0.1, lw=0
         )
     axes.set_xlabel(f"{axis_title(ceiling['axis'])}\n{ceiling_sentence(ceiling)}")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.margins(x=0.06)
     percent_axis(axes.yaxis)
     axes.set_ylim(-0.03, 1.03)
@@ -98,7 +98,7 @@ def _draw_bars(axes: "Axes", groups: list[Row]) -> None:
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.margins(x=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel("turns")
 
 

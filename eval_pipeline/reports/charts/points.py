@@ -1,4 +1,4 @@
-"""Points with their intervals."""
+"""Draws points with their confidence intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value at a place with its 95% interval; what is not known is None."""
+    """A value at a position, with its 95% interval; unknown numbers are None."""
 
     x: float
     y: float | None
@@ -20,7 +20,10 @@ class Point:
 
 
 def draw_points(axes: "Axes", points: Sequence[Point], colour: str, joined: bool, label: str = "") -> None:
-    """Points with whiskers, joined by a line in their order; those without a value are left out."""
+    """Draws points with their intervals as whiskers; points without a value are left out.
+
+    If `joined`, a line connects the points in their order.
+    """
     known = [(point.x, point.y, point.low, point.high) for point in points if point.y is not None]
     whiskers = [(x, y, low, high) for x, y, low, high in known if low is not None and high is not None]
     if whiskers:
@@ -35,14 +38,14 @@ def draw_points(axes: "Axes", points: Sequence[Point], colour: str, joined: bool
 
 
 def percent_axis(axis: "Axis") -> None:
-    """Numbers from 0 to 1 in percent, with the decimals that tell the marks of a short axis apart."""
+    """Shows an axis from 0 to 1 in percent, with enough decimals to keep the tick labels distinct."""
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{_points(value):g}%"))
 
 
 def points_axis(axis: "Axis") -> None:
-    """Differences of rates in percentage points, with their sign and such decimals."""
+    """Shows an axis of differences between rates in percentage points, with a sign and enough decimals."""
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(
@@ -51,5 +54,5 @@ def points_axis(axis: "Axis") -> None:
 
 
 def _points(rate: float) -> float:
-    """Hundredths; without what floats add to a mark: 2.5, not 2.5000000000000004."""
+    """Returns the rate in hundredths without floating-point noise: 2.5 instead of 2.5000000000000004."""
     return round(100 * rate, 6) or 0.0

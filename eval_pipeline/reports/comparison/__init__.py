@@ -1,1 +1,1 @@
-"""The report of all model versions of a suite side by side: page, workbook, charts and flat files."""
+"""The report that compares all model versions of a suite: page, workbook, charts and flat files."""

@@ -1,16 +1,15 @@
-"""`report.xlsx` of a suite's model versions side by side."""
+"""Writes the `report.xlsx` that compares a suite's model versions."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
+from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     REACHED,
     SIMULATED_AMONG,
-    discordant_query,
     equals_text,
     pairs_query,
     trend_verdict,
@@ -42,7 +41,12 @@ _CONVERSATIONS = (
     Field("model version", 30), Field("date", 12), Field("figure", 44), Field("turns", 9, INTEGER),
     Field("value", 10, "0.000"), Field("95% low", 10, "0.000"), Field("95% high", 10, "0.000"),
 )  # fmt: skip
-_DISCORDANT = (Field("second model version", 30), Field("first", 30), Field("change", 12), Field("turn", 60))
+_DIFFERING = (
+    Field("second model version", 26), Field("first", 26), Field("change", 10), Field("turn", 36),
+    Field("question", 50, wrap=True), Field("gold", 24, wrap=True),
+    Field("answer of the second", 24, wrap=True), Field("failure of the second", 20),
+    Field("answer of the first", 24, wrap=True), Field("failure of the first", 20),
+)  # fmt: skip
 
 
 def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
@@ -53,8 +57,8 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     page = comparison_page(book)
     if compared.pairs:
         write_pairs(page, compared.pairs, pairs_query(compared.suite))
-        book.add_query("Differing turns", "all rows", discordant_query(compared.suite))
-        write_long_sheet(book, "Differing turns", _DISCORDANT, _discordant(compared.pairs), frozen=1)
+        book.add_query("Differing turns", "all rows", differing_query(compared.suite))
+        write_long_sheet(book, "Differing turns", _DIFFERING, _differing(compared), frozen=4)
     else:
         page.note("There is only one model version: nothing to compare it with.")
     if compared.conversations:
@@ -77,7 +81,7 @@ def _overview(book: Book, compared: SuiteComparison, simulated: bool) -> None:
         page.band(SIMULATED_AMONG, WARNING)
     page.blank()
     headers = (
-        "model version", "date", *WORDS, "accuracy", "95% low", "95% high", "tokens a turn", "US dollars a turn",
+        "model version", "date", *WORDS, "accuracy", "95% low", "95% high", "tokens per turn", "US dollars per turn",
         "Pareto front", "note",
     )  # fmt: skip
     table = page.table(headers, [_standing(found) for found in compared.standings], header_height=30)
@@ -92,7 +96,7 @@ def _standing(found: Standing) -> list[Styled]:
         row[name] / row["n"] if row[name] is not None and row["n"] else None for name in ("tokens_total", "usd_total")
     )
     front = "" if found.on_front is None else ("yes" if found.on_front else "no")
-    note = f"not told apart from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
+    note = f"not distinguishable from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
     return [
         (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), *((row[name], COUNT) for name in REACHED),
         (row["accuracy"], Look(PERCENT, bold=True)), (row["low"], rate), (row["high"], rate), (tokens, COUNT),
@@ -100,13 +104,17 @@ def _standing(found: Standing) -> list[Styled]:
     ]  # fmt: skip
 
 
-def _discordant(pairs: list[Row]) -> Iterator[Row]:
-    for row in pairs:
-        for change in ("broken", "fixed"):
-            for turn in json.loads(row[f"{change}_turns"]):
-                yield {
-                    "second model version": row["model_b"], "first": row["model_a"], "change": change, "turn": turn,
-                }  # fmt: skip
+def _differing(compared: SuiteComparison) -> Iterator[Row]:
+    for pair in compared.pairs:
+        for found in differing_turns(compared.suite, pair, compared.answers):
+            asked = found.first or found.second or NOTHING_SAID
+            first, second = found.first or NOTHING_SAID, found.second or NOTHING_SAID
+            yield {
+                "second model version": pair["model_b"], "first": pair["model_a"], "change": found.change,
+                "turn": found.turn, "question": asked.question, "gold": asked.expected,
+                "answer of the second": second.answer, "failure of the second": second.failure,
+                "answer of the first": first.answer, "failure of the first": first.failure,
+            }  # fmt: skip
 
 
 def _conversation(row: Row) -> Row:

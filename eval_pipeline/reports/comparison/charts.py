@@ -1,4 +1,4 @@
-"""The charts of model versions side by side."""
+"""The charts that compare model versions."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -20,12 +20,12 @@ _MOST_PAIRS = 30
 _MOST_SERIES = len(SERIES)
 _MOST_DATES = 8
 _ROOM_FOR_NAMES = 1.35
-"""How far the axis of costs goes beyond the dearest model, whose name stands to its right."""
-_UNITS = {"usd": "US dollars a turn", "tokens": "tokens a turn"}
+"""How far the cost axis extends beyond the most expensive model, to make room for its name."""
+_UNITS = {"usd": "US dollars per turn", "tokens": "tokens per turn"}
 
 
 def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
-    """Accuracy side by side, cost against accuracy, model against model, and the trend over nights."""
+    """Yields charts of accuracy, cost against accuracy, paired differences, and the trend over dates."""
     yield _side_by_side(compared.standings)
     for simulated in (False, True):
         group = [found for found in compared.standings if found.row["simulated"] is simulated]
@@ -160,7 +160,7 @@ def _draw_trend(axes: "Axes", series: Sequence[tuple[str, list[Row]]]) -> None:
                 axes.axvline(day, color=colour, linestyle=":", linewidth=1)
             if row["verdict"] == "loss":
                 axes.plot([day], [row["accuracy"]], marker="o", markersize=12, markerfacecolor="none", color=ALARM)
-    # Not an automatic locator: between the dates of a few nights it would mark hours.
+    # An automatic locator is not used, because it would mark hours between the dates of a few nights.
     locator = FixedLocator([float(date2num(day)) for day in _marked(series)])  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
@@ -170,7 +170,10 @@ def _draw_trend(axes: "Axes", series: Sequence[tuple[str, list[Row]]]) -> None:
 
 
 def _marked(series: Sequence[tuple[str, list[Row]]]) -> list[date]:
-    """The evaluation dates under which the axis has a mark: all of a few, else every so many up to the newest."""
+    """Returns the evaluation dates that the axis marks.
+
+    These are all if they are few, otherwise evenly spaced ones up to the newest.
+    """
     days = sorted({row["eval_date"] for _, rows in series for row in rows})
     return days[:: -ceil(len(days) / _MOST_DATES)][::-1]
 
@@ -181,7 +184,7 @@ def _draw_lying(
     points: Sequence[tuple[float | None, float | None, float | None]],
     colours: Sequence[str],
 ) -> None:
-    """A line a name from the top, with value and interval."""
+    """Draws one horizontal line per name, from the top, with value and interval."""
     for place, ((value, low, high), colour) in enumerate(zip(points, colours, strict=True)):
         if low is not None and high is not None:
             axes.hlines(place, low, high, color=colour, linewidth=1.6, alpha=0.6)

@@ -1,4 +1,4 @@
-"""What turns make of those before them, of several model versions side by side; of tracks that have such figures."""
+"""Figures on how errors continue through conversations, for several model versions of tracks that have such figures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -20,12 +20,15 @@ FIGURES: Mapping[str, str] = {
     "error_propagation": "turns after a wrong one that inherit its error",
     "first_wrong_turn": "first wrong turn of a conversation, from 0",
 }
-"""Metrics whose means say how errors go through a conversation, in words; all but the last are shares."""
+"""Metrics on how errors continue through a conversation, with descriptions; all but the last are shares."""
 _COLUMNS = ["metric", "split", "n", "mean", "low", "high"]
 
 
 def conversation_figures(record: Record, partition: Partition) -> list[Row]:
-    """Rows of `statistics` over all turns of an evaluation, in the order of `FIGURES`; none where it has none."""
+    """Returns the rows of `statistics` over all turns for the metrics in `FIGURES`, in that order.
+
+    Empty if there are none.
+    """
     key = RecordKey.of(partition)
     if record.header(STATISTICS, key) is None:
         return []
@@ -37,18 +40,18 @@ def conversation_figures(record: Record, partition: Partition) -> list[Row]:
 
 
 def newest_figures(record: Record, suite: str, newest: Iterable[tuple[str, date]]) -> list[Row]:
-    """The rows of some model versions, each at its date."""
+    """Returns the figures of some model versions, each for its newest date."""
     partitions = (Partition(suite, name, day) for name, day in newest)
     return [row for partition in partitions for row in conversation_figures(record, partition)]
 
 
 def figures_hash(rows: Sequence[Row]) -> str:
-    """One hash of these rows."""
+    """Returns a hash of these rows."""
     return json_hash([[str(value) for value in row.values()] for row in rows])
 
 
 def figures_query(suite: str) -> str:
-    """The rows as the store has them."""
+    """Returns the query that reads these rows from the store."""
     names = ", ".join(literal(metric) for metric in FIGURES)
     return (
         "SELECT model_version, eval_date, metric, n, mean, low, high FROM statistics JOIN latest_partitions "

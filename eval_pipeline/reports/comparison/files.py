@@ -1,4 +1,4 @@
-"""Every file of a comparison's folder."""
+"""Writes all files of a comparison's folder."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
 
 
 def write_comparison_files(compared: SuiteComparison, folder: Path) -> None:
-    """Page, charts, workbook, and the two tables as Parquet and CSV."""
+    """Writes page, charts and workbook, and the two tables as Parquet and CSV."""
     write_flat(compared.comparisons, folder, MODEL_COMPARISONS.name)
     write_flat(compared.trends, folder, TRENDS.name)
     write_comparison_book(compared, folder)

@@ -1,14 +1,14 @@
-"""`report.html` of a suite's model versions side by side."""
+"""Writes the `report.html` that compares a suite's model versions."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.conversation import figures_query
-from eval_pipeline.reports.comparison.suite import SIDES, Row, SuiteComparison
+from eval_pipeline.reports.comparison.differing import CHANGES, differing_query, differing_turns, sides_of_pair
+from eval_pipeline.reports.comparison.suite import SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     READING,
     SIMULATED_AMONG,
@@ -20,18 +20,20 @@ from eval_pipeline.reports.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
     conversations_sheet,
     coverage_sheet,
+    differing_sheet,
     figures_sheet,
     pairs_sheet,
     standings_sheet,
     trends_sheet,
 )
 from eval_pipeline.reports.html.gold import suspects_sheet
-from eval_pipeline.reports.html.render import render
+from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.links import compare_path, view_url
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
-_MOST_TURNS = 200
-_Changes = list[tuple[str, list[str], str]]
+_MOST_TURNS, _FEWEST_TURNS = 100, 10
+_ROOM = 2_000
+"""Differing turns on a page, over all pairs; more would take megabytes."""
 
 
 def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
@@ -54,7 +56,8 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
         view_url=view_url(),
-        discordant=list(_discordant(compared.suite, compared.pairs)),
+        differing=list(_differing(compared)),
+        differing_sql=differing_query(compared.suite),
         conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
         trends=trends_sheet(compared.nights, sql["trends"]),
         suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],
@@ -64,17 +67,19 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def _discordant(suite: str, pairs: list[Row]) -> Iterator[tuple[str, str, _Changes, str]]:
-    """For each pair the turns that only one got right; the workbook has those that are too many for a page.
+def _differing(compared: SuiteComparison) -> Iterator[tuple[str, str, list[tuple[Sheet, str]], str]]:
+    """Yields, for each pair, the turns that only one answered correctly; the page shows some, the workbook all.
 
-    Each with its address in the workbench.
+    Each comes with its address in the workbench.
     """
-    for row in pairs:
-        a, b = row["model_a"], row["model_b"]
-        changes: _Changes = []
-        sides = [Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]) for side in SIDES]
-        for column, title in (("broken_turns", f"Only {a} is right"), ("fixed_turns", f"Only {b} is right")):
-            turns = json.loads(row[column])
-            note = f" … and {len(turns) - _MOST_TURNS:,} more in the workbook" if len(turns) > _MOST_TURNS else ""
-            changes.append((f"{title}: {len(turns):,}", turns[:_MOST_TURNS], note))
-        yield f"{b} minus {a}", pair_verdict(row), changes, compare_path(sides)
+    most = max(_FEWEST_TURNS, min(_MOST_TURNS, _ROOM // (2 * len(compared.pairs) or 1)))
+    for pair in compared.pairs:
+        a, b = pair["model_a"], pair["model_b"]
+        found = differing_turns(compared.suite, pair, compared.answers, most)
+        tables = []
+        for change, right in zip(CHANGES, (a, b), strict=True):
+            count = len(json.loads(pair[f"{change}_turns"]))
+            title = f"Only {right} is right: {count:,} turn{'s' * (count != 1)}"
+            note = f"{most:,} of them; all are in the workbook." if count > most else ""
+            tables.append((differing_sheet(title, a, b, [one for one in found if one.change == change]), note))
+        yield f"{b} minus {a}", pair_verdict(pair), tables, compare_path(sides_of_pair(compared.suite, pair))

@@ -1,4 +1,4 @@
-"""What the record holds of a suite's model versions side by side."""
+"""Reads from the record everything needed to compare a suite's model versions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
+from eval_pipeline.reports.comparison.differing import (
+    Answers,
+    answers_hashes,
+    no_answers,
+    recorded_answers,
+    sides_of_pair,
+)
 from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
 
 Row = dict[str, Any]
@@ -21,14 +29,15 @@ NOT_SIGNIFICANT = "not_significant"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A model version's newest evaluation among the others.
+    """A model version's newest evaluation, compared with the others.
 
     Attributes:
         row: its row of `trends`.
-        unit: `usd` or `tokens`, by which it stands on the Pareto front or not; None where no cost is known.
-        cost: that, a turn.
-        on_front: no other one of its kind (model or stand-in) is as cheap and as accurate; None where not known.
-        equals: model versions that it is not significantly different from, or was not tested against.
+        unit: `usd` or `tokens`, the unit of cost for the Pareto front; None if no cost is known.
+        cost: cost per turn in that unit.
+        on_front: whether no other of its kind (real or simulated) is at least as cheap and as accurate; None if
+            unknown.
+        equals: model versions from which it does not differ significantly, or against which it was not tested.
     """
 
     row: Row
@@ -39,7 +48,7 @@ class Standing:
 
     @property
     def model_version(self) -> str:
-        """Its name."""
+        """Name of the model version."""
         return str(self.row["model_version"])
 
 
@@ -49,7 +58,9 @@ class SuiteComparison:
     Attributes:
         comparisons, trends: the tables as they are on record.
         suspects: rows of `gold_suspects`.
-        conversations: figures on what turns make of those before them (`conversation.FIGURES`); none of most tracks.
+        conversations: figures on how errors continue through conversations (`conversation.FIGURES`); empty for most
+            tracks.
+        answers: looks up what an evaluation holds of turns on which a pair differs.
     """
 
     def __init__(
@@ -59,7 +70,9 @@ class SuiteComparison:
         trends: pa.Table,
         suspects: Sequence[Row] = (),
         conversations: Sequence[Row] = (),
+        answers: Answers = no_answers,
     ) -> None:
+        self.answers = answers
         self.suite, self.comparisons, self.trends = suite, comparisons, trends
         self.suspects, self.conversations = suspects, conversations
 
@@ -77,7 +90,7 @@ class SuiteComparison:
 
     @property
     def eval_date(self) -> date:
-        """The newest evaluation."""
+        """Date of the newest evaluation."""
         newest: date = max(row["eval_date"] for row in self.nights)
         return newest
 
@@ -89,29 +102,39 @@ class SuiteComparison:
         return sorted(found, key=lambda standing: (-(standing.row["accuracy"] or 0), standing.model_version))
 
 
-def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
-    """The suite's comparisons, without retired model versions; None where none are on record or nothing is left."""
+def read_comparison(record: Record, suite: str, of_track: Table | None = None) -> SuiteComparison | None:
+    """Reads a suite's comparisons, without retired model versions; None if there are none.
+
+    Args:
+        record: the record of the home.
+        suite: its name.
+        of_track: the track's table of turns, if it says how answers fail.
+    """
     key = RecordKey.of_suite(suite)
     if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
         return None
     trends = record.read(TRENDS, key)
-    trends = trends.filter(pc.invert(pc.fill_null(trends["retired"], False)))  # an older file does not say
+    trends = trends.filter(pc.invert(pc.fill_null(trends["retired"], False)))  # older files have no such column
     if not trends.num_rows:
         return None
     audited = record.header(GOLD_SUSPECTS, key) is not None
     suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
     figures = newest_figures(record, suite, _newest(trends))
-    return SuiteComparison(suite, record.read(MODEL_COMPARISONS, key), trends, suspects, figures)
+    pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record, of_track)
+    return SuiteComparison(suite, pairs, trends, suspects, figures, answers)
 
 
 def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
-    """The newest date of each model version."""
+    """Returns the newest date of each model version."""
     names, dates = trends["model_version"].to_pylist(), trends["eval_date"].to_pylist()
     return list(dict(sorted(zip(names, dates, strict=True))).items())
 
 
-def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
-    """Content hashes of what a report of the suite's comparisons shows; empty where there is nothing."""
+def comparison_hashes(record: Record, suite: str, of_track: Table | None = None) -> Mapping[str, str]:
+    """Returns content hashes of everything that a suite's comparison report shows; empty if there is nothing to show.
+
+    The arguments are those of `read_comparison`.
+    """
     headers = {
         table.name: record.header(table, RecordKey.of_suite(suite))
         for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
@@ -121,11 +144,16 @@ def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
         return hashes
     trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
     figures = newest_figures(record, suite, _newest(trends))
+    if headers[MODEL_COMPARISONS.name] is not None:
+        named = [f"{what}_{side}" for side in SIDES for what in ("model", "eval_date")]
+        pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()
+        sides = sorted({side for pair in pairs for side in sides_of_pair(suite, pair)}, key=str)
+        hashes |= answers_hashes(record, sides, of_track)
     return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 
 def pairs_of(record: Record, partition: Partition) -> list[Row]:
-    """Rows of `model_comparisons` in which this very evaluation was compared."""
+    """Returns the rows of `model_comparisons` that include this evaluation."""
     key = RecordKey.of_suite(partition.suite)
     if record.header(MODEL_COMPARISONS, key) is None:
         return []
@@ -148,5 +176,5 @@ def _standing(row: Row, pairs: list[Row]) -> Standing:
 
 
 def differs(pair: Row) -> bool:
-    """Whether the two of a pair are told apart."""
+    """Returns whether the two model versions of a pair differ significantly."""
     return pair["verdict"] not in (None, NOT_SIGNIFICANT)

@@ -1,4 +1,4 @@
-"""Verdicts of comparisons and trends in words."""
+"""Describes verdicts of comparisons and trends in words."""
 
 from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing
 from eval_pipeline.reports.queries import literal
@@ -14,7 +14,7 @@ READING = (
     "The smallest difference to be found is the true difference that this suite would have shown with a chance of 80%.",
 )
 REACHED = ("planned", "asked", "answered", "readable", "n")
-"""Columns of `trends` on how far the turns got; `n` are scored."""
+"""Columns of `trends` that tell how far the turns got; `n` is the number of scored turns."""
 _TRENDS = {
     "start": "first evaluation",
     "break": "break: not comparable with the date before",
@@ -27,7 +27,7 @@ _TRENDS = {
 
 
 def pair_verdict(row: Row) -> str:
-    """Which of two is better, if that can be said, and what is to be known beside that."""
+    """Returns which of the two is better (if that is known), with any remark."""
     return f"{_verdict(row)} ({row['note']})" if row["note"] else _verdict(row)
 
 
@@ -40,7 +40,7 @@ def _verdict(row: Row) -> str:
 
 
 def trend_verdict(row: Row) -> str:
-    """What happened on a date."""
+    """Returns what changed on a date."""
     if row["verdict"] is None:
         return f"not tested: {row['reason']}"
     text = _TRENDS[row["verdict"]]
@@ -50,29 +50,19 @@ def trend_verdict(row: Row) -> str:
 
 
 def equals_text(standing: Standing) -> str:
-    """The model versions that it cannot be told from."""
+    """Returns the model versions from which it does not differ significantly."""
     return ", ".join(standing.equals) or "none"
 
 
 def pairs_query(suite: str, condition: str = "") -> str:
-    """Rows of `model_comparisons`."""
+    """Returns the query for rows of `model_comparisons`."""
     also = f" AND {condition}" if condition else ""
     return f"SELECT * FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
 
 
 def trends_query(suite: str) -> str:
-    """Rows of `trends`, with costs a turn."""
+    """Returns the query for rows of `trends`, with costs per turn."""
     return (
         "SELECT *, tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
         f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
     )
-
-
-def discordant_query(suite: str) -> str:
-    """The turns on which the two of a pair differ, one a row."""
-    parts = " UNION ALL ".join(
-        f"SELECT model_a, model_b, '{change}' AS change, unnest({change}_turns::VARCHAR[]) AS turn "
-        f"FROM model_comparisons WHERE suite = {literal(suite)}"
-        for change in ("broken", "fixed")
-    )
-    return f"{parts} ORDER BY ALL"

@@ -1,1 +1,4 @@
-"""`report.xlsx`: one file a sheet. openpyxl is imported inside functions, since it takes a third of a second."""
+"""Writes `report.xlsx`, with one module per sheet.
+
+openpyxl is imported inside functions, as importing it takes 0.3 s.
+"""

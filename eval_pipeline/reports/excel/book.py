@@ -1,4 +1,4 @@
-"""The workbook being written, and saving it so that equal contents give equal bytes."""
+"""The workbook while it is written, and a way to save it so that equal contents give equal bytes."""
 
 import shutil
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _END = b"</sheetData>"
 OTHER_TITLES = {"Overview": "Evaluation", "Statistics": "All statistics"}
-"""What a sheet is called where a track has one of its own under its title."""
+"""New titles for common sheets when a track's own sheet already uses their title."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureQuery:
-    """A query on the published store, and which figures of the workbook it gives.
+    """A query on the published store that returns some of the workbook's figures.
 
     Attributes:
-        what: the part of the sheet.
+        what: the part of the sheet that shows these figures.
     """
 
     sheet: str
@@ -33,10 +33,10 @@ class FigureQuery:
 
 
 class Book:
-    """A workbook of sheets that are only written, one after the other.
+    """A workbook whose sheets are written one after the other and cannot be read back.
 
     Attributes:
-        queries: where the figures are found again, in the order of the sheets.
+        queries: the queries that return the workbook's figures, in the order of the sheets.
     """
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ class Book:
         self.queries: list[FigureQuery] = []
 
     def sheet(self, title: str) -> "Worksheet":
-        """A further sheet; of two with one title the second gets the other of `OTHER_TITLES`."""
+        """Adds a sheet; if the title is already used, the sheet gets the replacement title from `OTHER_TITLES`."""
         taken = title in self._workbook.sheetnames
         sheet: Worksheet = self._workbook.create_sheet(OTHER_TITLES[title] if taken else title)
         return sheet
 
     def add_query(self, sheet: str, what: str, sql: str) -> None:
-        """Names the query that gives figures of a sheet."""
+        """Registers the query that returns some figures of a sheet."""
         self.queries.append(FigureQuery(sheet, what, sql))
 
     def own_sheets_last(self, count: int) -> None:
-        """Of the first sheets, a track's own, moves those behind the others that take the place of no common one."""
+        """Moves the track's own sheets (the first `count`) to the end, unless their title replaces a common sheet's."""
         taken = {title for title, other in OTHER_TITLES.items() if other in self._workbook.sheetnames}
         for sheet in self._workbook.worksheets[:count]:
             if sheet.title not in taken:
@@ -65,22 +65,22 @@ class Book:
 
     @property
     def titles(self) -> list[str]:
-        """What the sheets are called, in their order."""
+        """The titles of the sheets, in order."""
         return list(self._workbook.sheetnames)
 
     def long_rows(self, sheet: "Worksheet") -> LongRows:
-        """Where the rows of a long sheet go, once its header is written."""
+        """Returns a writer for the rows of a long sheet; call it after the sheet's header is written."""
         self._rows[sheet.title] = rows = LongRows(sheet)
         return rows
 
     def save(self, path: Path, title: str, day: date, keywords: str) -> None:
-        """Writes the file; as openpyxl's own `save`, but without the time of day.
+        """Writes the file as openpyxl's own `save` does, but without the time of day.
 
         Args:
-            path: of the file.
-            title: of the workbook, in its properties.
-            day: when it was made, as its properties say.
-            keywords: in its properties.
+            path: path of the file.
+            title: title in the workbook's properties.
+            day: creation date in the workbook's properties.
+            keywords: keywords in the workbook's properties.
         """
         from openpyxl.writer.excel import ExcelWriter
 
@@ -100,10 +100,10 @@ class Book:
 
 
 class _Archive(ZipFile):
-    """A zip file whose entries have no time of their own, and whose long sheets get their rows on the way in.
+    """A zip file whose entries have a fixed time stamp; it also inserts the rows of long sheets while writing.
 
     Args:
-        rows: XML of rows, by name of the entry whose `sheetData` they end.
+        rows: for each entry's name, XML of rows to insert at the end of its `sheetData`.
     """
 
     def __init__(self, path: Path, rows: Mapping[str, IO[bytes]]) -> None:

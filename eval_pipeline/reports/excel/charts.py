@@ -1,4 +1,4 @@
-"""Native charts that look the same in every sheet."""
+"""Native Excel charts in one common style."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 CHART_ROWS = 21
-"""Rows of the sheet that a chart covers."""
+"""How many rows of the sheet a chart covers."""
 _MOST_TICKS = 12
 _SERIES = (BLUE, "93A9C1")
 _HAIRLINE, _THIN, _THICK = 6350, 12700, 22225
@@ -19,11 +19,11 @@ _HAIRLINE, _THIN, _THICK = 6350, 12700, 22225
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Where a chart stands and what is written on it.
+    """The position and the titles of a chart.
 
     Attributes:
-        anchor: cell of its upper left corner.
-        width: in centimetres.
+        anchor: cell of the chart's upper left corner.
+        width: width of the chart in centimetres.
     """
 
     title: str
@@ -35,11 +35,11 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyColumns:
-    """Columns of the table that an accuracy chart is drawn from, 1-based.
+    """Numbers of the table's columns that an accuracy chart is drawn from, counted from 1.
 
     Attributes:
         up: distance from the accuracy to the upper end of its interval.
-        down: distance to the lower end.
+        down: distance from the accuracy to the lower end.
     """
 
     level: int
@@ -50,14 +50,16 @@ class AccuracyColumns:
 
 
 def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: AccuracyColumns, highest: int) -> None:
-    """Accuracy against complexity: points with their 95% intervals, joined, and the threshold as a dashed line.
+    """Adds a chart of accuracy against complexity.
+
+    It has joined points with 95% intervals, and a dashed line at the threshold.
 
     Args:
-        sheet: where the table is and the chart will be.
-        plot: place and titles.
-        rows: of the table.
-        columns: of the table.
-        highest: level on the axis.
+        sheet: the sheet with the table, where the chart is added.
+        plot: position and titles of the chart.
+        rows: rows of the table.
+        columns: columns of the table.
+        highest: highest level on the axis.
     """
     from openpyxl.chart import Reference, ScatterChart, Series
 
@@ -80,7 +82,7 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
     x_axis, y_axis = chart.x_axis, chart.y_axis
     x_axis.scaling.min, x_axis.scaling.max, x_axis.majorUnit = -step, max(highest, 1) + step, step
     x_axis.majorGridlines = None
-    x_axis.number_format = f'[<0]"";[>{max(highest, 1)}]"";0'  # the room beside the levels bears no numbers
+    x_axis.number_format = f'[<0]"";[>{max(highest, 1)}]"";0'  # no numbers in the margins beside the levels
     y_axis.scaling.min, y_axis.scaling.max, y_axis.majorUnit, y_axis.number_format = 0, 1, 0.2, "0%"
     x_axis.crosses = y_axis.crosses = "min"
     sheet.add_chart(chart, plot.anchor)
@@ -89,15 +91,15 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
 def add_columns_chart(
     sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: Sequence[int], number_format: str
 ) -> None:
-    """Upright columns, one a row of the table and value.
+    """Adds a chart of vertical columns, one for each row and value column of the table.
 
     Args:
-        sheet: where the table is and the chart will be.
-        plot: place and titles.
-        rows: of the table.
-        names: column of the table that names the columns of the chart, 1-based.
-        values: columns with their heights.
-        number_format: of the heights.
+        sheet: the sheet with the table, where the chart is added.
+        plot: position and titles of the chart.
+        rows: rows of the table.
+        names: number of the table's column with the labels, counted from 1.
+        values: numbers of the table's columns with the heights.
+        number_format: Excel's number format for the heights.
     """
     from openpyxl.chart import BarChart, Reference
 
@@ -121,7 +123,7 @@ def _frame(chart: Any, plot: Plot) -> None:
     chart.legend.position = "b"
     chart.x_axis.title, chart.y_axis.title = _title(plot.x_title, 1000), _title(plot.y_title, 1000)
     for axis in (chart.x_axis, chart.y_axis):
-        axis.delete = False  # openpyxl leaves it open, and Excel then shows no axis
+        axis.delete = False  # openpyxl leaves this unset, and Excel then hides the axis
         axis.tickLblPos = "low"
     chart.y_axis.majorGridlines.spPr = _outlined(LINE, _HAIRLINE)
 

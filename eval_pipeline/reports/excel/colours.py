@@ -1,4 +1,4 @@
-"""Conditional formats: rates in a scale from red over yellow to green, verdicts green and red."""
+"""Conditional formats: a red-yellow-green scale for rates, and green or red for true and false."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def colour_rates(sheet: "Worksheet", cells: str) -> None:
-    """Colours numbers from 0 to 1 in a range, or in several separated by spaces."""
+    """Colours numbers from 0 to 1 in one range of cells, or in several ranges separated by spaces."""
     from openpyxl.formatting import rule
 
     scale: Any = rule.ColorScaleRule(  # type: ignore[no-untyped-call]
@@ -21,7 +21,7 @@ def colour_rates(sheet: "Worksheet", cells: str) -> None:
 
 
 def colour_verdicts(sheet: "Worksheet", cells: str, *, good: bool) -> None:
-    """Colours true and false in a range, empty cells not; `good` says whether true is the good one."""
+    """Colours true and false in a range but not empty cells; `good` says whether true is shown green."""
     from openpyxl.formatting import rule
     from openpyxl.styles import PatternFill
 
@@ -34,7 +34,7 @@ def colour_verdicts(sheet: "Worksheet", cells: str, *, good: bool) -> None:
 
 
 def compressed(rows: list[int], letter: str) -> str:
-    """The cells of a column in these rows, as ranges: `F2:F4 F9:F9`."""
+    """Returns the cells of a column in these rows as ranges, such as `F2:F4 F9:F9`."""
     ranges: list[list[int]] = []
     for row in rows:
         if ranges and ranges[-1][1] == row - 1:

@@ -1,4 +1,4 @@
-"""A sheet that is one long table: header, filter, widths and formats; written a row at a time."""
+"""Writes a sheet that is one long table with a header, filters, widths and formats, row by row."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 MOST_ROWS = 1_048_576
-"""Rows that a sheet holds, the header among them."""
+"""The most rows that Excel allows in a sheet, including the header."""
 _MOST_LINKS = 65_000
 _HEADER_HEIGHT = 22
 
@@ -36,13 +36,13 @@ class Field:
     """A column of a long sheet.
 
     Attributes:
-        name: header, and key of the rows.
+        name: the header, and the key in the rows.
         width: in characters; a column is never narrower than its header.
         format: Excel's number format; `General` for text.
-        wrap: long text goes on in further lines.
-        verdict: what true means where the column holds true and false: shown green, red, or in no colour.
-        rate: holds 0..1, shown in a scale of colours.
-        link: the cell of the workbook that a row's value leads to.
+        wrap: whether long text is wrapped.
+        verdict: for columns of true and false, whether true is `good` (green), `bad` (red) or `neutral` (no colour).
+        rate: whether the column holds values from 0 to 1, shown with a colour scale.
+        link: returns the cell of the workbook that a row's value links to.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Field:
     link: Callable[[Record], str] | None = None
 
     def look(self) -> Look:
-        """How its values look."""
+        """Returns the look of the column's values."""
         if self.link is not None:
             return LINK
         if self.verdict:
@@ -73,16 +73,16 @@ def write_long_sheet(
     most_rows: int = MOST_ROWS,
     most_lines: int = 8,
 ) -> None:
-    """Writes the rows; where a sheet cannot hold them, they go on in `<title> 2` and so on.
+    """Writes the rows; if one sheet cannot hold them all, they continue in `<title> 2` and so on.
 
     Args:
         book: the workbook.
         title: name of the sheet.
         fields: the columns.
-        rows: values by name of the field.
-        frozen: columns that stay in view, beside the header.
-        most_rows: that a sheet takes, the header among them.
-        most_lines: that a row is tall.
+        rows: values by field name.
+        frozen: number of columns that stay visible when scrolling, in addition to the header.
+        most_rows: maximum number of rows per sheet, including the header.
+        most_lines: maximum number of lines of text that a row shows.
     """
     waiting = iter(rows)
     number = 1

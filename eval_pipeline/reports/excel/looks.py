@@ -1,4 +1,4 @@
-"""How cells look: number formats, fonts and fills, and cells made from them."""
+"""The look of cells (number formats, fonts and fills), and how cells are made from it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SCORE = "0.000"
 DOLLARS = "[=0]$0.00;[<1]$0.0000##;$#,##0.00"
 MILLISECONDS = '#,##0" ms"'
 VERDICT = '"TRUE";"TRUE";"FALSE"'
-"""For booleans, which Excel shows so anyway; LibreOffice 7.4 crashes on conditional formats of booleans without one."""
+"""Number format of booleans. Excel needs none, but LibreOffice 7.4 crashes on conditional formats without it."""
 
 BY_UNIT: dict[Unit, str] = {
     "rate": PERCENT,
@@ -39,20 +39,20 @@ BLUE, ALARM = "1F4E79", "B42318"
 GOOD, FAIR, BAD = "A9D8B8", "FCE8A6", "F4B6AE"
 _POINTS = 13.5
 _CHARACTERS = 1.1
-"""Characters of these fonts to a unit of a column's width, on average."""
+"""How many characters of these fonts fit into one unit of column width, on average."""
 _BOLD = 1.05
-"""Width that a bold character takes, on average: fonts that stand in for Excel's own are wider."""
+"""Average width of a bold character; it allows for fonts that replace Excel's own and are wider."""
 _MOST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Appearance of a cell.
+    """The look of a cell.
 
     Attributes:
         format: Excel's number format.
-        fill: colour of the background, empty for none.
-        indent: room before a text, so that it does not touch the number to its left.
+        fill: background colour; empty for none.
+        indent: space before a text, so that it does not touch the number on its left.
     """
 
     format: str = GENERAL
@@ -86,10 +86,10 @@ Styled = tuple[Value, Look]
 
 
 class CellMaker:
-    """Makes the cells of a sheet that is only written.
+    """Makes the cells of a write-only sheet.
 
-    A cell object is used again for every value of its look: openpyxl writes each out before it asks for the next, as
-    they are handed over one at a time.
+    One cell object per look is reused for all values. This is safe because values are passed one at a time, and
+    openpyxl writes each cell before it asks for the next.
     """
 
     def __init__(self, sheet: "Worksheet") -> None:
@@ -102,7 +102,7 @@ class CellMaker:
         self._sheet.append(cells)
 
     def _value(self, value: Value, look: Look) -> "Cell":
-        """A cell that holds the value; text stays text whatever it starts with."""
+        """Returns a cell with the value; text stays text even if it looks like a formula."""
         if not isinstance(value, str):
             cell = self._cell(look, False)
             cell.value = value
@@ -121,11 +121,10 @@ class CellMaker:
 
 
 def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) -> float | None:
-    """Height in points of a row with these texts wrapped in columns of these widths; None for a row of one line.
+    """Returns the height in points of a row whose texts are wrapped in columns of these widths; None for a single line.
 
-    Longer texts show `most_lines`; Excel allows 409 points.
-
-    Neither Excel nor LibreOffice makes rows of a written file taller by itself.
+    At most `most_lines` lines are shown, and never more than the 409 points that Excel allows. The height must be set
+    because neither Excel nor LibreOffice adjusts the rows of a generated file.
     """
     lines = 1
     for text, column in texts:
@@ -136,7 +135,7 @@ def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) ->
 
 
 def heading_width(name: str, lines: int) -> float:
-    """The least width of a column whose heading, which is bold, takes no more than so many lines."""
+    """Returns the smallest column width at which the bold heading fits into the given number of lines."""
     words = name.split()
     longest = max(map(len, words), default=0)
     while _lines(words, longest) > lines:
@@ -154,7 +153,7 @@ def _lines(words: Sequence[str], longest: int) -> int:
 
 
 def fit_to_width(sheet: "Worksheet") -> None:
-    """On paper: landscape, all columns on one page, narrow margins."""
+    """Sets up printing: landscape, all columns on one page, narrow margins."""
     from openpyxl.worksheet.page import PageMargins
     from openpyxl.worksheet.properties import PageSetupProperties
 
@@ -165,7 +164,7 @@ def fit_to_width(sheet: "Worksheet") -> None:
 
 
 def styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
-    """An empty cell of that look; `quoted` marks its value as text for good, as a leading apostrophe does in Excel."""
+    """Returns an empty cell with that look; `quoted` keeps its value as text, as a leading apostrophe does in Excel."""
     from openpyxl.cell.cell import WriteOnlyCell
     from openpyxl.styles import Alignment, Font, PatternFill
 

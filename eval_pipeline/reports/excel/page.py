@@ -1,4 +1,4 @@
-"""A sheet that is read from top to bottom: titles, notes and small tables."""
+"""Writes a sheet that is read from top to bottom: titles, notes and small tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ TEXT_HEADERS = frozenset(
         "evidence",
     }
 )
-"""Headers, beside the first, of columns that hold text."""
+"""Headers of text columns (the first column of a table is always text)."""
 _LINE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where a table came to stand: its header and its first and last row of values, 1-based."""
+    """The position of a table: the rows of its header and of its first and last values, counted from 1."""
 
     header: int
     first: int
@@ -55,11 +55,11 @@ class Rows:
 
 
 class Page:
-    """Writes a sheet downwards.
+    """Writes a sheet from top to bottom.
 
     Attributes:
-        sheet: openpyxl's.
-        next_row: the row that is written next, 1-based.
+        sheet: openpyxl's sheet.
+        next_row: number of the row that is written next, counted from 1.
     """
 
     def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
@@ -76,7 +76,7 @@ class Page:
         fit_to_width(self.sheet)
 
     def row(self, *cells: Styled, tall: float | None = None) -> int:
-        """Writes a row; gives its number."""
+        """Writes a row and returns its number."""
         if tall is None:
             pairs = zip(cells, self._widths, strict=False)
             tall = height([(value, width) for (value, look), width in pairs if look.wrap and isinstance(value, str)])
@@ -93,32 +93,32 @@ class Page:
             self.next_row += 1
 
     def title(self, text: str, *subtitles: str) -> None:
-        """The sheet's heading."""
+        """Writes the sheet's heading."""
         self.row((text, TITLE), tall=24)
         for subtitle in subtitles:
             self.row((subtitle, SUBTITLE))
 
     def band(self, text: str, look: Look) -> None:
-        """A text over the whole width, on a coloured ground."""
+        """Writes a text across the whole width, on a coloured background."""
         self.row((text, look), *[(None, look)] * (len(self._widths) - 1), tall=20)
 
     def section(self, text: str) -> None:
-        """A heading with room above."""
+        """Writes a section heading, with an empty row above it."""
         self.blank()
         self.row((text, SECTION), tall=19)
 
     def note(self, text: str) -> None:
-        """A remark."""
+        """Writes a remark."""
         self.row((text, REMARK))
 
     def query(self, what: str, sql: str) -> None:
-        """Names the query that gives the figures of a part of the sheet."""
+        """Registers the query that returns the figures of a part of the sheet."""
         self._book.add_query(self.sheet.title, what, sql)
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[Styled]], header_height: float = 17) -> Rows:
-        """Writes a table: the first column text, the others numbers unless their header is one of `TEXT_HEADERS`.
+        """Writes a table. The first column is text; the others are numbers unless their header is in `TEXT_HEADERS`.
 
-        A table whose last column is text has its header drawn over the whole width of the page.
+        If the last column is text, the header is drawn across the whole width of the page.
         """
         cells = [(name, HEADER_TEXT if name in TEXT_HEADERS else HEADER_RIGHT) for name in headers]
         cells[0] = (headers[0], HEADER)
@@ -130,6 +130,6 @@ class Page:
         return Rows(header, header + 1, self.next_row - 1)
 
     def fact(self, name: str, value: str) -> None:
-        """A name and what it stands for, which may take several lines."""
+        """Writes a name and its value, which may take several lines."""
         for place, line in enumerate(wrap(value, _LINE) or [""]):
             self.row((name if place == 0 else None, SUBTITLE), (line, PLAIN))

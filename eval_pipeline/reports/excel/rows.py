@@ -1,4 +1,4 @@
-"""Rows of long sheets as XML text. openpyxl takes 20 µs a cell, which would be most of the time a report takes."""
+"""Writes the rows of long sheets as XML text; openpyxl's 20 µs per cell would be most of the time of a report."""
 
 from collections.abc import Iterable
 from tempfile import TemporaryFile
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class LongRows:
-    """Rows below the header of a sheet, collected in a file that `Book.save` puts into the sheet.
+    """The rows below a sheet's header, collected in a file that `Book.save` inserts into the sheet.
 
     Attributes:
-        file: the rows' XML.
-        last_row: number of the row written last, 1-based; the header is row 1.
+        file: the XML of the rows.
+        last_row: number of the last row written, counted from 1; the header is row 1.
     """
 
     def __init__(self, sheet: "Worksheet") -> None:
@@ -40,7 +40,7 @@ class LongRows:
         self.file.write("".join(pieces).encode())
 
     def link(self, place: int, target: str) -> None:
-        """Makes a cell of the last row, 0 being the first, lead to another of the workbook, such as `'Turns'!A2`."""
+        """Makes a cell of the last row (counted from 0) link to another cell of the workbook, such as `'Turns'!A2`."""
         from openpyxl.worksheet.hyperlink import Hyperlink
 
         self._sheet._hyperlinks.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", location=target))

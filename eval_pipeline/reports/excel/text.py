@@ -1,9 +1,9 @@
-"""Texts made fit for a cell: nothing that Excel refuses, reads as a formula or decodes."""
+"""Makes texts safe for cells: nothing that Excel rejects, treats as a formula or decodes."""
 
 import re
 
 MOST = 32_767
-"""UTF-16 units that a cell holds."""
+"""The most UTF-16 units that a cell can hold."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")
 _NEWLINES = re.compile("\r\n?")
@@ -12,10 +12,10 @@ _ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 
 def cell_text(text: str) -> str:
-    """The text as a cell can hold it.
+    """Returns the text in a form that a cell can hold.
 
-    Control characters go, carriage returns become line ends, `_x0041_`, which Excel would show as `A`, is escaped, and
-    what is too long is cut with a note at its end.
+    Control characters are removed, and carriage returns become line feeds. Sequences such as `_x0041_`, which Excel
+    would show as `A`, are escaped. Text that is too long is cut, with a note at its end.
     """
     text = _ILLEGAL.sub("", _NEWLINES.sub("\n", text))
     escaped = _ESCAPE.sub("_x005F_", text)
@@ -30,7 +30,7 @@ def cell_text(text: str) -> str:
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether a spreadsheet could take the text for a formula once someone edits its cell or saves the sheet as CSV."""
+    """Returns whether a spreadsheet could treat the text as a formula after the cell is edited or saved as CSV."""
     return text.startswith(_FORMULA)
 
 

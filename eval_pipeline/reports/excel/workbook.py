@@ -1,4 +1,4 @@
-"""The workbook: every sheet in its order."""
+"""The workbook with all its sheets, in order."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_calibration,
     write_further,
 )
-"""Writers of the sheets, in their order; adding one takes a file here and a place in this tuple."""
+"""The functions that write the sheets, in order. To add a sheet, add a module and an entry here."""
 
 
 def write_workbook(evaluation: Evaluation, folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""The data of one evaluation as files: flat tables, statistics, traces."""
+"""The data of one evaluation as files: flat tables, statistics and traces."""

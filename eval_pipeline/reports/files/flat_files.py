@@ -1,6 +1,7 @@
 """The flat files: summary, turns, validation and errors, each as Parquet and as CSV.
 
-Parquet holds the data exactly as they are; CSV is opened in spreadsheets, so no text of a model is a formula there.
+Parquet holds the data unchanged. CSV files are opened in spreadsheets, so texts by models are changed there to prevent
+them from acting as formulas.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ _TURNS_FIRST = (
 )
 _TURNS_LAST = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attempts", "complexity", "simulated")
 FROM_RESULTS = ("first_attempt_correct", "score", "outcome", "error_class", "tokens", "complexity", "simulated")
-"""Columns of `turn_results` that stand beside the track's own."""
+"""Columns of `turn_results` that are shown together with the track's own columns."""
 _ERRORS_FIRST: tuple[str, ...] = (
     "trace_id",
     "conversation_id",
@@ -48,28 +49,28 @@ _ERRORS_FIRST: tuple[str, ...] = (
 
 
 def write_summary(evaluation: Evaluation, folder: Path) -> None:
-    """A row a conversation and sample."""
+    """Writes one row per conversation and sample."""
     write_flat(summarise(evaluation, turns_table(evaluation)), folder, "summary")
 
 
 def write_turns(evaluation: Evaluation, folder: Path) -> None:
-    """A row a turn and sample, with every metric."""
+    """Writes one row per turn and sample, with every metric."""
     write_flat(turns_table(evaluation), folder, "turns")
 
 
 def write_validation(evaluation: Evaluation, folder: Path) -> None:
-    """A row a validated artefact."""
+    """Writes one row per validated artefact."""
     table = _renamed(evaluation.read(tables.VALIDATION))
     write_flat(_ordered(table, ("turn_id", "conversation_id", "turn_idx"), ()), folder, "validation")
 
 
 def write_errors(evaluation: Evaluation, folder: Path) -> None:
-    """A row a failed turn."""
+    """Writes one row per failed turn."""
     write_flat(errors_table(evaluation), folder, "errors")
 
 
 def turns_table(evaluation: Evaluation) -> pa.Table:
-    """The track's wide table and what all tracks share, in the order in which people read it."""
+    """Returns the track's wide table joined with the columns that all tracks share, in reading order."""
     wide, results = evaluation.read(evaluation.profile.turns_table), evaluation.results
     if not (wide["turn_id"].equals(results["turn_id"]) and wide["sample"].equals(results["sample"])):
         name = evaluation.profile.turns_table.name
@@ -81,7 +82,7 @@ def turns_table(evaluation: Evaluation) -> pa.Table:
 
 
 def errors_table(evaluation: Evaluation) -> pa.Table:
-    """`errors` under the names of `errors.csv`; a wrong answer has `error_type = 'wrong_answer'`."""
+    """Returns `errors` with the column names of `errors.csv`; a wrong answer has `error_type = 'wrong_answer'`."""
     table = _renamed(evaluation.read(tables.ERRORS))
     place = table.column_names.index("error_type")
     table = table.set_column(place, "error_type", pc.fill_null(table["error_type"], "wrong_answer"))
@@ -91,14 +92,14 @@ def errors_table(evaluation: Evaluation) -> pa.Table:
 
 
 def own_error_columns(evaluation: Evaluation) -> list[str]:
-    """The track's features and the columns that it shows of errors, as far as `errors` has them not itself."""
+    """Returns the track's feature and error columns, except those that `errors` already has."""
     profile = evaluation.profile
     there = {_RENAMED.get(column.name, column.name) for column in tables.ERRORS.all_columns}
     return [name for name in dict.fromkeys((*profile.error_columns, *profile.features)) if name not in there]
 
 
 def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Those of the track, for these errors."""
+    """Returns the values of the track's own columns for these errors."""
     names, wide = own_error_columns(evaluation), evaluation.read(evaluation.profile.turns_table)
     rows = {place: row for row, place in enumerate(_places(wide))}
     taken = wide.take(pa.array([rows.get(place) for place in _places(errors)], pa.int64()))
@@ -106,7 +107,7 @@ def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.Chunk
 
 
 def _places(table: pa.Table) -> Iterator[tuple[str, int]]:
-    """Turn and sample of each row."""
+    """Yields the turn and sample of each row."""
     return zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
 
 
@@ -115,14 +116,14 @@ def _renamed(table: pa.Table) -> pa.Table:
 
 
 def _ordered(table: pa.Table, first: tuple[str, ...], last: tuple[str, ...]) -> pa.Table:
-    """The columns with some in front and some behind; those that are the same in every row come at the very end."""
+    """Returns the table with some columns moved to the front and some to the back; the key columns come last."""
     ends = (*first, *last, *_KEY)
     middle = [name for name in table.column_names if name not in ends]
     return table.select([*first, *middle, *last, *_KEY])
 
 
 def write_flat(table: pa.Table, folder: Path, name: str) -> None:
-    """A table as Parquet and as CSV."""
+    """Writes a table as Parquet and as CSV."""
     table = table.replace_schema_metadata(None)
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     pa_csv.write_csv(harmless(table), folder / f"{name}.csv")

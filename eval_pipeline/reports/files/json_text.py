@@ -1,4 +1,4 @@
-"""JSON that other programs accept and people can read."""
+"""Writes JSON that is valid for other programs and readable for people."""
 
 import json
 from math import isfinite
@@ -9,9 +9,9 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", 
 
 
 def readable_json(value: Any, depth: int) -> str:
-    """JSON text with an entry a line down to a depth; what lies deeper, and what is short and plain, on one line.
+    """Returns JSON text with one entry per line down to a depth; deeper or short, flat values are on one line.
 
-    NaN and infinities, which JSON has not, become null.
+    NaN and infinities, which JSON does not have, become null.
     """
     pieces: list[str] = []
     _put(value, depth, "\n", pieces)

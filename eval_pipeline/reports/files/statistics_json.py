@@ -1,4 +1,4 @@
-"""`statistics.json`: the aggregates, each by its name."""
+"""Writes `statistics.json`: all aggregates, under their names."""
 
 import json
 from pathlib import Path
@@ -19,9 +19,9 @@ def write_statistics(evaluation: Evaluation, folder: Path) -> None:
 
 
 def statistics(evaluation: Evaluation) -> dict[str, Any]:
-    """What was evaluated, the named fields, and behind each its uncertainty.
+    """Returns what was evaluated, the named figures, and the uncertainty of each.
 
-    A field that the data cannot carry is null; `overall`, `cost` and `complexity_ceiling` hold the reason.
+    A figure that cannot be computed from the data is null; `overall`, `cost` and `complexity_ceiling` give the reason.
     """
     return {
         **_evaluated(evaluation),
@@ -33,12 +33,13 @@ def statistics(evaluation: Evaluation) -> dict[str, Any]:
         "accuracy_by_complexity": _levels(evaluation),
         "error_analysis": [_without_key(row) for row in evaluation.error_groups],
         "gold_editions": [_without_key(row) for row in evaluation.editions],
+        **({"sampled_estimates": [_without_key(row) for row in evaluation.drawn]} if evaluation.drawn else {}),
         **_further(evaluation),
     }
 
 
 def _further(evaluation: Evaluation) -> dict[str, Any]:
-    """The rows of aggregates that packages add, by table; nothing where there are none."""
+    """Returns the rows of aggregates that plug-in packages add, by table; empty if there are none."""
     found = {table.name: [_without_key(row) for row in rows] for table, rows in evaluation.further()}
     return {"further": found} if found else {}
 
@@ -86,13 +87,13 @@ def _named(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _by_turn(evaluation: Evaluation, metric: str) -> dict[str, float | None]:
-    """Turn index, from 0, to the mean over the turns there."""
+    """Returns the mean of a metric for each turn index, counted from 0."""
     rows = [row for row in evaluation.statistics if row["metric"] == metric and row["split"] == "turn_number"]
     return {row["split_value"]: row["mean"] for row in sorted(rows, key=lambda row: int(row["split_value"]))}
 
 
 def _splits(evaluation: Evaluation) -> dict[str, dict[str, dict[str, Row]]]:
-    """Split → group → metric → figures."""
+    """Returns the figures by split, group and metric."""
     splits: dict[str, dict[str, dict[str, Row]]] = {}
     for row in evaluation.statistics:
         if row["split"] != ALL:

@@ -1,4 +1,4 @@
-"""The summary: a row a conversation."""
+"""The summary: one row per conversation."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ _SUMS = ("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "attemp
 
 
 def summarise(evaluation: Evaluation, turns: pa.Table) -> pa.Table:
-    """A row a conversation and sample, in the suite's order.
+    """Returns one row per conversation and sample, in the suite's order.
 
-    Metrics are means over the turns that have them (NULL: none has). Tokens, dollars, latency and attempts are sums,
-    NULL where one turn's is not known.
+    Metrics are means over the turns that have a value (NULL if none has). Tokens, dollars, latency and attempts are
+    sums, which are NULL if the value of any turn is unknown.
 
     Args:
-        evaluation: what is summed up.
-        turns: its table by `tables.turns_table`.
+        evaluation: the evaluation to summarise.
+        turns: its turns, as `turns_table` returns them.
     """
     profile = evaluation.profile
     turns = turns.append_column("_turn", pa.array([1] * turns.num_rows, pa.int64()))

@@ -1,4 +1,4 @@
-"""`traces/<conversation>.json`: everything about one conversation."""
+"""Writes `traces/<conversation>.json`: everything about one conversation."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -30,10 +30,10 @@ _RESULT = (
 
 
 class ByCase:
-    """Rows of a table handed out a case at a time; only a few hundred are Python values at once.
+    """Yields the rows of a table case by case; only a few hundred at a time are held as Python values.
 
     Args:
-        order: ids of the cases, in the order in which they will be asked for.
+        order: ids of the cases, in the order in which they will be requested.
     """
 
     def __init__(self, table: pa.Table, order: pa.Array) -> None:
@@ -44,7 +44,7 @@ class ByCase:
         self._next: Row | None = next(self._rows, None)
 
     def take(self, case_id: str) -> list[Row]:
-        """The rows of a case, in the table's order."""
+        """Returns the rows of a case, in the table's order."""
         taken = []
         while self._next is not None and self._next["case_id"] == case_id:
             taken.append(self._next)
@@ -53,7 +53,7 @@ class ByCase:
 
 
 class Prompts:
-    """Texts of prompts by hash; kept as Arrow, made Python text when asked for."""
+    """The texts of prompts by hash, held in Arrow and converted to Python text on demand."""
 
     def __init__(self, *found: pa.Table) -> None:
         self._texts = pa.concat_tables(found)["text"]
@@ -61,20 +61,20 @@ class Prompts:
         self._places = {text: place for place, text in enumerate(hashes)}
 
     def text(self, prompt_hash: str) -> str | None:
-        """The prompt, or None where the record does not hold it."""
+        """Returns the prompt, or None if the record does not have it."""
         place = self._places.get(prompt_hash)
         return None if place is None else str(self._texts[place].as_py())
 
 
 def write_traces(evaluation: Evaluation, folder: Path) -> None:
-    """A file for each conversation that was evaluated."""
+    """Writes one file for each evaluated conversation."""
     (folder / "traces").mkdir()
     for case_id, trace in traces(evaluation):
         (folder / trace_file(case_id)).write_text(readable_json(trace, _DEPTH), encoding="utf-8")
 
 
 def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The conversations in the order of the results, one at a time; those with these ids `only`, or all."""
+    """Yields the conversations one at a time in the order of the results: all, or those whose ids are in `only`."""
     order = evaluation.results["case_id"].unique()
     if only is not None:
         order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))
@@ -98,7 +98,7 @@ def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Itera
 
 
 def _of_cases(table: pa.Table, order: pa.Array) -> pa.Table:
-    """The rows of these cases, without the columns that are the same in every row."""
+    """Returns the rows of these cases, without the columns that are the same in every row."""
     kept = [name for name in table.column_names if name not in _KEY]
     return table.select(kept).filter(pc.is_in(table["case_id"], value_set=order))
 
@@ -159,14 +159,14 @@ def _attempt(row: Row, prompts: Prompts, recorded: bool) -> Row:
     if not recorded:
         return {"number": number, "prompt": prompt, **shown}
     known = (shown["metadata"] or {}).get(PROVENANCE)
-    # An older import was recorded with the prompt that we would have sent, and the day on which it was read.
+    # For older imports the record holds the prompt that would have been sent, and the date on which the file was read.
     told = {"number": number, "prompt": UNKNOWN if known is None else prompt}
     told |= {PROVENANCE: {name: (known or {}).get(name, UNKNOWN) for name in FIELDS if name != "prompt"}}
     return told | shown | ({"asked_on": None} if known is None else {})
 
 
 def _metric(row: Row) -> Row:
-    """Value and version always; label, reason, details and error where there are any."""
+    """Returns a metric's value and version, and its label, reason, details and error if there are any."""
     shown: Row = {"value": row["value"]}
     for name in ("label", "reason", "details", "error"):
         if row[name] is not None:
@@ -183,7 +183,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _loaded(text: str | None) -> Any:
-    """The JSON value in a text; a text that holds none stays a text."""
+    """Returns the JSON value in a text, or the text itself if it is not JSON."""
     if text is None:
         return None
     try:

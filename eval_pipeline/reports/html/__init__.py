@@ -1,1 +1,1 @@
-"""Self-contained pages: no network, no fonts of others, every text of a model escaped by jinja2."""
+"""Self-contained pages that need no network and no other files; jinja2 escapes every text that a model wrote."""

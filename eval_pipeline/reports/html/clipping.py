@@ -1,10 +1,10 @@
-"""Texts cut to the room that a page has: long ones only, and all at the same length."""
+"""Shortens texts to fit into a page: only long ones are cut, and all to the same length."""
 
 from collections.abc import Iterable
 
 
 def clipped(text: str, most: int) -> str:
-    """A text that takes at most that many bytes of a page, with a note where it was cut."""
+    """Returns the text, cut to at most that many bytes of a page, with a note if it was cut."""
     taken = size(text)
     if taken <= most:
         return text
@@ -12,7 +12,7 @@ def clipped(text: str, most: int) -> str:
 
 
 def size(text: str) -> int:
-    """What a text takes of the page when it is escaped, in bytes."""
+    """Returns how many bytes a text takes in the page after escaping."""
     taken = len(text.encode(errors="replace"))
     return (
         taken + 4 * (text.count('"') + text.count("'")) + 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
@@ -20,7 +20,7 @@ def size(text: str) -> int:
 
 
 def common_bound(sizes: Iterable[int], room: int, most: int) -> int:
-    """The greatest length, up to `most`, at which texts of these sizes have to be cut to fit into the room together."""
+    """Returns the greatest length (at most `most`) to which texts must be cut to fit into the room together."""
     waiting = sorted(sizes)
     left = room
     for place, taken in enumerate(waiting):

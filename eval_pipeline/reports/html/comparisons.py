@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.conversation import FIGURES
+from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing
 from eval_pipeline.reports.comparison.suite import Row, Standing
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
+from eval_pipeline.reports.html.clipping import clipped
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.reports.shown import (
     UNKNOWN,
@@ -18,12 +20,16 @@ from eval_pipeline.reports.shown import (
     shown_time,
 )
 
+_MOST_TEXT = 400
+"""Bytes of a question or an answer in a table."""
+_SAID = ("answer", "failure")
+
 
 def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
-    """The newest evaluation of each model version."""
+    """Returns a table of the newest evaluation of each model version."""
     headers = (
-        "model version", "date", "turns", "accuracy", "95% interval", "tokens a turn", "US dollars a turn",
-        "Pareto front", "not told apart from",
+        "model version", "date", "turns", "accuracy", "95% interval", "tokens per turn", "US dollars per turn",
+        "Pareto front", "not distinguishable from",
     )  # fmt: skip
     rows = [
         [
@@ -43,36 +49,55 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
 
 
 def coverage_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
-    """How far the turns of the newest evaluation of each model version got."""
+    """Returns a table of how far the turns of each model version's newest evaluation got."""
     rows = [[found.model_version, *(shown_count(found.row[name]) for name in REACHED)] for found in standings]
     return Sheet("Coverage: how far the turns of each got", ("model version", *WORDS), rows, frozenset(), sql)
 
 
+def differing_sheet(title: str, first: str, second: str, turns: Sequence[Differing]) -> Sheet:
+    """Returns a table of the turns on which two model versions differ; long texts are cut."""
+    of_both = (f"{what} of {name}" for name in (first, second) for what in _SAID)
+    headers = ("turn", "question", "gold", *of_both)
+    rows = [_differing(turn) for turn in turns]
+    kept = [n for n, name in enumerate(headers) if not name.startswith(_SAID[1]) or any(row[n] for row in rows)]
+    cells = [[UNKNOWN if row[n] is None else clipped(row[n] or "", _MOST_TEXT) for n in kept] for row in rows]
+    return Sheet(title, [headers[n] for n in kept], cells, frozenset(range(1, len(kept))))
+
+
+def _differing(turn: Differing) -> tuple[str | None, ...]:
+    first, second = turn.first or NOTHING_SAID, turn.second or NOTHING_SAID
+    asked = turn.first or second
+    return turn.turn, asked.question, asked.expected, first.answer, first.failure, second.answer, second.failure
+
+
 def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
-    """Paired differences."""
+    """Returns a table of paired differences."""
     headers = (
         "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected",
-        "turns both answered", "broken", "fixed", "smallest to be found", "tokens a turn", "US dollars a turn",
-        "latency a turn",
+        "turns answered by both", "broken", "fixed", "smallest detectable", "tokens per turn", "US dollars per turn",
+        "latency per turn",
     )  # fmt: skip
     return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
 
 
 def figures_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
-    """Both figures of each pair by both tests: on what both answered, and with what is missing as wrong."""
+    """Returns a table with both figures of each pair and their tests.
+
+    One counts only turns that both answered, the other counts missing answers as wrong.
+    """
     headers = (
         "pair", "counted", "turns", "unanswered, second and first", "difference, points", "95% interval", "broken",
         "fixed", "p by t or McNemar", "p by sign flips",
     )  # fmt: skip
     rows = [cells for row in pairs for cells in _both_figures(row)]
-    return Sheet("Both figures by both tests, each as if alone", headers, rows, frozenset({1}), sql)
+    return Sheet("Both counts with both tests, not corrected", headers, rows, frozenset({1}), sql)
 
 
 def _both_figures(row: Row) -> Iterator[list[str]]:
-    """One row where both models answered everything, since the figures are the same there."""
+    """Returns one row instead of two if both models answered everything, since the figures are then equal."""
     missing = bool(row["unanswered_a"] or row["unanswered_b"])
     for which, counted in (
-        ("", "what both answered"),
+        ("", "answered by both"),
         *([("conservative_", "unanswered as wrong")] if missing else []),
     ):
         yield [
@@ -90,7 +115,7 @@ def _both_figures(row: Row) -> Iterator[list[str]]:
 
 
 def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
-    """How errors go through conversations, of each model version."""
+    """Returns a table of how errors continue through conversations, for each model version."""
     headers = ("figure", "model version", "date", "turns", "value", "95% interval")
     shown = [
         [
@@ -109,7 +134,7 @@ def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
-    """Each date of each model version."""
+    """Returns a table with one row per date and model version."""
     headers = (
         "model version", "date", "verdict", "turns", "accuracy", "95% interval", "since the date before, points",
         "since the first date, points",
@@ -149,7 +174,7 @@ def _pair(row: Row) -> list[str]:
 
 
 def _turns(row: Row) -> str:
-    """Turns scored, and how many of them were answered where that is not all: a page has no room for more."""
+    """Returns the number of scored turns, and how many were answered if not all were."""
     answered = row["answered"]
     scored = shown_count(row["n"])
     return scored if answered is None or answered >= row["n"] else f"{scored} ({shown_count(answered)} answered)"

@@ -1,4 +1,4 @@
-"""Which turns a page shows: all, or a fair sample of them."""
+"""Chooses which turns a page shows: all, or a representative sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from eval_pipeline.store import tables
 
 MOST_TURNS = 500
 FEWEST = 5
-"""Turns of an outcome that are shown at least, as far as there are any: rare ones would be missing else."""
+"""The least number of turns shown per outcome (if there are that many), so that rare outcomes are not missing."""
 RIGHT = "right"
 NOT_SCORED = "not scored"
 Place = tuple[str, int]
-"""Turn and sample."""
+"""A turn's id and the sample number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The turns that are shown.
+    """The turns that a page shows.
 
     Attributes:
-        outcomes: each with how many turns have it and how many of these are shown, right ones first.
-        kinds: outcome of each turn that is shown.
+        outcomes: for each outcome, how many turns have it and how many of them are shown; right turns first.
+        kinds: the outcome of each turn that is shown.
     """
 
     outcomes: Mapping[str, tuple[int, int]]
@@ -30,25 +30,25 @@ class Drawn:
 
     @property
     def turns(self) -> int:
-        """All turns."""
+        """The number of all turns."""
         return sum(there for there, _ in self.outcomes.values())
 
     @property
     def is_sample(self) -> bool:
-        """Whether some are not shown."""
+        """Whether some turns are not shown."""
         return len(self.kinds) < self.turns
 
 
 def kind_of(row: Row) -> str:
-    """What went wrong, in a word: a row of `errors`."""
+    """Returns in one word what went wrong, for a row of `errors`."""
     return str(row["failure_mode"] or row["error_class"])
 
 
 def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
-    """All turns where they are few, else a sample stratified by outcome.
+    """Chooses all turns if there are few, otherwise a sample stratified by outcome.
 
-    Within an outcome those with the smallest hashes of their ids are taken: by chance, but the same ones whenever and
-    of whatever model version they are drawn.
+    Within an outcome the turns with the smallest hashes of their ids are chosen. This is random, but always the same
+    turns, whatever the date and model version.
     """
     errors = evaluation.read(tables.ERRORS).select(["turn_id", "sample", "failure_mode", "error_class"]).to_pylist()
     wrong = {(row["turn_id"], row["sample"]): kind_of(row) for row in errors}
@@ -68,7 +68,10 @@ def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
 
 
 def allotted(sizes: Sequence[int], most: int, fewest: int = FEWEST) -> list[int]:
-    """How many to draw of groups of these sizes: in proportion, but at least `fewest` of each; all where they fit."""
+    """Returns how many to draw from groups of these sizes.
+
+    All are drawn if they fit; otherwise a proportional number, but at least `fewest` of each group.
+    """
     if sum(sizes) <= most:
         return list(sizes)
     shares = [min(size, fewest) for size in sizes]

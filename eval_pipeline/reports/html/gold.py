@@ -1,4 +1,4 @@
-"""Tables on the gold for pages."""
+"""Tables about the gold for pages."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ _LONGEST = 300
 
 
 def gold_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
-    """Figures with and without overrides, the overrides, and the suspects; what is empty is left out."""
+    """Yields tables of figures with and without overrides, of overrides and of suspects; empty tables are left out."""
     part = evaluation.partition
     if pairs := with_and_without(evaluation.editions):
         headers = ("figure", "with overrides", "95% interval", "without", "95% interval", "n with", "n without")
@@ -34,7 +34,7 @@ def gold_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
 
 
 def suspects_sheet(suite: str, suspects: Sequence[Row]) -> Sheet:
-    """The most doubted turns that nobody has decided on."""
+    """Returns a table of the most doubtful turns that nobody has decided on yet."""
     found = undecided(suspects)
     turns = len({row["turn_id"] for row in found})
     more = f"; the first {_MOST_SUSPECTS} of {len(found):,} reasons" if len(found) > _MOST_SUSPECTS else ""

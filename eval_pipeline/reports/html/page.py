@@ -1,4 +1,4 @@
-"""`report.html`: one evaluation on one page."""
+"""Writes `report.html`: one evaluation on one page."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from urllib.parse import quote
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.words import pairs_query
+from eval_pipeline.reports.confusion import CAPTION, Confusion, confusion_of, is_confusion
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.exported import INDEX, exported_state
 from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
@@ -77,7 +78,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
 
 
 def _exported(evaluation: Evaluation, folder: Path) -> str | None:
-    """Relative link to the evaluation's folder of pages, where it was exported."""
+    """Returns a relative link to the evaluation's exported pages, or None if it was not exported."""
     if evaluation.exported is None or not exported_state(evaluation.exported):
         return None
     return quote(os.path.relpath(evaluation.exported / INDEX, folder), safe="/@+~")
@@ -91,7 +92,7 @@ def _subheading(evaluation: Evaluation) -> str:
 
 
 def _key(figure: Figure) -> tuple[str, str, str]:
-    """Label, value and interval of one of the few largest figures."""
+    """Returns label, value and interval of a figure that is shown large at the top."""
     interval = _interval(figure)
     return figure.label, _value(figure, figure.value), f"95%: {interval}" if interval else (figure.note or "")
 
@@ -110,7 +111,7 @@ def _interval(figure: Figure) -> str:
 
 
 def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
-    """The figures that every track has, then the track's own metrics."""
+    """Yields two tables of figures: those that every track has, then the track's own metrics."""
     partition, own = evaluation.partition, {metric.name for metric in evaluation.profile.averaged}
     headers = ("figure", "value", "95% interval", "n", "clusters", "note")
     first = [figure for figure in figures if figure.name not in own]
@@ -124,11 +125,11 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     )
     meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
     if meanings:
-        yield Sheet("Every metric of the track", headers, meanings, notes, queries)
+        yield Sheet("All metrics", headers, meanings, notes, queries)
 
 
 def _coverage(evaluation: Evaluation) -> Sheet:
-    """How far the turns got."""
+    """Returns a table of how far the turns got."""
     counts = evaluation.coverage.columns()
     cells = ["turns", *(shown_count(count) for count in counts.values())]
     query = table_query(evaluation.partition, "coverage", ", ".join(counts))
@@ -142,7 +143,7 @@ def _row(figure: Figure, note: str) -> list[str]:
 
 
 def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
-    """Accuracy by tag and by feature of the case, the largest groups first; then why turns failed."""
+    """Yields accuracy by tag and by feature of the case, largest groups first, then the reasons for failures."""
     skipped = {ALL, "turn_number", "error_class", *(row["axis"] for row in evaluation.ceilings)}
     found = [row for row in evaluation.statistics if row["metric"] == "correct" and row["split"] not in skipped]
     rows = sorted((row for row in found if row["n"]), key=lambda row: (row["split"] == "tag", -row["n"]))
@@ -177,7 +178,7 @@ def _group(row: Row) -> list[str]:
 
 
 def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
-    """The paired tests with the other model versions of the suite, as far as they are on record."""
+    """Yields the paired tests against other model versions of the suite, as far as they are on record."""
     if evaluation.comparisons:
         name = literal(evaluation.partition.model_version)
         query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
@@ -186,8 +187,10 @@ def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
 
 
 def _further(evaluation: Evaluation) -> Iterator[Sheet]:
-    """The aggregates that packages add: their rows as they are."""
+    """Yields tables of further aggregates with their rows unchanged; that of labels comes as a matrix, too."""
     for table, rows in evaluation.further():
+        if is_confusion(table.name) and (matrix := confusion_of(rows)):
+            yield _matrix(matrix)
         names = [column.name for column in table.columns]
         texts = frozenset(place for place, column in enumerate(table.columns) if column.type in _TEXTS)
         cells = [[_plain(row[name]) for name in names] for row in rows]
@@ -196,8 +199,15 @@ def _further(evaluation: Evaluation) -> Iterator[Sheet]:
         )
 
 
+def _matrix(matrix: Confusion) -> Sheet:
+    rows = [
+        [label, *(str(count) if count else "·" for count in counts), str(total)] for label, counts, total in matrix.rows
+    ]
+    return Sheet(CAPTION, ("expected", *matrix.given, "turns"), rows)
+
+
 def _plain(value: Any) -> str:
-    """A value of a column of which nothing but the type is known."""
+    """Returns the text of a value when only the type of its column is known."""
     if value is None:
         return UNKNOWN
     if isinstance(value, bool):
@@ -223,7 +233,7 @@ def _extreme(row: Row) -> list[str]:
 
 
 def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
-    """Which turns are shown, and what of their texts."""
+    """Yields sentences on which turns are shown and how their texts were cut."""
     if not chosen.turns:
         yield "No turns were evaluated."
         return
@@ -241,7 +251,7 @@ def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
 
 
 def _outcomes(chosen: Drawn, evaluation: Evaluation) -> Sheet:
-    """How many turns came out how, and how many of them are shown."""
+    """Returns a table with the number of turns for each outcome, and how many of them are shown."""
     rows = [
         [kind, shown_count(there), shown_rate(there / chosen.turns), shown_count(shown)]
         for kind, (there, shown) in chosen.outcomes.items()

@@ -1,4 +1,4 @@
-"""Templates to pages. jinja2 escapes what is not markup of ours, and the page's own policy lets nothing else run."""
+"""Renders templates to pages. jinja2 escapes all foreign text, and the page's security policy blocks other scripts."""
 
 import base64
 import hashlib
@@ -24,10 +24,10 @@ class Sheet:
     """A table of a page.
 
     Attributes:
-        caption: what it shows; read out before the table.
-        headers: of the columns; the first names the rows.
-        texts: places of further columns that hold text, which stands left.
-        sql: the queries that give its figures.
+        caption: what the table shows; screen readers read it first.
+        headers: headers of the columns; the first column names the rows.
+        texts: positions of further columns that hold text and are left-aligned.
+        sql: the queries that return the table's figures.
     """
 
     caption: str
@@ -38,13 +38,13 @@ class Sheet:
 
 
 def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) -> str:
-    """A page.
+    """Renders a page.
 
     Args:
         template: name of the file in `templates/`.
-        title: of the page.
-        charts: what it shows as pictures.
-        values: what else the template takes.
+        title: title of the page.
+        charts: the charts to show.
+        values: further values for the template.
     """
     from markupsafe import Markup
 
@@ -55,8 +55,8 @@ def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) ->
         .get_template(template)
         .render(
             title=title,
-            style=Markup(style),  # noqa: S704, ours
-            script=Markup(script),  # noqa: S704, ours
+            style=Markup(style),  # noqa: S704, our own file
+            script=Markup(script),  # noqa: S704, our own file
             script_hash=f"sha256-{allowed}",
             charts=[(drawn.chart, _markup(drawn)) for drawn in charts],
             **values,

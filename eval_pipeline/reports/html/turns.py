@@ -1,4 +1,4 @@
-"""The turns of a page: each with the whole story that a person needs to judge it, gold and conversation included."""
+"""The turns of a page, each with all that a person needs to judge it, including gold and conversation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from eval_pipeline.reports.html.drawing import RIGHT, Drawn
 from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_json, shown_time
 
 ROOM, PROMPT_ROOM = 6_000_000, 3_000_000
-"""Bytes that all texts of a page take at most, and all prompts."""
+"""The most bytes of a page for all texts together, and for all prompts together."""
 MOST = 50_000
-"""Bytes of the longest text."""
+"""The most bytes for a single text."""
 _SUMMARY = 150
 _MOST_ROWS = 20
 _PROMPT = "Prompt"
@@ -23,10 +23,10 @@ _PROMPT = "Prompt"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that keeps its line ends.
+    """A text that keeps its line breaks.
 
     Attributes:
-        folded: it is opened by a click.
+        folded: whether it is hidden until clicked.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A turn of the conversation, in brief."""
+    """A short form of one turn of the conversation."""
 
     place: str
     question: str
@@ -51,13 +51,13 @@ class Card:
     """A turn as the page shows it.
 
     Attributes:
-        place: `<case>#<index>`, with `~<sample>` from sample 1 on.
-        kind: `right`, else its failure mode or error class.
-        short: the question in a line.
-        texts: what is read from top to bottom.
-        conversation: all its turns; empty where it is the only one.
-        spent: what it took, in a line.
-        page: relative link to its page where the evaluation was exported; else None.
+        place: `<case>#<index>`, followed by `~<sample>` from sample 1 on.
+        kind: `right`, or its failure mode or error class.
+        short: the question in one line.
+        texts: texts in reading order.
+        conversation: all turns of the conversation; empty if there is only one.
+        spent: tokens, time and cost, in one line.
+        page: relative link to its exported page, or None if the evaluation was not exported.
     """
 
     place: str
@@ -76,10 +76,10 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The turns of a page, cut to its room.
+    """The turns of a page, cut to fit.
 
     Attributes:
-        bound, prompt_bound: bytes at which texts and prompts are cut; None where none had to be.
+        bound, prompt_bound: number of bytes to which texts and prompts were cut; None if nothing was cut.
     """
 
     cards: tuple[Card, ...]
@@ -90,7 +90,7 @@ class Cards:
 def turn_cards(
     evaluation: Evaluation, drawn: Drawn, folder: Path, room: int = ROOM, prompt_room: int = PROMPT_ROOM
 ) -> Cards:
-    """The turns that were drawn, in the suite's order, for a page in a folder."""
+    """Returns the chosen turns in the suite's order, for a page in the given folder."""
     found = tuple(_cards(evaluation, drawn, folder))
     texts = [text for card in found for text in card.texts]
     bounds = [
@@ -139,7 +139,7 @@ def _place(case_id: str, turn: Row) -> str:
 
 
 def _texts(turn: Row) -> Iterator[Text]:
-    """What to read of a turn; each no longer than the longest text may be, so that few are held."""
+    """Yields the texts of a turn, each already cut to the longest allowed length to save memory."""
     last = turn["attempts"][-1] if turn["attempts"] else {}
     yield from _present("Question", turn["question"])
     yield from _present("Expected", turn["expected"])
@@ -175,7 +175,7 @@ def _short_of(text: str) -> str:
 
 
 def _rows_text(result: Any) -> str | None:
-    """A result that is a table, as lines of cells."""
+    """Returns a result that is a table as lines of cells, or None if it is no table."""
     if not isinstance(result, Mapping) or not result.get("columns") or not isinstance(result.get("rows"), list):
         return None
     rows = [result["columns"], *result["rows"][:_MOST_ROWS]]
@@ -185,7 +185,7 @@ def _rows_text(result: Any) -> str | None:
 
 
 def _metrics(metrics: Mapping[str, Row]) -> str:
-    """A line a metric that applies, with its reason."""
+    """Returns one line per metric that applies, with its reason."""
     lines = []
     for name, found in metrics.items():
         value = found.get("label") if found["value"] is None else f"{found['value']:g}"

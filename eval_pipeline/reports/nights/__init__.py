@@ -1,1 +1,1 @@
-"""What a night brought: one message and one page, with figures and no texts of models or suites."""
+"""The results of a night as one message and one page, with figures but no texts of models or suites."""

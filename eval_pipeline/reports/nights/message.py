@@ -1,4 +1,4 @@
-"""A night as one message: what is read on a phone in the morning."""
+"""The results of a night as one short message, suitable for reading on a phone."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,11 +21,11 @@ _CHANGES = {
 
 
 def night_message(night: Night, page: str, ui: str = "") -> str:
-    """The text of the digest.
+    """Returns the text of the digest.
 
     Args:
-        night: what it says.
-        page: where the page of the night lies.
+        night: the results to report.
+        page: where the page of the night is.
         ui: address of the Dagster UI, for links; empty for none.
     """
     lines = [headline(night), *_losses(night), *_failures(night, ui)]
@@ -39,7 +39,7 @@ def night_message(night: Night, page: str, ui: str = "") -> str:
 
 
 def headline(night: Night) -> str:
-    """The night in a line."""
+    """Returns the night's summary in one line."""
     versions = len({one.model_version for one in night.evaluated})
     suites = len({one.suite for one in night.evaluated})
     new = sum(loss.new for loss in night.waiting)
@@ -54,7 +54,7 @@ def headline(night: Night) -> str:
 
 
 def change(row: Row) -> str:
-    """How accuracy has changed against the date before, with what chance would do."""
+    """Describes how accuracy changed since the previous date, and whether chance can explain it."""
     if row["verdict"] is None:
         return f"not tested: {row['reason']}"
     verdict = _CHANGES[row["verdict"]]
@@ -68,7 +68,7 @@ def change(row: Row) -> str:
 
 
 def loss_text(loss: OpenLoss) -> str:
-    """A loss in a line."""
+    """Describes a loss in one line."""
     row = loss.row
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
     known = ", acknowledged" if loss.acknowledged else ""
@@ -77,19 +77,19 @@ def loss_text(loss: OpenLoss) -> str:
 
 
 def loss_link(loss: OpenLoss) -> str:
-    """Where the workbench shows the two evaluations side by side."""
+    """Returns a link to the workbench page that shows the two evaluations side by side."""
     days = (loss.row["open_loss_against"], loss.row["eval_date"])
     return linked(compare_path([Partition(loss.suite, loss.row["model_version"], day) for day in days]))
 
 
 def accuracy(row: Row) -> str:
-    """Accuracy with its interval."""
+    """Returns the accuracy with its interval."""
     interval = UNKNOWN if row["low"] is None else f"{shown_rate(row['low'])} to {shown_rate(row['high'])}"
     return f"{shown_rate(row['accuracy'])} [{interval}]"
 
 
 def dollars(usd: float | None) -> str:
-    """An amount, or that nobody knows."""
+    """Returns an amount in dollars, or the text that it is unknown."""
     return "dollars unknown" if usd is None else shown_dollars(usd)
 
 

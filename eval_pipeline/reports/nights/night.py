@@ -1,4 +1,4 @@
-"""What a night brought, read from the record."""
+"""Reads the results of a night from the record."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NO_SERIES = "failed before it could be compared"
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A run of the night, of one model version on every suite."""
+    """A run of the night: one model version on every suite."""
 
     model_version: str
     run_id: str
@@ -29,11 +29,11 @@ class Evaluated:
     """One suite and model version of the night.
 
     Attributes:
-        status: as in `runs`.
-        row: of `trends`, of that date; None where the evaluation did not get there.
-        usd: what its calls cost that night; None where no price is known.
-        tokens: what they took.
-        calls: how many there were.
+        status: its status, as in `runs`.
+        row: the row of `trends` for this date; None if the evaluation did not get that far.
+        usd: dollars for its calls that night; None if a price is unknown.
+        tokens: tokens used by its calls.
+        calls: number of calls.
     """
 
     suite: str
@@ -52,12 +52,12 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class OpenLoss:
-    """A loss that has not been made good.
+    """A loss of accuracy that has not been recovered since.
 
     Attributes:
-        row: the newest one of the series.
-        new: it showed on that night.
-        acknowledged: somebody has said that it is known.
+        row: the newest row of the series.
+        new: whether it first appeared that night.
+        acknowledged: whether somebody has confirmed that it is known.
     """
 
     suite: str
@@ -68,7 +68,7 @@ class OpenLoss:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """All that there is to say of an evaluation date."""
+    """Everything to report about an evaluation date."""
 
     day: date
     evaluated: tuple[Evaluated, ...]
@@ -77,29 +77,29 @@ class Night:
 
     @property
     def usd(self) -> float | None:
-        """Dollars of all calls; None where the price of some is not known."""
+        """Dollars for all calls; None if the price of some is unknown."""
         spent = [one for one in self.evaluated if one.calls]
         return None if any(one.usd is None for one in spent) else sum(one.usd or 0.0 for one in spent)
 
     @property
     def waiting(self) -> tuple[OpenLoss, ...]:
-        """Losses that nobody has acknowledged."""
+        """The losses that nobody has acknowledged."""
         return tuple(loss for loss in self.losses if not loss.acknowledged)
 
     @property
     def failed(self) -> tuple[Launched, ...]:
-        """Runs that failed."""
+        """The runs that failed."""
         return tuple(run for run in self.launched if run.failed)
 
     @property
     def unfinished(self) -> tuple[Evaluated, ...]:
-        """Evaluations that did not come to their end, or whose budget was reached."""
+        """The evaluations that did not finish or reached their budget."""
         return tuple(one for one in self.evaluated if one.status != COMPLETE)
 
 
 def read_night(record: Record, day: date, launched: Sequence[Launched] = ()) -> Night:
-    """The night of a date, by suite and model version; without what no run of that date has touched."""
-    keys = [key for key in record.partitions(RUNS) if key.eval_date == day]
+    """Reads the night of a date, by suite and model version, as far as a run of that date worked on them."""
+    keys = record.partitions(RUNS, RecordKey(eval_date=day))
     suites = sorted({key.suite for key in keys if key.suite})
     trends = {suite: _trends(record, suite) for suite in suites}
     evaluated = tuple(_evaluated(record, key, trends[key.suite or ""]) for key in keys)
@@ -117,7 +117,7 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluat
     runs = record.read(RUNS, key, columns).to_pylist()
     found = (row for row in trends if (row["model_version"], row["eval_date"]) == (key.model_version, key.eval_date))
     spent = [row for row in runs if row["calls"]]
-    charged = not _is_simulated(record, key.model_version or "")  # nobody is paid for what stand-ins say
+    charged = not _is_simulated(record, key.model_version or "")  # simulated models cost nothing
     known = not charged or all(row["usd_spent"] is not None for row in spent)
     return Evaluated(
         suite=key.suite or "",
@@ -138,7 +138,7 @@ def _is_simulated(record: Record, name: str) -> bool:
 
 
 def _losses(record: Record, suite: str, trends: Sequence[Row], day: date) -> Iterator[OpenLoss]:
-    """Of each model version in use, what its series says up to that date."""
+    """Yields, for each model version in use, the loss that is still open on that date, if any."""
     key = RecordKey.of_suite(suite)
     known: set[tuple[str, date]] = set()
     if record.header(ACKNOWLEDGEMENTS, key) is not None:

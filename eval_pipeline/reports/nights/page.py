@@ -1,4 +1,4 @@
-"""`reports/nights/<date>.html`: a night on one page, with links to its reports."""
+"""Writes `reports/nights/<date>.html`: a night on one page, with links to its reports."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ _SIMULATED = "SIMULATED model versions are among these: they are stand-ins, and 
 
 
 def write_night(night: Night, reports: Path, ui: str = "") -> Path:
-    """Writes the page below the folder of the reports; where it is."""
+    """Writes the page below the reports' folder and returns its path."""
     place = nights_folder(reports) / f"{night.day.isoformat()}.html"
     text = render(
         "night.html.j2",
@@ -55,7 +55,7 @@ def _cells(one: Evaluated) -> list[str]:
 
 
 def _links(night: Night, reports: Path) -> Iterator[tuple[str, str]]:
-    """Title and relative address of the pages that there are."""
+    """Yields title and relative address of the pages that exist."""
     for suite in dict.fromkeys(one.suite for one in night.evaluated):
         yield from _link(f"{suite}: model versions side by side", comparison_folder(reports, suite, night.day), reports)
     for one in night.evaluated:

@@ -1,1 +1,1 @@
-"""What runs inside the jail: standard library, numpy and pandas only, no import of the project."""
+"""The code that runs inside the jail. It uses only the standard library, numpy and pandas, not the project."""

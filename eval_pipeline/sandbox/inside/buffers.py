@@ -1,7 +1,7 @@
-"""Memory for what comes from a snippet or goes to one, of which the next one inherits nothing.
+"""Memory for data from and to snippets that is not passed on to later snippets.
 
-A process that is forked has the memory of its parent, freed parts too, and could look there for the code and results
-of earlier snippets (the reference solution, say). So these do not pass through the ordinary heap.
+A forked process has a copy of its parent's memory, including freed parts. It could search that for the code and results
+of earlier snippets, such as the reference solution. So such data is kept outside the ordinary heap.
 """
 
 import mmap
@@ -11,18 +11,18 @@ _CHUNK = 1 << 16
 
 
 class Buffer:
-    """Bytes up to a limit, outside the heap.
+    """A limited number of bytes outside the heap.
 
     Attributes:
-        length: bytes in it.
+        length: how many bytes it contains.
     """
 
     def __init__(self, most: int, *, inherited: bool = False) -> None:
-        """Takes address space; memory only for what is in it.
+        """Reserves address space; memory is only used for the contents.
 
         Args:
-            most: bytes it holds at most.
-            inherited: whether forked processes see what is in it.
+            most: maximum number of bytes that it can hold.
+            inherited: whether forked processes see the contents.
         """
         self.length = 0
         self._most = most
@@ -32,18 +32,18 @@ class Buffer:
 
     @property
     def over(self) -> bool:
-        """Whether more came than it holds."""
+        """Returns whether more data arrived than it can hold."""
         return self.length > self._most
 
     def contents(self) -> memoryview:
-        """What is in it, not copied; of no use after `clear`."""
+        """Returns the contents without copying; invalid after `clear`."""
         return memoryview(self._memory)[: min(self.length, self._most)]
 
     def read(self, descriptor: int, most: int = _CHUNK) -> int:
-        """Takes in what a descriptor has to give, once; the number of bytes, 0 at its end.
+        """Reads once from a descriptor and returns the number of bytes, 0 at its end.
 
         Raises:
-            BlockingIOError: nothing there.
+            BlockingIOError: there is nothing to read.
         """
         room = memoryview(self._memory)[self.length : min(self.length + most, self._most + 1)]
         count = os.readv(descriptor, [room])
@@ -51,7 +51,7 @@ class Buffer:
         return count
 
     def clear(self) -> None:
-        """Forgets what is in it and gives the memory back."""
+        """Discards the contents and frees the memory."""
         if self.length:
             self._memory.madvise(mmap.MADV_DONTNEED)
         self.length = 0

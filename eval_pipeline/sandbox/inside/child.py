@@ -1,23 +1,30 @@
-"""One snippet in a process of its own, as the zygote starts, watches and ends it. Nothing it writes is trusted."""
+"""Runs a snippet in its own process, which the zygote starts, watches and ends. Nothing that it writes is trusted."""
 
 import fcntl
+import json
 import os
 import resource
 import select
 import signal
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import privileges, seccomp
 from .buffers import Buffer
+from .checker import check
+from .exchange import Exchange
 from .scratch import too_full
-from .snippet import namespace, run_snippet
+from .separation import Separation
+from .served import serve_code
+from .snippet import described, namespace, run_snippet
 
 _LOOK_S = 0.05
 _RESULT_FD = 3
 _MOST_DESCRIPTORS = 64
 
 Configuration = dict[str, Any]
+Tables = dict[str, Any]
 Told = dict[str, Any]
 
 
@@ -25,37 +32,102 @@ class Child:
     """Runs snippets one after the other, each in a fork of this process.
 
     Attributes:
-        code: the snippet that is run next, UTF-8.
+        code: the next snippet to run, UTF-8.
         output, result: what the last one printed and wrote as its result.
     """
 
     def __init__(self, configuration: Configuration, code: Buffer) -> None:
+        """Prepares memory for what snippets produce; does not start any.
+
+        Args:
+            configuration: see `zygote.serve`.
+            code: the buffer with the code of the next snippet.
+        """
         self.code = code
         self.output = Buffer(configuration["output_bytes"])
         self.result = Buffer(configuration["result_bytes"])
         self._configuration = configuration
+        self._separation = Separation(configuration["mounted"])
 
-    def run(self, tables: dict[str, Any]) -> Told:
-        """Runs `code`: why it was stopped, how its process ended, CPU seconds and peak memory."""
-        self.output.clear()
-        self.result.clear()
-        output, output_end = os.pipe()
-        result, result_end = os.pipe()
-        deadline = time.monotonic() + self._configuration["wall_s"]
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self._become_snippet(parent, tables, (output_end, result_end))
+    def run(self, tables: Tables, wall_s: float) -> Told:
+        """Runs `code`; returns why it was stopped, how its process ended, CPU seconds and peak memory."""
+        with self._separation.scratch():
+            output, output_end = self._pipe(self.output)
+            result, result_end = self._pipe(self.result)
+            deadline = time.monotonic() + wall_s
+            code = self._text(self.code)
+            ends = {1: output_end, 2: output_end, 3: result_end}
+            pid = self._start(ends, wall_s, lambda: run_snippet(code(), namespace(tables), _RESULT_FD))
+            _close(output_end, result_end)
+            return self._seen(pid, pid, {output: self.output, result: self.result}, deadline)
+
+    def check(self, tables: Tables, wall_s: float, next_code: Callable[[], None]) -> Told:
+        """Runs the tests in one process and the code in another; the returned figures are those of the code's process.
+
+        Args:
+            tables: given to both.
+            wall_s: seconds for both together.
+            next_code: puts the code into `code`, which first contains the tests and the reference code. The code's
+                process is forked after that, so the tests were never in its memory.
+        """
+        with self._separation.scratch():
+            output, output_end = self._pipe(self.output)
+            verdict, verdict_end = self._pipe(self.result)
+            asking, answering = os.pipe(), os.pipe()
+            deadline = time.monotonic() + wall_s
+            given, most = self._text(self.code), self._configuration["result_bytes"]
+
+            def tests() -> None:
+                told = json.loads(given())
+                exchange = Exchange(4, 5, most)
+                check(told["tests"], told["reference"], namespace(tables), exchange, _RESULT_FD)
+
+            ends = {1: 0, 2: 0, 3: verdict_end, 4: answering[0], 5: asking[1]}
+            checker = self._start(ends, wall_s, tests)
+            _close(verdict_end)
+            try:
+                self.code.clear()
+                next_code()
+                ends = {1: output_end, 2: output_end, 3: answering[1], 4: asking[0]}
+                pid = self._start(ends, wall_s, lambda: serve_code(given(), namespace(tables), Exchange(4, 3, most)))
+                _close(output_end, *asking, *answering)
+                return self._seen(pid, checker, {output: self.output, verdict: self.result}, deadline)
+            finally:
+                _kill(checker)
+                os.wait4(checker, 0)
+
+    def _pipe(self, buffer: Buffer) -> tuple[int, int]:
+        """Returns a pipe for what goes into a buffer; reading from it never blocks this process.
+
+        A snippet can open its pipe for reading and remove what it wrote. Then the pipe is empty although `poll`
+        reported data.
+        """
+        buffer.clear()
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        return reading, writing
+
+    def _text(self, buffer: Buffer) -> Callable[[], str]:
+        """Returns a function that reads the contents of a buffer in the process that is forked next."""
+        return lambda: bytes(buffer.contents()).decode("utf-8", "surrogatepass")
+
+    def _seen(self, pid: int, last: int, pipes: dict[int, Buffer], deadline: float) -> Told:
+        """Waits for a process and returns what happened to it.
+
+        Args:
+            pid: the process of the code.
+            last: the process with whose end everything ends: the same one, or the one with the tests.
+            pipes: the pipes to which both write.
+            deadline: on the monotonic clock.
+        """
         self.code.clear()
-        os.close(output_end)
-        os.close(result_end)
-        ended = os.pidfd_open(pid)
+        ended = os.pidfd_open(last)
         try:
-            stopped = self._follow(pid, ended, {output: self.output, result: self.result}, deadline)
+            stopped = self._follow(pid, ended, pipes, deadline)
         finally:
             _kill(pid)
             _, status, used = os.wait4(pid, 0)
-            for descriptor in (output, result, ended):
+            for descriptor in (*pipes, ended):
                 os.close(descriptor)
         return {
             "stopped": stopped,
@@ -64,8 +136,22 @@ class Child:
             "peak_bytes": used.ru_maxrss * 1024,
         }
 
+    def _start(self, ends: dict[int, int], wall_s: float, work: Callable[[], None]) -> int:
+        """Starts a process that first gives up everything that the code must not have, and then does its work.
+
+        Args:
+            ends: its descriptors by number.
+            wall_s: limit for its CPU time.
+            work: the function to run.
+        """
+        parent = 0 if self._separation.on else os.getpid()  # 0: how the parent appears from another PID namespace
+        pid = self._separation.fork()
+        if pid == 0:
+            self._become(parent, ends, wall_s, work)
+        return pid
+
     def _follow(self, pid: int, ended: int, pipes: dict[int, Buffer], deadline: float) -> str | None:
-        """Reads the pipes until the process ends, which may have closed them and gone on; why it must be stopped."""
+        """Reads the pipes until the process ends (it may close them earlier); returns why it must be stopped, if so."""
         poll = select.poll()
         for descriptor in (*pipes, ended):
             poll.register(descriptor, select.POLLIN)
@@ -73,7 +159,7 @@ class Child:
         while True:
             ready = {number for number, _ in poll.poll(1000 * _LOOK_S)}
             for pipe in ready & pipes.keys():
-                if not pipes[pipe].read(pipe):
+                if _read(pipe, pipes[pipe]) == 0:
                     poll.unregister(pipe)
             if ended in ready:
                 for pipe, buffer in pipes.items():
@@ -86,53 +172,56 @@ class Child:
                 next_look = time.monotonic() + _LOOK_S
 
     def _excess(self, pid: int, deadline: float) -> str | None:
-        """What the process has too much of, of that which the kernel does not limit."""
+        """Returns the resource of which the process uses too much, among those that the kernel does not limit."""
         limits = self._configuration
         if time.monotonic() >= deadline:
             return "wall"
         if _threads(pid) > limits["threads"]:
             return "threads"
-        for folder in limits["writable"]:
+        for folder in limits["wiped"]:
             if too_full(folder, limits["scratch_bytes"], limits["scratch_files"]):
                 return "scratch"
         return None
 
-    def _become_snippet(self, parent: int, tables: dict[str, Any], ends: tuple[int, int]) -> NoReturn:
-        """In the child: gives up everything that the code must not have, and runs it."""
+    def _become(self, parent: int, ends: dict[int, int], wall_s: float, work: Callable[[], None]) -> NoReturn:
         configuration = self._configuration
         try:
             privileges.die_with(parent)
             os.setsid()
-            code = bytes(self.code.contents()).decode("utf-8", "surrogatepass")
-            # Copies above every number in use first: an end may itself be one of the numbers to be filled.
-            copies = [fcntl.fcntl(end, fcntl.F_DUPFD, 100) for end in (ends[0], *ends)]
-            for number, copy in enumerate(copies, start=1):
+            # First copy above all used numbers, because a descriptor may itself be one of the numbers to be assigned.
+            copies = {number: fcntl.fcntl(end, fcntl.F_DUPFD, 100) for number, end in ends.items()}
+            for number, copy in copies.items():
                 os.dup2(copy, number)
-            _lower_limits(configuration)
-            os.closerange(_RESULT_FD + 1, 4096)
-            names = namespace(tables)
+            os.closerange(max(ends) + 1, 4096)
+            self._separation.enter()
+            if configuration["seccomp"]:
+                privileges.drop_capabilities()
+            _lower_limits(configuration, wall_s)
             if configuration["landlock"]:
                 _confine(configuration)
             if configuration["seccomp"]:
                 seccomp.install()
-            run_snippet(code, names, _RESULT_FD)
+            work()
+        # This is before the code runs; such a problem is reported like an exception of the code.
+        except OSError as error:
+            os.write(_RESULT_FD, json.dumps({"error": described(error)}).encode())
         finally:
-            os._exit(0)  # nobody looks at it: only a well-formed result counts
+            os._exit(0)  # the exit code is ignored: only a well-formed result counts
 
 
 def _confine(configuration: Configuration) -> None:
-    """Takes the file system away from this process, but for what it reads and its scratch folder."""
+    """Removes this process's access to the file system, except for what it must read and its scratch folder."""
     from sandlock import Sandbox, confine
 
-    confine(Sandbox(fs_readable=configuration["landlock"], fs_writable=configuration["writable"]))
+    confine(Sandbox(fs_readable=configuration["landlock"], fs_writable=configuration["wiped"]))
 
 
-def _lower_limits(configuration: Configuration) -> None:
+def _lower_limits(configuration: Configuration, wall_s: float) -> None:
     with open("/proc/self/statm", "rb") as file:
         size = int(file.read().split()[0]) * resource.getpagesize()
     for kind, limit in (
         (resource.RLIMIT_AS, size + configuration["memory_bytes"]),
-        (resource.RLIMIT_CPU, int(configuration["wall_s"]) + 1),
+        (resource.RLIMIT_CPU, int(wall_s) + 1),
         (resource.RLIMIT_FSIZE, configuration["scratch_bytes"]),
         (resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS),
         (resource.RLIMIT_CORE, 0),
@@ -146,24 +235,33 @@ def _threads(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[17])  # num_threads of proc(5)
-    except OSError:  # a /proc that hides processes; memory and time limit threads too
+    except OSError:  # /proc hides processes; threads are then only limited by memory and time
         return 0
 
 
-def _drain(pipe: int, buffer: Buffer) -> None:
-    """Reads what is left in the pipe of a process that has ended."""
-    os.set_blocking(pipe, False)
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _read(pipe: int, buffer: Buffer) -> int | None:
+    """Reads what is in a pipe; returns the number of bytes: 0 at its end, None if there is nothing at the moment."""
     try:
-        while not buffer.over and buffer.read(pipe):
-            continue
-    except BlockingIOError:  # something else holds the other end; without a filter that can be
-        return
+        return buffer.read(pipe)
+    except BlockingIOError:
+        return None
+
+
+def _drain(pipe: int, buffer: Buffer) -> None:
+    """Reads the rest of a pipe whose process has ended; another process may still hold its other end."""
+    while not buffer.over and _read(pipe, buffer):
+        continue
 
 
 def _kill(pid: int) -> None:
-    """Ends the process and its group; of a process that has ended only the group is left."""
+    """Kills the process and its group; if the process has already ended, only the rest of the group."""
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
-        except ProcessLookupError:  # not a group yet, or ended
+        except ProcessLookupError:  # it is not a group yet, or has ended
             continue

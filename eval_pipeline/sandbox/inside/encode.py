@@ -23,11 +23,14 @@ DEEPEST = 50
 
 
 class ResultError(Exception):
-    """A result that cannot be told as plain data."""
+    """The result has no form as plain data."""
 
 
 def encode(result: object) -> bytes:
-    """The result as JSON. Raises ResultError where it is nested too deeply or of a kind that has no plain form."""
+    """Returns the result as JSON.
+
+    Raises a ResultError if it is nested too deeply or has a type without a plain form.
+    """
     if isinstance(result, pd.DataFrame):
         columns = [_column(result.columns[place], result.iloc[:, place]) for place in range(result.shape[1])]
         told = {"kind": "frame", "columns": columns, "index": _index(result.index), "rows": len(result)}
@@ -41,7 +44,7 @@ def encode(result: object) -> bytes:
         told = {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
     else:
         told = {"kind": "value", "value": _cell(result)}
-    # Lone surrogates, which UTF-8 cannot hold, become question marks.
+    # Lone surrogates, which UTF-8 cannot represent, become question marks.
     return json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -75,7 +78,7 @@ def _number(value: object) -> object:
 
 
 def _cell(value: object, depth: int = 0) -> object:
-    """One value; containers keep their type."""
+    """Returns one value as JSON; containers keep their type."""
     if depth > DEEPEST:
         raise ResultError(f"the result is nested more than {DEEPEST} deep")
     match value:
@@ -95,7 +98,7 @@ _PLAIN = (bool, np.bool_, int, np.integer, float, np.floating, str, type(pd.NaT)
 
 
 def _plain(value: object) -> object:
-    """What JSON has itself."""
+    """Returns values of the types that JSON has."""
     match value:
         case bool() | np.bool_():
             return bool(value)
@@ -109,7 +112,7 @@ def _plain(value: object) -> object:
 
 
 def _tagged(value: object) -> dict[str, object]:
-    """What JSON lacks, with the name of its type."""
+    """Returns values of other types, with the name of the type."""
     match value:
         case datetime.datetime() | np.datetime64():
             return {"t": "datetime", "v": pd.Timestamp(value).isoformat()}

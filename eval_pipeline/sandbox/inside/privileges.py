@@ -1,4 +1,4 @@
-"""What a zygote gives up, for itself and the processes of its snippets. Linux only, standard library only."""
+"""Removes privileges from a zygote and from the processes of its snippets. Linux only, standard library only."""
 
 import ctypes
 import os
@@ -12,19 +12,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def be_unreadable() -> None:
-    """Keeps processes of the same user from reading or tracing this one, and its children, through /proc or ptrace."""
+    """Prevents other processes of the same user from reading or tracing this one through /proc or ptrace."""
     _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def die_with(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends; at once if that has happened."""
+    """Makes the kernel kill this process when its parent ends, or at once if that has already happened."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(0)
 
 
 def drop_capabilities() -> None:
-    """Leaves nothing of root but its user id."""
+    """Removes all capabilities, so that nothing but the user id of root remains."""
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, bytes(24)))
 

@@ -1,13 +1,14 @@
-"""The folders that a snippet may write to: how full they are, and emptying them. Standard library only."""
+"""Checks how full the folders are that a snippet may write to, and empties them. Standard library only."""
 
 import os
 import secrets
 
 
 def too_full(folder: str, most_bytes: int, most_files: int) -> bool:
-    """Whether there is more in a folder than allowed; a folder in it that cannot be looked into counts as too much.
+    """Returns whether a folder contains more than allowed; a subfolder that cannot be read counts as too much.
 
-    Looks while the snippet runs, so it changes nothing: any path may become a link to somewhere else meanwhile.
+    It runs at the same time as the snippet and therefore changes nothing: any path may become a link to elsewhere
+    meanwhile.
     """
     files = size = 0
     waiting = [folder]
@@ -30,10 +31,10 @@ def too_full(folder: str, most_bytes: int, most_files: int) -> bool:
 
 
 def wipe(folder: str) -> bool:
-    """Empties a folder that nobody writes to any more; whether that succeeded.
+    """Empties a folder that nobody writes to any more, and returns whether that succeeded.
 
-    Neither permissions nor depth may stop it: folders are moved up to the top before what they were in is removed, so
-    that no path gets long and nothing recurses.
+    Neither permissions nor depth can prevent this: subfolders are first moved to the top before their parent is
+    removed, so that no path becomes too long and nothing recurses.
     """
     try:
         os.chmod(folder, 0o700)
@@ -52,13 +53,13 @@ def wipe(folder: str) -> bool:
 
 
 def _flatten(path: str, top: str) -> None:
-    """Removes a folder with its files; the folders in it go to the top."""
+    """Removes a folder with its files; its subfolders are moved to the top."""
     os.chmod(path, 0o700)
     with os.scandir(path) as entries:
         found = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for inner, is_folder in found:
         if is_folder:
-            os.chmod(inner, 0o700)  # to move a folder its own permissions count too
+            os.chmod(inner, 0o700)  # moving a folder requires permissions on the folder itself
             os.rename(inner, os.path.join(top, secrets.token_hex(16)))
         else:
             os.unlink(inner)

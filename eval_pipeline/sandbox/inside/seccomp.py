@@ -1,7 +1,7 @@
-"""A seccomp filter for the process of a snippet: what pandas does not need and an attack does is refused.
+"""A seccomp filter for a snippet's process, which refuses system calls that attacks need and pandas does not.
 
-Runs inside the jail: standard library only. A denylist in classic BPF (linux/filter.h, linux/seccomp.h), built here
-because libseccomp is not on every machine.
+It runs inside the jail and uses only the standard library. It is a denylist in classic BPF (linux/filter.h,
+linux/seccomp.h), built here because libseccomp is not available on every machine.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .syscalls import FIRST_NEW, MACHINES, NEW_ALLOWED
 
 Step = tuple[int, int, int, int]
-"""Of classic BPF: operation, steps to skip if true, if false, operand."""
+"""An instruction of classic BPF: operation, steps to skip if true, steps to skip if false, operand."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -21,26 +21,26 @@ _NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 _REFUSE, _MISSING = _ERRNO | 1, _ERRNO | 38  # EPERM, ENOSYS
 _CLONE_THREAD = 0x00010000
 _PR_SET_PDEATHSIG = 1
-# Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which holds up who opens it.
+# Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which delays others that open it.
 _FCNTL_REFUSED = (8, 10, 15, 1024)
 _IOCTL_REFUSED = (0x5412, 0x541C, 0x8901)  # TIOCSTI and TIOCLINUX type for the user, FIOSETOWN is F_SETOWN
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def supported() -> bool:
-    """Whether the filter knows this machine's system calls."""
+    """Returns whether the filter knows the system calls of this machine."""
     return platform.machine() in MACHINES and os.uname().sysname == "Linux"
 
 
 def program(pid: int, machine: str) -> bytes:
-    """The filter as BPF for a process with that id on that kind of machine.
+    """Returns the filter as BPF, for a process with that id on that kind of machine.
 
-    Refused with EPERM: the system calls of the table, `clone` of anything but a thread, signals to and limits of other
-    processes, and a few ways to the same by `prctl`, `fcntl` and `ioctl`. What is newer than the table does not exist
-    (ENOSYS), `clone3` neither, since it hides its flags from a filter: the C library falls back to `clone`.
+    It refuses with EPERM the system calls in the table, `clone` of anything but a thread, signals to other processes
+    and changes of their limits, and some equivalents by `prctl`, `fcntl` and `ioctl`. Calls newer than the table are
+    treated as missing (ENOSYS). So is `clone3`, because a filter cannot see its flags; the C library then uses `clone`.
 
     Raises:
-        KeyError: for a machine that is not supported.
+        KeyError: the machine is not supported.
     """
     known = MACHINES[machine]
     code: list[Step] = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, known.audit), (_RETURN, 0, 0, _KILL)]
@@ -53,29 +53,29 @@ def program(pid: int, machine: str) -> bytes:
     code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
     code += _verdicts(sorted(known.refused.values()), _REFUSE)
     code += _verdicts(sorted(NEW_ALLOWED.values()), _ALLOW)
-    # The numbers of x32, a second way to each call on x86_64, are above too.
+    # The numbers of x32, which are another way to each call on x86_64, are also higher.
     code += [(_AT_LEAST, 0, 1, FIRST_NEW), (_RETURN, 0, 0, _MISSING), (_RETURN, 0, 0, _ALLOW)]
     return b"".join(struct.pack("<HBBI", *step) for step in code)
 
 
 def _load(argument: int) -> Step:
-    """Loads the low half of an argument of the call: all of it that these calls look at."""
+    """Loads the low half of a call's argument, which is all that these calls use."""
     return (_LOAD, 0, 0, 16 + 8 * argument)
 
 
 def _verdicts(values: Sequence[int], verdict: int) -> list[Step]:
-    """A verdict for each of some values of what is loaded."""
+    """Returns a verdict for each of some loaded values."""
     return [step for value in values for step in ((_EQUAL, 0, 1, value), (_RETURN, 0, 0, verdict))]
 
 
 def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
-    """Steps for one system call that always end in a verdict; others skip them."""
+    """Returns steps for one system call that always end in a verdict; other calls skip them."""
     steps = [*then, (_RETURN, 0, 0, otherwise)]
     return [(_EQUAL, 0, len(steps), call), *steps]
 
 
 def install() -> None:
-    """Puts the filter on this process, for good. Raises OSError where the kernel refuses it."""
+    """Installs the filter in this process permanently. Raises an OSError if the kernel refuses it."""
     code = program(os.getpid(), platform.machine())
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))

@@ -1,6 +1,6 @@
-"""In the process of a snippet: the code is run, and its result or its exception written as JSON.
+"""Runs the code of a snippet in its process, and writes its result or its exception as JSON.
 
-Nothing here is trusted by anybody: the code may replace all of it. It can only harm its own result.
+Nobody trusts anything here: the code may replace all of it, but it can only damage its own result.
 """
 
 import json
@@ -17,7 +17,7 @@ _LONGEST_MESSAGE = 2000
 
 
 def namespace(tables: dict[str, Any]) -> dict[str, Any]:
-    """The names that the code finds: its tables (`df` too, where there is one), `pd` and `np`.
+    """Returns the names defined for the code: its tables (including `df`, if there is one), `pd` and `np`.
 
     Random numbers start from the same seed every time, so that the same code has the same result.
     """
@@ -35,7 +35,7 @@ def namespace(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_snippet(code: str, names: dict[str, Any], result_fd: int) -> None:
-    """Runs the code and writes what became of it."""
+    """Runs the code and writes the outcome."""
     try:
         exec(compile(code, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
         if "result" not in names:
@@ -44,38 +44,38 @@ def run_snippet(code: str, names: dict[str, Any], result_fd: int) -> None:
     except BaseException as error:
         told = json.dumps({"error": described(error)}).encode()
     finally:
-        _flush()
+        flush()
     view = memoryview(told)
     while view:
         view = view[os.write(result_fd, view) :]
 
 
-def described(error: BaseException) -> dict[str, Any]:
-    """Type with its bases, message and line of an exception."""
+def described(error: BaseException, filename: str = FILENAME) -> dict[str, Any]:
+    """Returns an exception's type with its base classes, message and line (the innermost one in that file)."""
     try:
-        text = error.msg if isinstance(error, SyntaxError) else str(error)  # the line is told apart
+        text = error.msg if isinstance(error, SyntaxError) else str(error)  # the line is reported separately
         message = str(text)[:_LONGEST_MESSAGE].encode("utf-8", "replace").decode()
-    except Exception:  # an exception of the code's own may fail at this too
+    except Exception:  # even this may fail for an exception class defined by the code
         message = "(the exception has no text)"
     if isinstance(error, SystemExit):
         message = "the code ended its own process"
     kinds = [kind.__name__ for kind in type(error).__mro__ if kind is not object]
-    return {"types": kinds, "message": message, "line": _line(error)}
+    return {"types": kinds, "message": message, "line": _line(error, filename)}
 
 
-def _line(error: BaseException) -> int | None:
-    """The line of the snippet that an exception comes from: the innermost one."""
-    if isinstance(error, SyntaxError) and error.filename == FILENAME:
+def _line(error: BaseException, filename: str) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == filename:
         return error.lineno
     line, trace = None, error.__traceback__
     while isinstance(trace, types.TracebackType):
-        if trace.tb_frame.f_code.co_filename == FILENAME:
+        if trace.tb_frame.f_code.co_filename == filename:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Writes out what was printed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

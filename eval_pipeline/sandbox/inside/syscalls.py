@@ -1,11 +1,11 @@
-"""System calls that a snippet may not make, by their numbers on each kind of machine.
+"""System calls that a snippet must not make, with their numbers on each kind of machine.
 
-From the kernel's headers (x86_64: `asm/unistd_64.h`, aarch64: `asm-generic/unistd.h`). Standard library only.
+Source: the kernel's headers (x86_64: `asm/unistd_64.h`, aarch64: `asm-generic/unistd.h`). Standard library only.
 """
 
 from dataclasses import dataclass
 
-# name, number on x86_64, number on aarch64 (`-`: not there)
+# name, number on x86_64, number on aarch64 (`-`: does not exist)
 _REFUSED = """
 # files of others: what Landlock leaves open, and rights of files in scratch
 chmod 90 -
@@ -116,18 +116,21 @@ setdomainname 171 162
 """
 
 FIRST_NEW = 424
-"""From here numbers are the same everywhere. What is newer than this list must not be open by itself, so of these
-calls only the named ones exist for a snippet; the C library can do without them."""
+"""From here on, numbers are the same everywhere.
+
+Calls newer than this list must not be allowed by default, so only the named ones exist for a snippet; the C library can
+do without the others.
+"""
 NEW_ALLOWED = {"close_range": 436, "openat2": 437, "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the filter has to know of a kind of machine.
+    """What the filter has to know about a kind of machine.
 
     Attributes:
-        audit: AUDIT_ARCH of linux/audit.h.
-        refused: numbers by name.
+        audit: its AUDIT_ARCH constant of linux/audit.h.
+        refused: numbers of refused calls by name.
         clone, tgkill, prlimit64, prctl, fcntl, ioctl: numbers of calls that are allowed with some arguments.
     """
 

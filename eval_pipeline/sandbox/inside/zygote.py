@@ -5,8 +5,10 @@ JSON header, the body. The zygote trusts what comes in and nothing of what a chi
 
     {"op": "tables", "tables": [{"name", "format", "bytes"}, ...]}, body: the tables one after the other
         → {"problem": sentence or null}
-    {"op": "run"}, body: the code
-        → what `Child.run` gives, "output_bytes", "clean", body: the output, then the result
+    {"op": "run", "wall_s": seconds}, body: the code
+        → what `Child.run` returns, "output_bytes", "clean", body: the output, then the result
+    {"op": "check", "wall_s": seconds, "tests_bytes"}, body: {"tests", "reference"} as JSON, then the code
+        → the same for `Child.check`; the result is that of the tests
 """
 
 import gc
@@ -22,26 +24,33 @@ from .child import Child, Configuration, Told
 from .scratch import wipe
 
 _HEAD = struct.Struct("<II")
-_IDLE_RUNS = 3
+_IDLE_RUNS, _IDLE_S = 3, 10.0
 
 
 def serve(configuration: Configuration) -> None:
-    """Answers requests until standard input ends."""
+    """Answers requests until standard input ends.
+
+    Args:
+        configuration: contains the limits; either `mounted` (see `Separation`) or `wiped` (the folders that snippets
+            share and that are emptied after each snippet); `landlock` (what a snippet may read if Landlock confines
+            it); `seccomp` (whether the system-call filter is used).
+    """
     privileges.die_with(os.getppid())
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    os.chdir(configuration["writable"][0])
+    os.chdir(next(iter(configuration["wiped"]), "/"))
     warm_up(landlock=bool(configuration["landlock"]))
     if configuration["seccomp"]:
-        privileges.drop_capabilities()
+        if not configuration["mounted"]:  # otherwise the processes of snippets drop the right to mount
+            privileges.drop_capabilities()
         privileges.be_unreadable()
     Zygote(configuration, requests, answers).serve()
 
 
 def warm_up(*, landlock: bool) -> None:
-    """Has everything imported that is imported late, so that no snippet pays for it."""
+    """Imports everything that would be imported late, so that no snippet has to spend time on it."""
     import pandas as pd
 
     frame = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "y", None], "c": pd.to_datetime(["2020-01-01"] * 3)})
@@ -54,7 +63,7 @@ def warm_up(*, landlock: bool) -> None:
     if landlock:
         import sandlock  # noqa: F401
     gc.collect()
-    gc.freeze()  # a collection in a child would touch, and so copy, every page
+    gc.freeze()  # a garbage collection in a child would touch every page and thereby copy it
 
 
 class Zygote:
@@ -77,29 +86,41 @@ class Zygote:
             if header["op"] == "tables":
                 self._send({"problem": self._read_tables(header["tables"], self._take(body_bytes))})
             else:
-                while self._code.length < body_bytes:
-                    self._code.read(self._requests, body_bytes - self._code.length)
-                told = self._run()
+                told = self._run(header, body_bytes)
                 output, result = self._child.output.contents(), self._child.result.contents()
                 self._send({**told, "output_bytes": len(output)}, output, result)
 
-    def _run(self) -> Told:
-        """Runs the code in a child; its costs above those of one that does nothing, and whether its traces are gone."""
-        told = self._child.run(self._tables)
+    def _run(self, header: Told, body_bytes: int) -> Told:
+        """Runs the code in a child.
+
+        Returns its costs minus those of an idle child, and whether its traces were removed.
+        """
+        if header["op"] == "check":
+            tests_bytes = header["tests_bytes"]
+            self._read_code(tests_bytes)
+            code_bytes = body_bytes - tests_bytes
+            told = self._child.check(self._tables, header["wall_s"], lambda: self._read_code(code_bytes))
+        else:
+            self._read_code(body_bytes)
+            told = self._child.run(self._tables, header["wall_s"])
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
-        told["clean"] = not [folder for folder in self._configuration["writable"] if not wipe(folder)]
+        told["clean"] = not [folder for folder in self._configuration["wiped"] if not wipe(folder)]
         return told
 
+    def _read_code(self, count: int) -> None:
+        while self._code.length < count:
+            self._code.read(self._requests, count - self._code.length)
+
     def _measure_idle(self) -> None:
-        """Least CPU time and peak memory of a child that does nothing."""
+        """Measures the least CPU time and peak memory of a child that does nothing."""
         self._idle_seconds, self._idle_bytes = 0.0, 0
-        told = [self._child.run(self._tables) for _ in range(_IDLE_RUNS)]
+        told = [self._child.run(self._tables, _IDLE_S) for _ in range(_IDLE_RUNS)]
         self._idle_seconds = min(one["seconds"] for one in told)
         self._idle_bytes = min(one["peak_bytes"] for one in told)
 
     def _read_tables(self, described: list[Told], body: bytes) -> str | None:
-        """Takes the tables from the body; a sentence where one cannot be read."""
+        """Reads the tables from the body; returns a sentence if one cannot be read."""
         import pandas as pd
 
         readers: dict[str, Any] = {"parquet": pd.read_parquet, "csv": pd.read_csv, "pickle": pd.read_pickle}
@@ -108,14 +129,14 @@ class Zygote:
             end = start + table["bytes"]
             try:
                 self._tables[table["name"]] = readers[table["format"]](io.BytesIO(body[start:end]))
-            except Exception as error:  # what these readers raise has no common base
+            except Exception as error:  # the exceptions of these readers have no common base class
                 return f"table '{table['name']}' cannot be read as {table['format']}: {error}"
             start = end
         self._measure_idle()
         return None
 
     def _take(self, count: int) -> bytes:
-        """So many bytes of the requests; fewer at their end."""
+        """Returns this number of bytes of the requests, or fewer at their end."""
         parts = bytearray()
         while len(parts) < count and (part := os.read(self._requests, count - len(parts))):
             parts += part

@@ -1,4 +1,4 @@
-"""The child process: takes a task, says what it gave, takes the next. Started by `process.py`.
+"""The child process: runs one task after another and returns their results. Started by `process.py`.
 
 A task is `module:function` and its arguments; only the parent names tasks. What a query writes to standard output goes
 nowhere, since the results have a descriptor of their own.
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, BinaryIO
 
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
@@ -36,11 +37,13 @@ def main() -> None:
 
 
 def _done(told: dict[str, Any]) -> dict[str, Any]:
-    """What a task gave, or its error."""
+    """Returns the result of a task, or its error."""
     try:
         return {"result": _task(told["task"])(*told["arguments"])}
     except SqlError as error:
         return {"error": [error.error_class.value, error.message]}
+    except EvalError as error:
+        return {"unreachable": str(error)}
     except MemoryError:
         return {"error": [ErrorClass.MEMORY.value, "the query needs more memory than it may have"]}
     except RecursionError:
@@ -63,7 +66,7 @@ def _tell(answers: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def _limit(memory_bytes: int) -> None:
-    """Limits the address space to what is taken now and so much more; no core dumps, no new files of size."""
+    """Limits the address space to its current size plus `memory_bytes`; prevents core dumps and writing to files."""
     with open("/proc/self/statm", "rb") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + memory_bytes, taken + memory_bytes))
@@ -72,7 +75,7 @@ def _limit(memory_bytes: int) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Ends this process when its parent has gone, also in the midst of a query."""
+    """Ends this process when its parent has ended, even during a query."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

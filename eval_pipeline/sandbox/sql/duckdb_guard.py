@@ -1,4 +1,7 @@
-"""DuckDB, guarded: read-only, without files, network and extensions, its settings locked, a deadline."""
+"""A guarded DuckDB connection.
+
+It is read-only, cannot access files, network and extensions, and has locked settings and a deadline.
+"""
 
 import threading
 import time
@@ -24,15 +27,15 @@ _SETTINGS = (
 
 
 class GuardedDuckdb:
-    """A connection for queries that a model wrote, to a file read-only or to a database in memory."""
+    """A connection for model-written queries to a read-only file or to a database in memory."""
 
     def __init__(self, path: Path | None, limits: SqlLimits, *, optimizer: bool = True) -> None:
-        """Opens it. Raises SqlError where there is no such database.
+        """Opens the connection. Raises a SqlError if there is no such database.
 
         Args:
             path: None for a database in memory.
-            limits: of every query.
-            optimizer: off saves a third of the time of queries on a few rows.
+            limits: limits of every query.
+            optimizer: turning it off saves a third of the time for queries on a few rows.
         """
         import duckdb
 
@@ -60,11 +63,11 @@ class GuardedDuckdb:
         self.connection.close()
 
     def query(self, sql: str, seconds: float | None = None) -> SqlRows:
-        """Runs one SELECT. Raises SqlError.
+        """Runs one SELECT. Raises a SqlError.
 
         Args:
             sql: what a model wrote.
-            seconds: instead of the limit's.
+            seconds: time limit; default: that of the limits.
         """
         import duckdb
 
@@ -99,10 +102,13 @@ class GuardedDuckdb:
 
 
 class _Alarm:
-    """Interrupts a query that takes too long: one thread a connection, since one a query would cost as much as it."""
+    """Interrupts queries that take too long.
+
+    One thread serves a connection, as one per query would be too expensive.
+    """
 
     def __init__(self, guard: GuardedDuckdb) -> None:
-        self._guard = weakref.ref(guard)  # a thread that nobody ends must not keep the connection
+        self._guard = weakref.ref(guard)  # the thread runs on and must not keep the connection alive
         self._lock = threading.Lock()
         self._running = threading.Event()
         self._deadline: float | None = None
@@ -110,18 +116,18 @@ class _Alarm:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def set(self, seconds: float) -> None:
-        """A query begins."""
+        """Starts the timer for a query."""
         self._deadline = time.monotonic() + seconds
         self._running.set()
 
     def stop(self) -> None:
-        """The query has ended."""
+        """Stops the timer after the query."""
         self._running.clear()
-        with self._lock:  # an interruption under way is over before the next query begins
+        with self._lock:  # an interruption in progress must finish before the next query begins
             self._deadline = None
 
     def end(self) -> None:
-        """There will be no further query."""
+        """Ends the thread: there will be no further query."""
         self._ended = True
         self._running.set()
 

@@ -1,4 +1,4 @@
-"""What a query may take."""
+"""Limits on what a query may use."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -11,11 +11,11 @@ class SqlLimits:
     """Limits of one query.
 
     Attributes:
-        seconds: wall-clock time; past it the query is interrupted, and killed where that does not stop it.
-        memory_bytes: address space of the process above what it takes when idle; the engine gets half of it.
-        rows: of a result; a larger one is an error, never a part of itself.
-        result_bytes: of a result's values.
-        threads: of the engine.
+        seconds: wall-clock time; then the query is interrupted, or its process killed if that does not stop it.
+        memory_bytes: address space in addition to that of the idle process; the engine gets half of it.
+        rows: maximum number of rows in a result; a larger result is an error and is never cut.
+        result_bytes: size of a result's values.
+        threads: number of the engine's threads.
     """
 
     seconds: float = 10.0
@@ -25,10 +25,10 @@ class SqlLimits:
     threads: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        """As the child process takes them."""
+        """Returns the limits in the form that the child process reads."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
-        """The reverse of `as_json`."""
+        """Reads limits that `as_json` wrote."""
         return cls(**told)

@@ -1,4 +1,4 @@
-"""A child process that runs SQL, as its parent sees it: tasks with a deadline that is kept by killing."""
+"""A child process that runs SQL, as seen by its parent; a task that misses its deadline is killed."""
 
 import os
 import select
@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError
+from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
 
@@ -19,21 +19,21 @@ _KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PAT
 
 
 class SqlProcess:
-    """One child. Not for several threads at once.
+    """One child process. It must not be used by several threads at once.
 
     Attributes:
-        served: tasks done so far.
+        served: number of tasks done so far.
     """
 
     def __init__(self, limits: SqlLimits, preload: tuple[str, ...] = ()) -> None:
         """Starts it and waits until it is ready.
 
         Args:
-            limits: its memory; the other limits come with each task.
+            limits: its memory limit; the other limits are sent with each task.
             preload: modules to import before the memory is limited.
 
         Raises:
-            RuntimeError: it does not start; with what it said.
+            RuntimeError: it does not start; the message contains its output.
         """
         self.served = 0
         command = [sys.executable, "-m", "eval_pipeline.sandbox.sql.child", str(limits.memory_bytes), *preload]
@@ -44,7 +44,7 @@ class SqlProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # Arenas a thread would each take a share of the address space.
+                # One arena per thread would use up the address space.
                 env=kept | {"MALLOC_ARENA_MAX": "2", "TZ": "UTC"},
             )
             try:
@@ -58,7 +58,7 @@ class SqlProcess:
 
     @property
     def pid(self) -> int:
-        """Of the child."""
+        """Process id of the child."""
         return self._process.pid
 
     @property
@@ -67,16 +67,18 @@ class SqlProcess:
         return self._process.poll() is None
 
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
-        """What a task gives.
+        """Returns the result of a task.
 
         Args:
             task: `module:function`.
-            arguments: of the function; plain values.
-            seconds: after which the child is killed.
+            arguments: arguments of the function; plain values.
+            seconds: time after which the child is killed.
 
         Raises:
-            SqlError: the task's own; `timeout_error` where it was killed, `memory_error` where it died of it.
-            SqlFaultError: a fault in the task's code.
+            SqlError: raised by the task; `timeout_error` if it was killed, `memory_error` if it died from lack of
+                memory.
+            UnreachableError: the task needs a server that does not answer.
+            SqlFaultError: an error in the task's code.
         """
         assert self._process.stdin is not None
         deadline = time.monotonic() + seconds
@@ -92,7 +94,7 @@ class SqlProcess:
         except ValueError as error:
             self.kill()
             raise SqlError(ErrorClass.SANDBOX, f"the process for SQL gave no well-formed answer: {error}") from error
-        except BaseException:  # interrupted: the answer would be taken for the next task's
+        except BaseException:  # interrupted: the next task must not get this one's answer
             self.kill()
             raise
         self.served += 1
@@ -106,7 +108,7 @@ class SqlProcess:
             if pipe is not None:
                 try:
                     pipe.close()
-                except BrokenPipeError:  # what was still to be written is for nobody
+                except BrokenPipeError:  # nobody reads what was still to be written
                     continue
 
     def _opened(self, answer: Any) -> Any:
@@ -114,9 +116,11 @@ class SqlProcess:
             return answer["result"]
         if isinstance(answer, dict) and "error" in answer:
             error_class, message = answer["error"]
-            if error_class == ErrorClass.MEMORY:  # what is left of the address space is in pieces
+            if error_class == ErrorClass.MEMORY:  # the rest of the address space is fragmented
                 self.kill()
             raise SqlError(ErrorClass(error_class), message)
+        if isinstance(answer, dict) and "unreachable" in answer:
+            raise UnreachableError(answer["unreachable"])
         fault = answer.get("fault") if isinstance(answer, dict) else answer
         raise SqlFaultError(f"a fault while running SQL: {fault}")
 

@@ -1,4 +1,4 @@
-"""The rows of a result, taken within the limits."""
+"""Fetches the rows of a result within the limits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ _CHUNK = 1000
 
 @dataclass(frozen=True, slots=True)
 class SqlRows:
-    """What a query gave.
+    """The result of a query.
 
     Attributes:
-        columns: names, as the engine tells them; not always different.
-        rows: in the engine's order; values as the engine's Python driver gives them.
-        seconds, cpu_seconds: of executing and fetching.
+        columns: names, as returned by the engine; there may be duplicates.
+        rows: in the engine's order, with values as returned by its Python driver.
+        seconds, cpu_seconds: time for executing and fetching.
     """
 
     columns: tuple[str, ...]
@@ -28,7 +28,7 @@ class SqlRows:
 
 
 def fetch_within(fetch: Callable[[int], Sequence[Any]], limits: SqlLimits) -> list[tuple[Any, ...]]:
-    """All rows that `fetch` gives in chunks. Raises SqlError where they are too many or too large."""
+    """Returns all rows that `fetch` yields in chunks. Raises a SqlError if they are too many or too large."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     while chunk := fetch(_CHUNK):

@@ -1,4 +1,4 @@
-"""The SQL runner: queries that a model wrote, in child processes that are reused as long as they behave."""
+"""Runs model-written queries in child processes that are reused as long as they work properly."""
 
 import asyncio
 import atexit
@@ -7,35 +7,37 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from eval_pipeline.core.model import Failed
-from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
 from eval_pipeline.sandbox.sql.process import SqlProcess
 from eval_pipeline.sandbox.sql.rows import SqlRows
 
 T = TypeVar("T")
 
 _GRACE_S = 1.0
-"""How long after its interruption a query may take to stop before its process is killed."""
+"""Seconds that an interrupted query gets to stop before its process is killed."""
+_GRACE_ON_SERVER_S = 15.0
+"""The same where a session on a server may have to be opened first, with pauses between the tries."""
 _MOST_TASKS = 2_000
 _TASKS = "eval_pipeline.sandbox.sql.tasks"
 _ENGINES = ("duckdb", "eval_pipeline.sandbox.sql.tasks")
 
 
 class SqlProcesses:
-    """Child processes, made when needed and lent to one task at a time. For any number of threads."""
+    """Child processes that are made on demand and used for one task at a time. Any number of threads may use them."""
 
     def __init__(self, limits: SqlLimits, preload: tuple[str, ...] = _ENGINES, most: int | None = None) -> None:
-        """Starts none yet.
+        """Creates the object without starting any child yet.
 
         Args:
-            limits: memory of each.
-            preload: modules each imports at its start.
-            most: at work at the same time; as many as there are cores by default.
+            limits: memory limit of each.
+            preload: modules that each imports when it starts.
+            most: maximum number of busy children at the same time; default: the number of cores.
         """
         self._limits, self._preload = limits, preload
         self._places = threading.BoundedSemaphore(most or os.cpu_count() or 1)
@@ -43,7 +45,10 @@ class SqlProcesses:
         self._idle: list[SqlProcess] = []
 
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
-        """What a task gives, in some child; waiting for one is not counted. As `SqlProcess.call`."""
+        """Returns the result of a task in any child, without counting the time spent waiting for one.
+
+        See `SqlProcess.call`.
+        """
         with self._places:
             process = self._take()
             try:
@@ -77,17 +82,18 @@ class SqlProcesses:
 
 
 class SqlRunner:
-    """Runs queries on database files, read-only and within limits: an asynchronous context manager.
+    """Runs queries on database files and servers, read-only and within limits; an asynchronous context manager.
 
-    The engine follows from the file: SQLite or DuckDB.
+    Whether a file is SQLite or DuckDB is seen from its contents. If a server does not answer, an UnreachableError is
+    raised; it does not count as a failed query, so that no model's answer is scored as wrong because of it.
     """
 
     def __init__(self, limits: SqlLimits | None = None, most: int | None = None) -> None:
         """Starts nothing yet.
 
         Args:
-            limits: of every query.
-            most: queries at the same time; as many as there are cores by default.
+            limits: limits of every query.
+            most: maximum number of queries at the same time; default: the number of cores.
         """
         self.limits = limits or SqlLimits()
         self._processes = SqlProcesses(self.limits, most=most)
@@ -106,30 +112,46 @@ class SqlRunner:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._processes.close()
 
-    async def run(self, database: Path, sql: str) -> SqlRows | Failed:
-        """The rows of a query, or why it did not run."""
+    async def run(self, database: DataPlace, sql: str) -> SqlRows | Failed:
+        """Returns the rows of a query, or why it did not run."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_now, database, sql)
 
-    def run_now(self, database: Path, sql: str) -> SqlRows | Failed:
-        """`run` for callers without an event loop."""
+    def run_now(self, database: DataPlace, sql: str) -> SqlRows | Failed:
+        """Same as `run`, for callers without an event loop."""
         return self._guarded(lambda: self._rows(database, sql))
 
-    def _rows(self, database: Path, sql: str) -> SqlRows:
-        arguments = (str(database), sql, self.limits.as_json())
-        told = self._processes.call(f"{_TASKS}:run_query", arguments, self.limits.seconds + _GRACE_S)
+    def _rows(self, database: DataPlace, sql: str) -> SqlRows:
+        arguments = (place_to_text(database), sql, self.limits.as_json())
+        try:
+            seconds = self.limits.seconds + _grace(database)
+            told = self._processes.call(f"{_TASKS}:run_query", arguments, seconds)
+        except SqlError as error:
+            # A server that hangs must not look like a query that takes too long.
+            if isinstance(database, LivePlace) and error.error_class is ErrorClass.TIMEOUT:
+                self._ping(database)
+            raise
         rows = [tuple(row) for row in told["rows"]]
         return SqlRows(tuple(told["columns"]), rows, told["seconds"], told["cpu_seconds"])
 
-    def time_pair_now(self, database: Path, first: str, second: str, runs: int = 5) -> tuple[float, float] | Failed:
-        """Least CPU seconds of each of two queries, run in turns; or why one did not run. Needs no event loop."""
+    def time_pair_now(
+        self, database: DataPlace, first: str, second: str, runs: int = 5
+    ) -> tuple[float, float] | Failed:
+        """Returns the least CPU seconds of each of two queries that run alternately, or why one did not run."""
 
         def timed() -> tuple[float, float]:
-            arguments = (str(database), first, second, runs, self.limits.as_json())
-            seconds = 2 * runs * self.limits.seconds + _GRACE_S
+            arguments = (place_to_text(database), first, second, runs, self.limits.as_json())
+            seconds = 2 * runs * self.limits.seconds + _grace(database)
             one, other = self._processes.call(f"{_TASKS}:time_alternating", arguments, seconds)
             return one, other
 
         return self._guarded(timed)
+
+    def _ping(self, place: LivePlace) -> None:
+        """Raises an UnreachableError if a server does not answer."""
+        try:
+            self._processes.call(f"{_TASKS}:ping", (place_to_text(place),), _GRACE_ON_SERVER_S)
+        except SqlError as error:
+            raise UnreachableError(f"{place.name} does not answer: {error.message}") from error
 
     @staticmethod
     def _guarded(run: Callable[[], T]) -> T | Failed:
@@ -139,9 +161,13 @@ class SqlRunner:
             return Failed(error.error_class, error.message)
 
 
+def _grace(database: DataPlace) -> float:
+    return _GRACE_ON_SERVER_S if isinstance(database, LivePlace) else _GRACE_S
+
+
 @lru_cache(maxsize=8)
 def shared_processes(limits: SqlLimits, preload: tuple[str, ...] = _ENGINES) -> SqlProcesses:
-    """Children that this process keeps to its end, for callers with nothing to close them."""
+    """Returns children that are kept until this process ends, for callers that cannot close them."""
     processes = SqlProcesses(limits, preload)
     atexit.register(processes.close)
     return processes

@@ -1,4 +1,4 @@
-"""SQLite, guarded: a read-only file, an authorizer, a deadline in the virtual machine, lengths limited."""
+"""A guarded SQLite connection: read-only file, authorizer, deadline in the virtual machine, limited lengths."""
 
 import sqlite3
 import time
@@ -29,7 +29,10 @@ FUNCTIONS = frozenset(
     "json_object jsonb_object json_patch jsonb_patch json_pretty json_quote json_remove jsonb_remove "
     "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> ".split()
 )
-"""What a query may call; `load_extension`, `readfile`, `edit` and whatever a build adds are not among them."""
+"""The functions that a query may call.
+
+Not among them are `load_extension`, `readfile`, `edit` and any that a build adds.
+"""
 
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 _STEPS = 2_000
@@ -38,14 +41,14 @@ _LONGEST_SQL = MIB
 
 
 class GuardedSqlite:
-    """A connection that only reads, unless its owner says otherwise.
+    """A connection that only reads, unless its owner allows more.
 
     Attributes:
-        trusted: set by the owner while it fills an in-memory database; never while a model's SQL is prepared.
+        trusted: set by the owner while it fills an in-memory database; never set while a model's SQL is prepared.
     """
 
     def __init__(self, path: Path | None, limits: SqlLimits) -> None:
-        """Opens a file read-only, or a database in memory. Raises SqlError where there is none."""
+        """Opens a file read-only, or a database in memory. Raises a SqlError if the file does not exist."""
         self.limits = limits
         self.trusted = False
         self._deadline = float("inf")
@@ -70,11 +73,11 @@ class GuardedSqlite:
         self.connection.close()
 
     def query(self, sql: str, seconds: float | None = None) -> SqlRows:
-        """Runs one SELECT. Raises SqlError.
+        """Runs one SELECT. Raises a SqlError.
 
         Args:
             sql: what a model wrote.
-            seconds: instead of the limit's.
+            seconds: time limit; default: that of the limits.
         """
         self._deadline = time.monotonic() + (self.limits.seconds if seconds is None else seconds)
         wall, cpu = time.perf_counter(), time.process_time()

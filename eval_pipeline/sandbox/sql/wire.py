@@ -1,4 +1,4 @@
-"""Messages between a child process and its parent: JSON with a length before it, SQL's values written as JSON.
+"""Messages between a child process and its parent: JSON with a length prefix; SQL's values are written as JSON.
 
 What comes from the child is parsed as data and never as code, whatever a query did to the child.
 """
@@ -35,18 +35,18 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def pack(message: Any) -> bytes:
-    """A message with its length before it."""
+    """Returns a message with its length prefix."""
     body = json.dumps(message, default=_written, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
 def unpack(body: bytes) -> Any:
-    """A message without its length. Raises ValueError where it is not well-formed."""
+    """Reads a message without its length prefix. Raises a ValueError if it is malformed."""
     return json.loads(body.decode("utf-8", "surrogatepass"), object_hook=_read)
 
 
 def body_length(header: bytes) -> int:
-    """How many bytes follow a header. Raises ValueError where they are more than any honest message has."""
+    """Returns how many bytes follow a header. Raises a ValueError if they are more than a valid message can have."""
     length = int.from_bytes(header, "big")
     if length > LARGEST_MESSAGE:
         raise ValueError(f"a message of {length:,} bytes is too large")
@@ -54,7 +54,7 @@ def body_length(header: bytes) -> int:
 
 
 def row_to_wire(row: tuple[Any, ...]) -> list[Any]:
-    """A row whose structs cannot be taken for one of the forms above."""
+    """Returns a row whose structs cannot be confused with one of the forms above."""
     return [cell if isinstance(cell, _PLAIN) else _nested(cell) for cell in row]
 
 

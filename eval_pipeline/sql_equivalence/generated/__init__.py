@@ -1,1 +1,1 @@
-"""Databases made to tell two queries apart, and the engines that hold them."""
+"""Databases that are generated to tell two queries apart, and the engines that hold them."""

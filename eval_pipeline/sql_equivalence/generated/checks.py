@@ -1,4 +1,4 @@
-"""CHECK constraints of generated rows, evaluated by SQLite."""
+"""Evaluates CHECK constraints on generated rows, using SQLite."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, shared_statements
 
 _MOST_KNOWN = 10_000
-"""Rows of a table that are remembered."""
+"""How many rows of a table have their result cached."""
 
 
 def parsed_check(check: str) -> exp.Expr:
-    """A condition as a tree; not to be changed. Raises SqlError where it cannot be read."""
+    """Returns a condition as a syntax tree, which must not be changed. Raises a SqlError if it cannot be parsed."""
     try:
         (statement,) = shared_statements(f"SELECT {check}")
         condition: exp.Expr = statement.expressions[0]
@@ -32,14 +32,14 @@ def parsed_check(check: str) -> exp.Expr:
 
 
 class Checks:
-    """The CHECKs of the tables of a schema.
+    """The CHECK constraints of a schema's tables.
 
-    One that SQLite does not understand is kept by no row, so that none can break it. Few values are drawn for the
-    columns that CHECKs read, so what was said of them is remembered.
+    One that SQLite does not understand counts as violated by every row, so that no generated row can violate it. As few
+    values are drawn for the columns in CHECKs, results are cached.
     """
 
     def __init__(self, schema: SqlSchema) -> None:
-        """Prepares them. Raises SqlError where one cannot be read."""
+        """Prepares the constraints. Raises a SqlError if one cannot be parsed."""
         self._of_tables = {table.name: _conditions(table, table.checks) for table in schema.tables if table.checks}
         self._of_columns: dict[tuple[str, str], _Conditions] = {}
         for table in schema.tables:
@@ -47,14 +47,14 @@ class Checks:
                 self._of_columns[table.name, column] = _conditions(table, checks)
 
     def keeps(self, table: SqlTable, row: Row) -> bool:
-        """Whether a row keeps all of its table."""
+        """Returns whether a row satisfies all constraints of its table."""
         return table.name not in self._of_tables or self._of_tables[table.name].hold(row)
 
     def of_column(self, table: SqlTable, column: str) -> Callable[[Any], bool] | None:
-        """Whether a value keeps those that read this column alone; None where there are none.
+        """Returns a test for values by the constraints on this column alone; None if there are none.
 
         Args:
-            table: of the column.
+            table: table of the column.
             column: its name in lower case.
         """
         conditions = self._of_columns.get((table.name, column))
@@ -66,7 +66,7 @@ class Checks:
 
 
 class _Conditions:
-    """Some CHECKs of one table, asked together; NULL is no violation."""
+    """Some CHECK constraints of one table, evaluated together; NULL is no violation."""
 
     def __init__(self, table: SqlTable, checks: Sequence[str]) -> None:
         cells = ", ".join(f"? AS {quoted(column.name)}" for column in table.columns)
@@ -95,13 +95,13 @@ class _Conditions:
 
 @lru_cache(maxsize=512)
 def _conditions(table: SqlTable, checks: tuple[str, ...]) -> _Conditions:
-    """Kept from pair to pair: a row keeps a CHECK or not, whatever the queries."""
+    """Cached across pairs, because whether a row satisfies a CHECK does not depend on the queries."""
     return _Conditions(table, checks)
 
 
 @lru_cache(maxsize=512)
 def _of_single_columns(table: SqlTable) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The CHECKs that read one column alone, by its name."""
+    """Returns the CHECKs that read only one column, by the column's name."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for check in table.checks:
         columns = columns_read(table, check)
@@ -123,6 +123,6 @@ def _for_sqlite(check: str) -> str:
 
 
 def columns_read(table: SqlTable, check: str) -> frozenset[str]:
-    """The table's columns that a CHECK reads, in lower case."""
+    """Returns the table's columns that a CHECK reads, in lower case."""
     named = {column.name.lower() for column in parsed_check(check).find_all(exp.Column)}
     return frozenset(name for name in named if table.column(name) is not None)

@@ -1,7 +1,8 @@
-"""Small databases made to tell two queries apart, all of whose rows keep the constraints of the schema.
+"""Generates small databases that may tell two queries apart; all rows satisfy the constraints of the schema.
 
-Each database has another shape: sizes, shares of NULL, how few different values a column has. Few values, taken from
-the conditions of both queries, make rows that pass several conditions at once, joins that meet, and duplicates.
+Each database has another shape: number of rows, share of NULL, number of different values per column. Using few values,
+taken from the conditions of both queries, makes rows that satisfy several conditions at once, joins with matches, and
+duplicates.
 """
 
 from collections.abc import Container
@@ -14,33 +15,55 @@ from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.mining import ColumnName, Mined
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
 from eval_pipeline.sql_equivalence.generated.rows import RowMaker, TablePlan, plan_of
-from eval_pipeline.sql_equivalence.generated.shapes import SHAPES, Shape
-from eval_pipeline.sql_equivalence.generated.values import GENERIC, CandidateValues, Family, candidates, family_of, fits
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.generated.shapes import AIMED, SHAPES, Shape
+from eval_pipeline.sql_equivalence.generated.values import (
+    GENERIC,
+    RICH,
+    CandidateValues,
+    Family,
+    candidates,
+    family_of,
+    filler,
+    fits,
+)
+from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 _Active = dict[tuple[ColumnName, Family], list[Any]]
-_MOST_ROWS = 40
+_MOST_ROWS, _MOST_LONG = 40, 140
+_COUNTABLE = frozenset(("int", "float", "text", "date", "timestamp", "datetext"))
+_AIMED_SEEDS = 1_000_000
 
 
 class DatabaseMaker:
-    """Makes databases for one pair of queries; the same ones in every process.
+    """Generates databases for one pair of queries; the same ones in every process.
 
     Attributes:
-        schema: of the databases.
-        references: the foreign keys that every one of them keeps.
+        schema: the schema of the databases.
+        references: the foreign keys that every database satisfies.
+        checks: the CHECKs that every row satisfies.
     """
 
-    def __init__(self, schema: SqlSchema, mined: Mined, checks: Checks, named: Container[str] | None = None) -> None:
-        """Takes what databases are made from.
+    def __init__(
+        self,
+        schema: SqlSchema,
+        mined: Mined,
+        checks: Checks,
+        named: Container[str] | None = None,
+        *,
+        wide_integers: bool = False,
+    ) -> None:
+        """Takes everything that databases are made from.
 
         Args:
-            schema: the tables used, with those their foreign keys lead to.
-            mined: what the queries say.
-            checks: which every row keeps.
-            named: the tables that the queries use, in lower case; the others get as many rows as foreign keys need.
-                All of them, if not given.
+            schema: the tables that the queries use, and those that their foreign keys refer to.
+            mined: the facts collected from the queries.
+            checks: the CHECKs that every row must satisfy.
+            named: the tables that the queries use, in lower case; other tables get only the rows that foreign keys
+                need. By default, all tables count as used.
+            wide_integers: whether every integer column holds 64 bits, as in SQLite.
         """
+        self._wide = wide_integers
         self._named = named
         self.schema = schema
         self._mined = mined
@@ -48,17 +71,26 @@ class DatabaseMaker:
         self._choices: dict[ColumnName, tuple[Family, CandidateValues]] = {}
         self._anywhere: dict[Family, CandidateValues] = {}
         self.references = References(schema)
-        self._checks = checks
+        self.checks = checks
         self._plans = [self._plan(table) for table in schema.referenced_first()]
 
     def _plan(self, table: SqlTable) -> TablePlan:
-        keeps = partial(self._checks.keeps, table) if table.checks else None
+        keeps = partial(self.checks.keeps, table) if table.checks else None
         return plan_of(table, self.schema, self._mined.used, lambda column: self._chosen(column)[0], keeps)
 
     def make(self, number: int) -> GeneratedDatabase:
-        """The `number`-th database, from 0."""
-        rng = Random(number)
-        shape = SHAPES[number % len(SHAPES)]
+        """Makes the `number`-th database, counted from 0; every fourth one is large and varied."""
+        return self.aimed(number // 4) if number % 4 == 3 else self.small(number - number // 4)
+
+    def small(self, number: int) -> GeneratedDatabase:
+        """Makes the `number`-th of the small databases, counted from 0."""
+        return self._made(Random(number), SHAPES[number % len(SHAPES)])
+
+    def aimed(self, number: int) -> GeneratedDatabase:
+        """Makes the `number`-th of the larger and more varied databases, counted from 0."""
+        return self._made(Random(_AIMED_SEEDS + number), AIMED[number % len(AIMED)])
+
+    def _made(self, rng: Random, shape: Shape) -> GeneratedDatabase:
         active: _Active = {}
         made: GeneratedDatabase = {}
         empty = rng.choice(self._plans).name if shape.empty and self._plans else ""
@@ -68,24 +100,32 @@ class DatabaseMaker:
         return self.references.repaired(made)
 
     def _count_of_rows(self, table: str, rng: Random, shape: Shape) -> int:
-        """How many rows a table gets."""
+        """Returns how many rows a table gets."""
         wanted = rng.randint(*shape.rows)
         if self._named is not None and table not in self._named:
             return min(wanted, shape.width + 1)
         if shape.groups and self._mined.group_size:
             wanted = max(wanted, self._mined.group_size + rng.randint(-1, 2))
-        return min(wanted, _MOST_ROWS)
+        if shape.long and self._mined.rows:
+            return min(max(wanted, self._mined.rows + rng.randint(1, 3)), _MOST_LONG)
+        return min(wanted, _MOST_LONG if shape.groups else _MOST_ROWS)
 
     def _values(self, place: ColumnName, rng: Random, shape: Shape, active: _Active) -> list[Any]:
-        """The few values that a column, and those compared with it, have in this database."""
+        """Returns the few values that a column, and those compared with it, have in this database."""
         family, found = self._chosen(place)
         key = (self._mined.group(place), family)
         if key not in active:
             most = 2 if shape.keys_meet and self._mined.is_compared(place) else shape.width
             width = rng.randint(1, most) if rng.random() < 0.5 else most
-            if not found.exact:  # no condition has to be met, so variety costs nothing
+            one_group = shape.groups and shape.width == 1
+            if not found.exact and not one_group:  # no condition has to be met, so variety costs nothing
                 width += 2
             active[key] = self._drawn(found, width, rng, shape)
+            if shape.different and family in _COUNTABLE:
+                known = set(active[key])
+                fillers = (filler(family, step) for step in range(max(self._mined.rows, shape.rows[1]) + 4))
+                active[key] += [value for value in fillers if value not in known]
+                rng.shuffle(active[key])
         if found.keeps is None:
             return active[key]
         # The list may be that of a column without the CHECK.
@@ -96,6 +136,8 @@ class DatabaseMaker:
 
     @staticmethod
     def _draw(found: CandidateValues, rng: Random, shape: Shape) -> Any:
+        if shape.rich and found.rich and rng.random() < shape.rich:
+            return rng.choice(found.rich)
         drawn = rng.random()
         if found.exact and drawn < shape.exact:
             return rng.choice(found.exact)
@@ -104,7 +146,7 @@ class DatabaseMaker:
         return rng.choice(found.generic)
 
     def _chosen(self, place: ColumnName) -> tuple[Family, CandidateValues]:
-        """What kind of values a column holds, and which are worth trying; worked out when first asked for."""
+        """Returns the family of a column's values and which ones to try; computed on first use."""
         if place not in self._choices:
             self._choices[place] = self._worked_out(place)
         return self._choices[place]
@@ -116,32 +158,37 @@ class DatabaseMaker:
         family = family_of(column)
         if family == "text" and place in self._mined.date_texts:
             family = "datetext"
-        found = CandidateValues(generic=GENERIC[family])
+        found = CandidateValues(generic=GENERIC[family], rich=[one for one in RICH[family] if self._fits(one, column)])
         for literal in self._mined.literals(place):
             found.add(candidates(literal, family, self._today))
         if family not in self._anywhere:
             self._anywhere[family] = self._unplaced(family)
         found.add(self._anywhere[family])
-        found.exact = [value for value in found.exact if fits(value, column)]
-        found.near = [value for value in found.near if fits(value, column)]
+        found.exact = [value for value in found.exact if self._fits(value, column)]
+        found.near = [value for value in found.near if self._fits(value, column)]
         if column.type.upper().startswith("ENUM"):
             members = [part.strip().strip("'") for part in column.type[5:-1].split(",")]
             found = CandidateValues(members, generic=members)
-        keeps = self._checks.of_column(table, place[1])
+        keeps = self.checks.of_column(table, place[1])
         return family, found if keeps is None else found.kept_by(keeps)
 
+    def _fits(self, value: Any, column: SqlColumn) -> bool:
+        return fits(value, column, wide=self._wide)
+
     def _unplaced(self, family: Family) -> CandidateValues:
-        """What the queries suggest for any column of a family: a literal may mean it though no condition says so."""
+        """Returns values from the queries for any column of a family, since a literal may refer to it indirectly."""
         near: list[Any] = []
         if family != "text":
             for literal in self._mined.anywhere():
-                near += candidates(literal, family, self._today).exact
-        if family in ("date", "timestamp", "datetext"):
-            near += self._distant_days(family)
-        return CandidateValues([], list(dict.fromkeys(near)))
+                found = candidates(literal, family, self._today)
+                near += found.exact or (found.near if family in ("timestamp", "datetext") else [])
+        apart = self._distant_days(family) if family in ("date", "timestamp", "datetext") else []
+        if self._mined.days and not self._mined.relative:  # both ends of a distance have to be drawn
+            return CandidateValues(apart, list(dict.fromkeys(near)))
+        return CandidateValues([], list(dict.fromkeys([*near, *apart])))
 
     def _distant_days(self, family: Family) -> list[Any]:
-        """Days as far from today, the start of its week, month and year, or from each other, as the queries say."""
+        """Returns days at distances named in the queries: from today, from a period's start, or from each other."""
         steps = [distance + step for distance in self._mined.days for step in (-1, 0, 1)]
         if self._mined.relative:
             today = self._today
@@ -149,7 +196,7 @@ class DatabaseMaker:
             days = [today - timedelta(days=distance) for distance in (0, 1, *steps)]
             days += [start - timedelta(days=distance) for start in starts for distance in (0, *self._mined.days)]
         else:
-            days = [date(2021, 3, 15) - timedelta(days=distance) for distance in steps]
+            days = [date(2021, 3, 15) - timedelta(days=distance) for distance in (0, *steps)] if steps else []
         if family == "date":
             return days
         moments = [datetime(day.year, day.month, day.day) for day in days]

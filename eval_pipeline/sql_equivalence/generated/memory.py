@@ -1,4 +1,4 @@
-"""Generated databases in memory, in SQLite and in DuckDB, for queries that a model wrote."""
+"""Holds generated databases in memory, in SQLite or DuckDB, to run model-written queries on them."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,35 +18,40 @@ from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 LIMITS = SqlLimits(seconds=1.0, rows=20_000)
-"""Of a query on a generated database."""
+"""Limits of a query on a generated database."""
 _MOST_KEPT = 100
 _SQLITES = frozenset({type(None), int, float, str, bytes})
 
 
 class Memory(Protocol):
-    """An engine with one generated database at a time."""
+    """An engine that holds one generated database at a time."""
 
     dialect: str
 
     def load(self, database: GeneratedDatabase) -> None:
-        """Replaces all rows. Raises SqlError."""
+        """Replaces all rows. Raises a SqlError."""
 
     def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises SqlError."""
+        """Runs a SELECT. Raises a SqlError."""
 
 
 class SqliteMemory:
-    """SQLite: a database and two queries in a fraction of a millisecond; a connection is kept for the next pair."""
+    """SQLite: needs a fraction of a millisecond for a database and two queries.
+
+    The connection is kept for the next pair.
+    """
 
     dialect = "sqlite"
 
     def __init__(self, schema: SqlSchema, *, case_sensitive_like: bool = False, limits: SqlLimits = LIMITS) -> None:
-        """Takes a connection with the tables, without their constraints: the rows keep them. Raises SqlError.
+        """Takes a connection and creates the tables without constraints, which the rows already satisfy.
+
+        Raises a SqlError.
 
         Args:
             schema: the tables.
-            case_sensitive_like: as DuckDB's LIKE is.
-            limits: of every query.
+            case_sensitive_like: whether LIKE is case-sensitive, as in DuckDB.
+            limits: limits of every query.
         """
         creates = []
         for table in schema.tables:
@@ -73,22 +78,23 @@ class SqliteMemory:
             self._guard.trusted = False
 
     def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises SqlError."""
+        """Runs a SELECT. Raises a SqlError."""
         return self._guard.query(sql)
 
 
 class DuckdbMemory:
-    """DuckDB: the connection is dear and kept, and so are tables from pair to pair as long as their columns stay."""
+    """DuckDB: connections are expensive and kept, and so are tables from pair to pair if their columns are the same."""
 
     dialect = "duckdb"
 
     def __init__(self, schema: SqlSchema, *, alone: bool = False, limits: SqlLimits = LIMITS) -> None:
-        """Takes the connection; the tables are made when the first rows come, without their constraints.
+        """Takes the connection; the tables are created with the first rows, without constraints.
 
         Args:
-            schema: of the databases.
-            alone: no other pair's tables may be there: the queries name some that the schema has not.
-            limits: of every query.
+            schema: schema of the databases.
+            alone: whether tables of other pairs must be removed, because the queries name tables that the schema does
+                not have.
+            limits: limits of every query.
         """
         self._kept = _duckdb(limits)
         self._alone = alone
@@ -98,7 +104,7 @@ class DuckdbMemory:
         }
 
     def load(self, database: GeneratedDatabase) -> None:
-        """Replaces all rows. Raises SqlError where a type or a value is not DuckDB's."""
+        """Replaces all rows. Raises a SqlError if DuckDB does not support a type or a value."""
         import duckdb
 
         kept = self._kept
@@ -117,14 +123,14 @@ class DuckdbMemory:
         try:
             kept.guard.connection.execute("; ".join([*statements, "COMMIT"]))
         except duckdb.Error as error:
-            with suppress(duckdb.Error):  # it may have come before BEGIN
+            with suppress(duckdb.Error):  # the error may have come before BEGIN
                 kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
         kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
         kept.filled = kept.filled - set(gone) - self._tables.keys() | {name for name in self._tables if database[name]}
 
     def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises SqlError."""
+        """Runs a SELECT. Raises a SqlError."""
         return self._kept.guard.query(sql)
 
 
@@ -152,8 +158,8 @@ class _KeptDuckdb:
 
     Attributes:
         guard: the connection.
-        tables: their columns by name, in lower case.
-        filled: those with rows.
+        tables: their columns by table name, in lower case.
+        filled: the tables that have rows.
     """
 
     guard: GuardedDuckdb
@@ -167,7 +173,7 @@ def _duckdb(limits: SqlLimits) -> _KeptDuckdb:
 
 
 def _sqlite_type(column: SqlColumn) -> str:
-    """A declared type that gives the affinity which the column has in a database of SQLite's own."""
+    """Returns a declared type with the affinity that the column has in a native SQLite database."""
     return {
         "int": "INTEGER",
         "float": "REAL",
@@ -182,7 +188,7 @@ def _sqlite_type(column: SqlColumn) -> str:
 
 
 def for_sqlite(value: Any) -> Any:
-    """A value as SQLite keeps it: days and times as text."""
+    """Returns a value as SQLite stores it: days and times as text."""
     if type(value) in _SQLITES:
         return value
     if isinstance(value, datetime):
@@ -193,7 +199,7 @@ def for_sqlite(value: Any) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """A value as a literal of DuckDB, which the column's type reads."""
+    """Returns a value as a DuckDB literal that the column's type accepts."""
     match value:
         case None:
             return "NULL"

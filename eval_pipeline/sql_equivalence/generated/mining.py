@@ -1,4 +1,4 @@
-"""What two queries say about the databases that could tell them apart: columns used, literals, joins, group sizes."""
+"""Collects facts from two queries for databases that could distinguish them: columns, literals, joins, group sizes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -14,45 +14,48 @@ from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 ColumnName = tuple[str, str]
 """Table and column, in lower case."""
 
-_LARGEST_GROUP = 30
+_LARGEST_GROUP = 130
 _COUNTS = (exp.Count, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 _CONDITIONS = (exp.Predicate, exp.Case, exp.DateDiff, exp.Sub, exp.Add)
+_SIZES = (exp.Limit, exp.Offset, exp.Lag, exp.Lead, exp.Ntile, exp.NthValue, exp.WindowSpec)
 _DATE_FUNCTIONS = frozenset("date datetime strftime julianday time unixepoch timediff".split())
 _DEEPEST = 12
 
 
 class Mined:
-    """What is known of the columns of a schema from its constraints, and from the queries looked at.
+    """The facts about a schema's columns from its constraints and from the queries.
 
     Attributes:
         used: columns that the queries and the CHECKs read.
-        group_size: rows that conditions on counts, and limits, ask for; 0 where nothing does.
-        relative: whether the queries ask for today's date.
-        date_texts: columns of text that the queries read dates from.
-        days: distances between days that the queries name.
+        group_size: group size that conditions on counts require; 0 if there are none.
+        rows: number of rows that limits, offsets and windows require; 0 if there are none.
+        relative: whether the queries use today's date.
+        date_texts: text columns that the queries parse as dates.
+        days: distances in days that occur in the queries.
     """
 
     def __init__(self, schema: SqlSchema) -> None:
-        """Takes in the schema. Raises SqlError where a CHECK cannot be read."""
+        """Reads the schema. Raises a SqlError if a CHECK cannot be read."""
         self._schema = schema
         self._parent: dict[ColumnName, ColumnName] = {}
         self._literals: defaultdict[ColumnName, dict[Any, None]] = defaultdict(dict)
         self._anywhere: dict[Any, None] = {}
         self._compared: set[ColumnName] = set()
         self.used: set[ColumnName] = set()
-        self.group_size = 0
+        self.group_size = self.rows = 0
         self.relative = False
         self.date_texts: set[ColumnName] = set()
         self.days: dict[int, None] = {}
         for table in schema.tables:
             for key in table.foreign_keys:
                 for mine, theirs in zip(key.columns, key.references, strict=False):
+                    self.used.add((key.table.lower(), theirs.lower()))  # else no row could refer to anything
                     self.link((table.name.lower(), mine.lower()), (key.table.lower(), theirs.lower()))
             for check in table.checks:
                 self.look_at(parsed_check(check), alone=table.name.lower())
 
     def group(self, column: ColumnName) -> ColumnName:
-        """The column that stands for all that share values with one."""
+        """Returns the representative of all columns that share values with a column."""
         root = column
         while (above := self._parent.get(root, root)) != root:
             root = above
@@ -61,7 +64,7 @@ class Mined:
         return root
 
     def link(self, one: ColumnName, other: ColumnName) -> None:
-        """Two columns are compared, so they share values."""
+        """Makes two columns share values, because they are compared."""
         if one != other:
             self._compared |= {one, other}
         first, second = sorted((self.group(one), self.group(other)))
@@ -70,39 +73,39 @@ class Mined:
             self._literals[first] |= self._literals.pop(second, {})
 
     def is_compared(self, column: ColumnName) -> bool:
-        """Whether it is compared with another column, here or by a foreign key."""
+        """Returns whether a query or a foreign key compares the column with another one."""
         return column in self._compared
 
     def literals(self, column: ColumnName) -> list[Any]:
-        """Literals that the column, or one that shares its values, is compared with; in the order of the queries."""
+        """Returns literals compared with the column or one that shares its values, in the order of the queries."""
         return list(self._literals.get(self.group(column), ()))
 
     def anywhere(self) -> list[Any]:
-        """Literals of the queries, wherever they stand."""
+        """Returns all literals of the queries."""
         return list(self._anywhere)
 
     def look_at(self, tree: exp.Expr, *, alone: str = "") -> None:
-        """Takes in a query, or a condition on the rows of the table `alone`."""
+        """Analyses a query, or a condition on the rows of the table `alone`."""
         try:
             scopes: list[Scope | None] = list(traverse_scope(tree)) if not alone else []
         except (SqlglotError, RecursionError, KeyError):
             scopes = []
-        for node in tree.find_all(exp.Literal, exp.CurrentDate, exp.CurrentTimestamp, exp.Interval, exp.Limit):
+        for node in tree.find_all(exp.Literal, exp.CurrentDate, exp.CurrentTimestamp, exp.Interval, *_SIZES):
             self._note(node)
         for scope in scopes or [None]:
             _Scoped(self, scope, tree, alone).collect()
 
     def candidates_named(self, name: str) -> list[ColumnName]:
-        """Columns of that name in any table."""
+        """Returns the columns of that name in any table."""
         return [(t.name.lower(), name) for t in self._schema.tables if t.column(name) is not None]
 
     def has(self, column: ColumnName) -> bool:
-        """Whether the schema has a column."""
+        """Returns whether the schema has a column."""
         table = self._schema.table(column[0])
         return table is not None and table.column(column[1]) is not None
 
     def compare(self, columns: Iterable[ColumnName], values: Iterable[Any], *, halves: bool = False) -> None:
-        """Values stand in a condition with columns; those of sums are worth trying in parts."""
+        """Records values that a condition compares with columns; values of sums are also tried in parts."""
         columns = list(columns)
         for value in values:
             parts = [value, *([value / 2, value / 3] if halves and isinstance(value, int | float) else [])]
@@ -110,7 +113,7 @@ class Mined:
                 self._literals[self.group(column)] |= dict.fromkeys(parts)
 
     def count(self, values: Iterable[Any]) -> None:
-        """Values that a count is compared with."""
+        """Records values that a count is compared with."""
         for value in values:
             if isinstance(value, int | float) and 0 <= value <= _LARGEST_GROUP:
                 self.group_size = max(self.group_size, int(value) + 1)
@@ -127,15 +130,16 @@ class Mined:
             case exp.Interval():
                 if (days := _days_of(node.sql(dialect="duckdb").lower().replace("'", ""))) is not None:
                     self.days[days] = None
-            case exp.Limit():
-                if isinstance(node.expression, exp.Literal):
-                    self.count([literal_value(node.expression)])
+            case exp.Limit() | exp.Offset() | exp.Lag() | exp.Lead() | exp.Ntile() | exp.NthValue() | exp.WindowSpec():
+                places = (node.args.get(name) for name in ("this", "expression", "offset", "start", "end"))
+                sizes = [literal_value(place) for place in places if isinstance(place, exp.Literal)]
+                self.rows = max([self.rows, *(int(n) for n in sizes if isinstance(n, int) and n <= _LARGEST_GROUP)])
             case _:
                 self.relative = True
 
 
 class _Scoped:
-    """One scope of a query while it is looked at; without a scope columns are found by their names alone."""
+    """One scope of a query during the analysis; without a scope, columns are found by their names only."""
 
     def __init__(self, mined: Mined, scope: Scope | None, tree: exp.Expr, alone: str) -> None:
         self.mined, self.scope, self.tree, self.alone = mined, scope, tree, alone
@@ -177,7 +181,7 @@ class _Scoped:
         return [base for part in _own_nodes(side) if isinstance(part, exp.Column) for base in self._base(part)]
 
     def _selected(self, query: exp.Expr) -> list[ColumnName]:
-        """Base columns of the first column that a subquery of a condition selects."""
+        """Returns the base columns of the first column that a subquery of a condition selects."""
         if self.scope is None or not isinstance(query, exp.Query) or not query.selects:
             return []
         for scope in self.scope.subquery_scopes:
@@ -197,7 +201,7 @@ class _Scoped:
         return _base(self.mined, self.scope, column)
 
     def _through_counts(self, inner: list[exp.Expr]) -> bool:
-        """Whether a column in a condition is a count of a subquery."""
+        """Returns whether a column in a condition is a count of a subquery."""
         for part in inner:
             source = self.scope.sources.get(part.table) if self.scope and isinstance(part, exp.Column) else None
             if isinstance(source, Scope):
@@ -221,14 +225,15 @@ _DATE_CLASSES = (exp.TimeToStr, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.Dat
 
 
 def literal_value(literal: exp.Literal) -> Any:
-    """An int, a float or a text."""
+    """Returns the value of a literal: an int, a float or a text."""
     if literal.is_string:
         return str(literal.this)
+    value: int | float
     try:
-        value = float(literal.this)
+        value = int(literal.this) if literal.is_int else float(literal.this)
     except ValueError:
         return str(literal.this)
-    if value.is_integer() and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return -value if isinstance(literal.parent, exp.Neg) else value
 
@@ -238,12 +243,12 @@ def _selects(scope: Scope) -> list[exp.Expr]:
 
 
 def _own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
-    """A node and what is below it, subqueries left out."""
+    """Yields a node and its descendants except subqueries."""
     return node.walk(prune=lambda part: isinstance(part, exp.Query) and part is not node)
 
 
 def _base(mined: Mined, scope: Scope | None, column: exp.Column, depth: int = 0) -> list[ColumnName]:
-    """The columns of base tables that a column comes from."""
+    """Returns the columns of base tables from which a column is derived."""
     source = scope.sources.get(column.table) if scope is not None and column.table else None
     if isinstance(source, exp.Table):
         found = (source.name.lower(), column.name.lower())
@@ -269,7 +274,7 @@ _UNIT_DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 
 
 def _days_of(text: str) -> int | None:
-    """Days in `-10 days`, `interval 2 month` and the like."""
+    """Returns the number of days in `-10 days`, `interval 2 month` and the like."""
     words = text.lower().replace("interval", " ").replace("(", " ").replace(")", " ").split()
     if len(words) != 2 or words[1].rstrip("s") not in _UNIT_DAYS:
         return None

@@ -1,4 +1,4 @@
-"""Foreign keys of a schema by the places of their columns, and rows that keep them."""
+"""Foreign keys of a schema with the positions of their columns, and rows that satisfy them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ GeneratedDatabase = dict[str, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class PlacedReference:
-    """A foreign key by the places of its columns.
+    """A foreign key with the positions of its columns.
 
     Attributes:
-        places: of its columns in the table that has it.
+        places: positions of its columns in the referring table.
         nullable: those of them that may be NULL.
-        parent: the table that it leads to, in lower case.
-        parent_places: of the columns there; None where the schema has no such table.
+        parent: the table that it refers to, in lower case.
+        parent_places: positions of the columns there; None if the schema has no such table.
     """
 
     places: tuple[int, ...]
@@ -30,7 +30,7 @@ class PlacedReference:
 
 
 def references_of(table: SqlTable, schema: SqlSchema) -> tuple[PlacedReference, ...]:
-    """The foreign keys of a table."""
+    """Returns the foreign keys of a table."""
     found = []
     for key in table.foreign_keys:
         parent = schema.table(key.table)
@@ -42,7 +42,7 @@ def references_of(table: SqlTable, schema: SqlSchema) -> tuple[PlacedReference, 
 
 
 def column_places(table: SqlTable, names: Sequence[str]) -> tuple[int, ...]:
-    """The places of columns by their names, case ignored."""
+    """Returns the positions of columns by their names, ignoring case."""
     lowered = [column.name.lower() for column in table.columns]
     return tuple(lowered.index(name.lower()) for name in names)
 
@@ -59,10 +59,10 @@ class References:
         ]
 
     def repaired(self, database: GeneratedDatabase) -> GeneratedDatabase:
-        """The database without the rows whose foreign keys lead nowhere, and without those that led to these.
+        """Returns the database without rows whose foreign keys have no match, and without rows that refer to those.
 
         Args:
-            database: its lists of rows are replaced, not changed.
+            database: its lists of rows are replaced and not modified.
         """
         changed = True
         while changed:

@@ -1,4 +1,4 @@
-"""Rows for one table of a generated database: what can be known beforehand in a plan, the drawing by it."""
+"""Makes the rows of one table of a generated database: a plan is made once, then rows are drawn by it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,12 +28,11 @@ class Cell:
     """A column whose values are drawn.
 
     Attributes:
-        place: among the columns.
-        column: table and name.
-        family: what kind of values it holds.
+        place: position among the columns. column: table and name.
+        family: kind of values it holds.
         nullable: whether it may be NULL.
         in_key: whether it belongs to a primary or unique key.
-        key: the number of the key that it makes alone; None without one.
+        key: number of the key that consists of this column only; None if there is none.
     """
 
     place: int
@@ -46,16 +45,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What the rows of a table have to keep, and which of its columns are drawn.
+    """The constraints of a table's rows, and the columns whose values are drawn.
 
     Attributes:
         name: in lower case.
-        keys: places of the columns of each primary and unique key.
+        keys: positions of the columns of each primary and unique key.
         has_primary: whether the first of them is the primary key.
         references: the foreign keys.
-        template: a row with the values of the columns that nothing reads.
+        template: a row with the values of the columns that no query reads.
         cells: the other columns.
-        keeps_checks: whether a row keeps the CHECKs; None without any.
+        keeps_checks: tests whether a row satisfies the CHECKs; None if there are none.
     """
 
     name: str
@@ -74,13 +73,13 @@ def plan_of(
     family: Callable[[ColumnName], Family],
     keeps_checks: Callable[[Row], bool] | None,
 ) -> TablePlan:
-    """The plan of a table.
+    """Returns the plan of a table.
 
     Args:
-        table: to be filled.
-        schema: for its foreign keys.
+        table: the table to be filled.
+        schema: the schema, for the table's foreign keys.
         used: columns that queries and CHECKs read; the others get NULL, or one value for all rows.
-        family: of a column's values.
+        family: returns the family of a column's values.
         keeps_checks: see `TablePlan`.
     """
     name = table.name.lower()
@@ -112,13 +111,13 @@ class RowMaker:
         shape: Shape,
         values: Callable[[ColumnName], list[Any]],
     ) -> None:
-        """Takes what rows are drawn from.
+        """Stores the inputs of the drawing.
 
         Args:
-            plan: of the table.
+            plan: the plan of the table.
             made: the tables filled so far.
-            rng: where chance comes from.
-            shape: of the database.
+            rng: random number generator.
+            shape: the shape of the database.
             values: the few values that a column has in this database; fillers are added to the list.
         """
         self._plan, self._made, self._rng, self._shape, self._values = plan, made, rng, shape, values
@@ -128,7 +127,7 @@ class RowMaker:
         self._fillers = 0
 
     def fill(self, wanted: int) -> list[Row]:
-        """So many rows, or fewer where the constraints leave no more to be found."""
+        """Returns the requested number of rows, or fewer if the constraints allow no more."""
         rows, keeps_checks = self._rows, self._plan.keeps_checks
         for _ in range(wanted * (_TRIES if keeps_checks is None else _TRIES_WITH_CHECKS)):
             if len(rows) >= wanted:
@@ -165,7 +164,8 @@ class RowMaker:
         if values is None:
             values = self._lists[cell.place] = self._values(cell.column)
         if cell.key is None:
-            return self._rng.choice(values)
+            in_turn = self._shape.different and len(self._rows) < len(values)
+            return values[len(self._rows)] if in_turn else self._rng.choice(values)
         seen = self._seen[cell.key]
         free = [value for value in values if (value,) not in seen]
         if free:
@@ -177,7 +177,7 @@ class RowMaker:
         return value
 
     def _taken(self, reference: PlacedReference) -> dict[int, Any] | None:
-        """Values of a foreign key's columns by place; None where no row can have any."""
+        """Returns the values of a foreign key's columns by position; None if no row can have any."""
         own = reference.parent == self._plan.name
         parents = self._rows if own else self._made.get(reference.parent)
         if reference.nullable and (not parents or self._rng.random() < self._shape.nulls):
@@ -186,7 +186,7 @@ class RowMaker:
             return {}  # not filled yet: drawn like any column, and dropped later where it leads nowhere
         if not parents:
             return None
-        # Few parents make large groups; now and then any.
+        # Few parents make large groups; occasionally any parent is used.
         few = parents if self._rng.random() < _ANY_PARENT else parents[: self._shape.width]
         row = self._rng.choice(few)
         return {place: row[there] for place, there in zip(reference.places, reference.parent_places, strict=True)}

@@ -1,4 +1,4 @@
-"""Values worth trying: what a literal of a query means for a column of some type, and what lies next to it."""
+"""Chooses values to try: those that a literal suggests for a column of some type, and values close to them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,14 @@ _FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
 )
 _SOME_DAY = date(2021, 3, 15)
 _RANGES = {"TINYINT": (-128, 127), "SMALLINT": (-32768, 32767), "UTINYINT": (0, 255), "USMALLINT": (0, 65535)}
+_LONGEST_TEXT, _LARGEST_PART = 60, 100
 _INT_RANGE, _BIG_RANGE = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
+
+_WEEK = tuple(_SOME_DAY + timedelta(days=number) for number in range(7))
+_MOMENTS = (
+    *(datetime(2021, 3, 15), datetime(2021, 3, 15, 12, 30), datetime(2020, 2, 29), datetime(2022, 12, 31)),
+    *(datetime(2021, 3, 31, 23, 59, 59), datetime(2021, 1, 31, 18, 0, 1), datetime(2021, 3, 16, 0, 0, 1)),
+)
 
 GENERIC: dict[Family, tuple[Any, ...]] = {
     "int": (0, 1, 2, 3, -1),
@@ -36,10 +43,20 @@ GENERIC: dict[Family, tuple[Any, ...]] = {
     "blob": (b"a", b"b"),
     "other": (None,),
 }
+RICH: dict[Family, tuple[Any, ...]] = GENERIC | {
+    "int": (*GENERIC["int"], 7, -8, 10, 99, 1000, 123_456, 2_000_000_001),
+    "float": (*GENERIC["float"], 2.345, -2.5, 0.125, 7.999, 1234.5678, 99_999.995, 3e9),
+    "text": (*GENERIC["text"], " padded ", "a  ", "Abcdefgh Ijklmnop", "aB-c_d", "10", "9", "2.50", "z" * 24, "é"),
+    "date": (*GENERIC["date"], *_WEEK, date(2021, 1, 31), date(2021, 12, 31), date(2022, 1, 1)),
+    "timestamp": (*_MOMENTS, *(datetime(day.year, day.month, day.day, 9) for day in _WEEK)),
+    "datetext": (*GENERIC["datetext"], *(day.isoformat() for day in _WEEK), "2021-03-31 23:59:59", "2021-01-31"),
+    "time": (*GENERIC["time"], "00:00:01", "17:59:59", "18:00:00"),
+}
+"""More of each family: fractions, long and padded texts, every weekday, ends of days and months, large numbers."""
 
 
 def family_of(column: SqlColumn) -> Family:
-    """What kind of values a column holds."""
+    """Returns the family of values that a column holds."""
     kind = column.type.upper()
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "LIST", "UNION")):
         return "other"
@@ -51,42 +68,45 @@ class CandidateValues:
     """Values for a column.
 
     Attributes:
-        exact: those that conditions name.
-        near: those beside them.
-        generic: those that any column of the family may have.
-        keeps: the CHECKs on this column alone, which have ruled out some; None without any.
+        exact: values that occur in conditions.
+        near: values close to those.
+        generic: values that any column of the family may have.
+        rich: many more generic values.
+        keeps: tests the CHECKs on this column alone, which have excluded some values; None if there are none.
     """
 
     exact: list[Any] = field(default_factory=list)
     near: list[Any] = field(default_factory=list)
     generic: Sequence[Any] = ()
+    rich: Sequence[Any] = ()
     keeps: Callable[[Any], bool] | None = None
 
     def kept_by(self, keeps: Callable[[Any], bool]) -> "CandidateValues":
-        """Those that a CHECK leaves; the generic ones where that is none."""
+        """Returns the values that satisfy a CHECK; the generic ones if none does."""
         exact, near = list(filter(keeps, self.exact)), list(filter(keeps, self.near))
         generic = list(filter(keeps, self.generic))
-        return CandidateValues(exact, near, generic or near or exact or self.generic, keeps)
+        rich = list(filter(keeps, self.rich))
+        return CandidateValues(exact, near, generic or near or exact or self.generic, rich, keeps)
 
     def add(self, other: "CandidateValues") -> None:
-        """Takes in others', without repetition."""
+        """Adds the values of another object, without duplicates."""
         self.exact += [value for value in other.exact if value not in self.exact]
         self.near += [value for value in other.near if value not in self.near]
 
 
 def candidates(literal: Any, family: Family, today: date) -> CandidateValues:
-    """What a literal suggests for a column of a family.
+    """Returns the values that a literal suggests for a column of a family.
 
     Args:
-        literal: an int, a float or a text, as it stands in the query.
-        family: of the column.
-        today: what `now` means.
+        literal: an int, a float or a text, as in the query.
+        family: family of the column.
+        today: the date that `now` stands for.
     """
     match family:
         case "int" | "float":
             return _numbers(literal, family)
         case "text":
-            return _texts(str(literal))
+            return _texts_of_length(literal) if isinstance(literal, int) else _texts(str(literal))
         case "date" | "timestamp" | "datetext":
             return _days(literal, family, today)
         case "time" if isinstance(literal, str) and literal[:2].isdigit():
@@ -96,7 +116,7 @@ def candidates(literal: Any, family: Family, today: date) -> CandidateValues:
 
 
 def filler(family: Family, number: int) -> Any:
-    """The `number`-th of values that are all different, for keys."""
+    """Returns the value with this number in a sequence of different values; used for keys."""
     match family:
         case "int":
             return number + 1
@@ -120,10 +140,12 @@ def filler(family: Family, number: int) -> Any:
             return None
 
 
-def fits(value: Any, column: SqlColumn) -> bool:
-    """Whether a column's type holds a value as it is."""
+def fits(value: Any, column: SqlColumn, *, wide: bool = False) -> bool:
+    """Whether a column's type can hold a value unchanged; `wide`: all integers have 64 bits, as in SQLite."""
     kind = column.type.upper()
     if isinstance(value, int) and not isinstance(value, bool):
+        if wide:
+            return _BIG_RANGE[0] <= value <= _BIG_RANGE[1] or family_of(column) != "int"
         low, high = _RANGES.get(kind, _BIG_RANGE if "BIG" in kind or "HUGE" in kind else _INT_RANGE)
         return low <= value <= high or family_of(column) != "int"
     if isinstance(value, float) and kind.startswith("DECIMAL("):
@@ -133,6 +155,8 @@ def fits(value: Any, column: SqlColumn) -> bool:
 
 
 def _numbers(literal: Any, family: Family) -> CandidateValues:
+    if isinstance(literal, int) and family == "int":
+        return CandidateValues([literal], [literal - 1, literal + 1])
     try:
         number = float(literal)
     except ValueError:
@@ -140,7 +164,7 @@ def _numbers(literal: Any, family: Family) -> CandidateValues:
     if abs(number) > 1e15:
         return CandidateValues()
     if family == "float":
-        return CandidateValues([number], [number - 1, number + 1, number - 0.5, number + 0.5])
+        return CandidateValues([number], [number - 1, number + 1, number - 0.5, number + 0.5, number + 0.004])
     whole = int(number)
     if whole != number:
         return CandidateValues([], [whole, whole + 1])
@@ -157,7 +181,31 @@ def _texts(literal: str) -> CandidateValues:
     return CandidateValues(exact, near)
 
 
+def _texts_of_length(length: int) -> CandidateValues:
+    """Returns texts whose length is the number, since a number compared with a text column often means a length."""
+    if not 1 <= length <= _LONGEST_TEXT:
+        return _texts(str(length))
+    letters = "abcdefghij klmnopqrs" * 4
+    return CandidateValues([], [str(length), *(letters[: length + step] for step in (-1, 0, 1))])
+
+
+def _days_by_part(number: int, family: Family) -> CandidateValues:
+    """Returns moments whose month, day, hour, minute or distance from another is the number, for `hour(x) >= 18`."""
+    found = [datetime(2021, number, 14, 8)] if 1 <= number <= 12 else []
+    found += [datetime(2021, 1, number, 7)] if 1 <= number <= 31 else []
+    for part in (number - 1, number, number + 1):
+        found += [datetime(2021, 3, 15, part, 0, 1)] if 0 <= part <= 23 else []
+        found += [datetime(2021, 3, 15) + timedelta(days=part), datetime(2021, 3, 15) + timedelta(hours=part)]
+    found += [datetime(2021, 3, 15) + timedelta(minutes=number)]
+    if family == "date":
+        return CandidateValues([], list(dict.fromkeys(one.date() for one in found)))
+    return CandidateValues([], found if family == "timestamp" else [_as_text(one, True) for one in found])
+
+
 def _days(literal: Any, family: Family, today: date) -> CandidateValues:
+    part = int(literal) if isinstance(literal, str) and len(literal) == 2 and literal.isdigit() else literal
+    if isinstance(part, int) and 0 <= part <= _LARGEST_PART:
+        return _days_by_part(part, family)
     found = _moment(literal, today)
     if found is None:
         return CandidateValues()
@@ -165,7 +213,9 @@ def _days(literal: Any, family: Family, today: date) -> CandidateValues:
     midnight = datetime(found.year, found.month, found.day)
     if family == "date":
         return CandidateValues([midnight.date()], [(midnight - day).date(), (midnight + day).date()])
-    exact, near = [found], [found - day, found + day, midnight + day / 2, found - timedelta(seconds=1)]
+    last = midnight + day - timedelta(seconds=1)
+    exact = [found, last] if found == midnight else [found]
+    near = [found - day, found + day, midnight + day / 2, found - timedelta(seconds=1), last]
     if family == "timestamp":
         return CandidateValues(exact, near)
     long = len(str(literal)) > 10

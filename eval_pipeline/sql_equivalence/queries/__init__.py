@@ -1,1 +1,1 @@
-"""Two queries as trees: rewritten, made ready to run, and what makes their results change."""
+"""Queries as syntax trees: rewriting them, preparing them to run, and finding what makes their results vary."""

@@ -1,4 +1,4 @@
-"""What makes a query give different results on the same data: by rule, and by breaking ties one way and the other."""
+"""Finds why a query may give different results on the same data: by rules, and by breaking ties in two ways."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _LIST_NAMES = frozenset(
 
 
 def volatile_parts(tree: exp.Expr) -> list[str]:
-    """Why a query may give different results on the same data, a sentence each; LIMITs are told by `tie_breaks`."""
+    """Returns a sentence for each reason why results may vary on the same data; for LIMITs see `tie_breaks`."""
     return list(dict.fromkeys(_volatile(tree)))
 
 
@@ -37,14 +37,19 @@ def _is_ordered(call: exp.Expr) -> bool:
 
 
 def tie_breaks(tree: exp.Expr, dialect: str) -> tuple[str, str] | None:
-    """The query with the ties of its LIMITs broken one way, and the other; None where no LIMIT may cut through ties.
+    """Returns the query with the ties of its LIMITs broken in two opposite ways; None if no LIMIT can cut ties.
 
-    Each ORDER BY with a LIMIT gets all output columns as further keys: where both queries give the same, the order
-    of tied rows decides nothing.
+    Each ORDER BY with a LIMIT gets all output columns as further keys. If both queries give the same result, the
+    order of tied rows does not matter.
     """
     if not any(_limited(tree)):
         return None
     return _broken(tree, dialect, desc=False), _broken(tree, dialect, desc=True)
+
+
+def limits_are_ordered(tree: exp.Expr) -> bool:
+    """Returns whether every query with a LIMIT or OFFSET has an ORDER BY; without one it takes arbitrary rows."""
+    return all(query.args.get("order") is not None for query in _limited(tree))
 
 
 def _limited(tree: exp.Expr) -> Iterator[exp.Query]:

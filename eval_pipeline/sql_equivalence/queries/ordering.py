@@ -1,4 +1,4 @@
-"""The row order that a query asks for: which rows its outermost ORDER BY does not tell apart."""
+"""The row order of a query: finds the rows that are tied under its outermost ORDER BY."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ _HIDDEN = "_order_key_"
 
 @dataclass(frozen=True, slots=True)
 class OrderKeys:
-    """Where the keys of the outermost ORDER BY are found.
+    """Positions of the keys of the outermost ORDER BY.
 
     Attributes:
-        places: of each key among the columns of `sql`; negative ones count from the end.
-        sql: the query with a further column at the end for each key that it does not select; None without such.
-        hidden: how many such columns there are.
+        places: position of each key among the columns of `sql`; negative ones count from the end.
+        sql: the query with an additional last column for each key that it does not select; None if there are none.
+        hidden: number of these additional columns.
     """
 
     places: tuple[int, ...]
@@ -24,7 +24,7 @@ class OrderKeys:
     hidden: int
 
     def ties(self, keyed_rows: list[Row]) -> tuple[int, ...]:
-        """The number of the group of each row, from the rows of `sql`."""
+        """Returns for each row of `sql` the number of its group of ties."""
         numbers: list[int] = []
         for place, row in enumerate(keyed_rows):
             same = place > 0 and self._key(row) == self._key(keyed_rows[place - 1])
@@ -36,7 +36,7 @@ class OrderKeys:
 
 
 def order_keys(tree: exp.Expr, dialect: str) -> OrderKeys | None:
-    """The keys of the outermost ORDER BY; None without one, or where none of its keys can be seen."""
+    """Returns the keys of the outermost ORDER BY; None if there is none or no key can be evaluated."""
     order = tree.args.get("order")
     if not isinstance(order, exp.Order) or not isinstance(tree, exp.Query):
         return None
@@ -61,7 +61,7 @@ def order_keys(tree: exp.Expr, dialect: str) -> OrderKeys | None:
 
 
 def _place(key: exp.Expr, selects: list[exp.Expr], starred: bool) -> int | None:
-    """The place of a key among the selected columns."""
+    """Returns the position of a key among the selected columns."""
     if isinstance(key, exp.Literal) and key.is_int:
         return int(key.name) - 1
     if starred:
@@ -77,7 +77,7 @@ def _place(key: exp.Expr, selects: list[exp.Expr], starred: bool) -> int | None:
 
 
 def _without_aliases(key: exp.Expr, selects: list[exp.Expr]) -> exp.Expr:
-    """A key with what it calls by an alias written out: an alias cannot be used beside where it is made."""
+    """Returns a key with aliases replaced by their expressions, since an alias cannot be used in its own SELECT."""
     made = {select.alias.lower(): select.unalias() for select in selects if isinstance(select, exp.Alias)}
 
     def written_out(node: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""A pair of queries, parsed once, and what follows from their texts alone."""
+"""A parsed pair of queries, and the properties that follow from their texts alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,29 +13,39 @@ from eval_pipeline.sql_equivalence.queries.ready import ReadyPair, ready
 from eval_pipeline.sql_equivalence.queries.rewriting import canonical, qualified, typed
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
+from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 
+_SHUFFLES = 8
 _WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Command, exp.Into)
 
 
 class QueryPair:
-    """Both queries.
+    """A pair of queries to compare.
 
     Attributes:
-        dialect: of both.
-        native: the engine whose word counts, `duckdb` or `sqlite`.
-        named: the tables that they use; no others have to be there when they run.
-        schema: these, with those that their foreign keys lead to.
-        names_unknown: they name a table that the schema has not.
-        volatile: why a result may change from run to run, a sentence each.
+        dialect: the dialect of both.
+        native: the engine that decides, `duckdb` or `sqlite`.
+        named: the tables that they use; only these must exist when they run.
+        schema: these tables and those that their foreign keys reference.
+        names_unknown: whether they name a table that is not in the schema.
+        generated_text: the generated query as it was given.
+        expected_text: the expected query as it was given.
+        whole_schema: the schema as it was given.
+        volatile: reasons why a result may change from run to run, one sentence each.
     """
 
     def __init__(self, generated: str, expected: str, schema: SqlSchema, dialect: str) -> None:
-        """Parses them. Raises SqlError where one is not a query."""
+        """Parses both. Raises a SqlError if one is not a query."""
         self.dialect = dialect
         self.native = "sqlite" if dialect == "sqlite" else "duckdb"
-        self._texts = generated, expected
-        self._trees = _parsed(generated, dialect, "generated"), _parsed(expected, dialect, "expected")
+        self.generated_text, self.expected_text = generated, expected
+        self.whole_schema = schema
+        self._texts = joined_operators(generated), joined_operators(expected)
+        self._trees = tuple(
+            _parsed(*one, dialect, schema) for one in zip(self._texts, ("generated", "expected"), strict=True)
+        )
         names = {table.name for tree in self._trees for table in base_tables(tree)}
         self.schema = schema.with_ancestors(names)
         self.named = schema.only(names)
@@ -48,7 +58,7 @@ class QueryPair:
         self._ready: dict[str, ReadyPair] = {}
 
     def ready(self, engine: str) -> ReadyPair:
-        """Both for an engine. Raises SqlError where one cannot be said in its dialect."""
+        """Prepares both for an engine. Raises a SqlError if one cannot be translated to its dialect."""
         if engine not in self._ready:
             trees: Sequence[exp.Expr] = self._looked_at
             if self.dialect != engine:
@@ -58,11 +68,11 @@ class QueryPair:
                 generated = replace(expected, keys=None)
             else:
                 generated = ready(self._texts[0], trees[0], self.dialect, engine, keyed=False)
-            self._ready[engine] = ReadyPair(generated, expected)
+            self._ready[engine] = ReadyPair(generated, expected, _SHUFFLES if self.volatile else 0)
         return self._ready[engine]
 
     def _read(self) -> Sequence[exp.Expr]:
-        """Both with every column under its table; as they were parsed where one does not fit the schema."""
+        """Returns both with qualified columns; as parsed if one does not fit the schema."""
         return self._qualified if self._all_fit else self._looked_at
 
     @property
@@ -70,7 +80,7 @@ class QueryPair:
         return len(self._qualified) == len(self._looked_at)
 
     def proved(self) -> bool:
-        """Whether both have the same canonical form."""
+        """Returns whether both have the same canonical form."""
         if self._same:
             return True
         if not self._all_fit:
@@ -79,8 +89,33 @@ class QueryPair:
         one, other = (canonical(tree, self.schema, self.dialect, ordered=ordered) for tree in self._qualified)
         return one is not None and one == other
 
+    def expected_for(self, engine: str) -> exp.Expr:
+        """Returns the tree of the expected query in an engine's dialect; it must not be changed."""
+        return self._trees[1] if self.dialect == engine else typed(self._read()[-1], self.schema, self.dialect)
+
+    def proves(self, tree: exp.Expr) -> bool:
+        """Returns whether a query has the same canonical form as the expected one."""
+        found = qualified(tree, self.schema, self.dialect)
+        if found is None or not self._all_fit:
+            return False
+        ordered = self._trees[1].args.get("order") is not None
+        one, other = (
+            canonical(one, self.schema, self.dialect, ordered=ordered) for one in (found, self._qualified[-1])
+        )
+        return one is not None and one == other
+
+    def texts(self, engine: str) -> tuple[str, str]:
+        """Returns the texts of both in an engine's dialect. Raises a SqlError."""
+        trees = (
+            self._trees if self.dialect == engine else [typed(tree, self.schema, self.dialect) for tree in self._read()]
+        )
+        return trees[0].sql(dialect=engine, comments=False), trees[-1].sql(dialect=engine, comments=False)
+
     def mined(self) -> Mined:
-        """What the queries and the CHECKs say of the databases to try. Raises SqlError where a CHECK cannot be read."""
+        """Returns the facts about useful databases in the queries and CHECKs.
+
+        Raises a SqlError for an unreadable CHECK.
+        """
         found = Mined(self.schema)
         for tree in self._read():
             found.look_at(tree)
@@ -89,13 +124,15 @@ class QueryPair:
         return found
 
 
-def _parsed(sql: str, dialect: str, which: str) -> exp.Expr:
+def _parsed(sql: str, which: str, dialect: str, schema: SqlSchema) -> exp.Expr:
     try:
         tree = parse_statement(sql, dialect)
     except SqlSyntaxError as error:
         raise SqlError(ErrorClass.SYNTAX, f"the {which} query does not parse: {error}") from error
     if not isinstance(tree, exp.Query) or tree.find(*_WRITES) is not None:
         raise SqlError(ErrorClass.SANDBOX, f"the {which} statement is not a query")
+    if dialect == "sqlite":
+        tree = with_texts(sql, tree, schema)
     for node in tree.walk():  # places in the text, which nobody asks for and every copy of the tree would copy
         if node.meta_get("line") is not None:
             node.meta.clear()

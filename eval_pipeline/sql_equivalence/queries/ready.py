@@ -1,7 +1,8 @@
-"""A pair of queries made ready to run in one engine, and what running them there shows."""
+"""Prepares a pair of queries for one engine and compares their results there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -11,11 +12,12 @@ from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.memory import Memory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
-from eval_pipeline.sql_equivalence.queries.determinism import tie_breaks
+from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks
 from eval_pipeline.sql_equivalence.queries.ordering import OrderKeys, order_keys
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, reordered, same_rows
 
 Run = Callable[[str], SqlRows]
+Orders = Sequence[Sequence[int]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,19 @@ class ReadyQuery:
     """A query in the dialect of an engine.
 
     Attributes:
-        text: what runs.
-        keys: of its outermost ORDER BY, where that counts.
-        ties: the query with the ties of its LIMITs broken one way and the other.
+        text: the SQL that is run.
+        keys: the keys of its outermost ORDER BY, if the order matters.
+        ordered: whether each of its LIMITs has an ORDER BY.
+        ties: the query with the ties of its LIMITs broken in two opposite ways.
     """
 
     text: str
     keys: OrderKeys | None
     ties: tuple[str, str] | None
+    ordered: bool = True
 
     def result(self, run: Run) -> Result:
-        """Runs it. Raises SqlError."""
+        """Runs the query. Raises SqlError."""
         found = run(self.text)
         if self.keys is None:
             return Result(found.columns, found.rows)
@@ -51,7 +55,7 @@ class ReadyQuery:
         return Result(found.columns, rows, self.keys.ties(keyed))
 
     def cuts_ties(self, run: Run) -> bool:
-        """Whether a LIMIT cuts through rows that its order does not tell apart, on this database."""
+        """Returns whether a LIMIT cuts through tied rows on this database."""
         if self.ties is None:
             return False
         try:
@@ -62,75 +66,97 @@ class ReadyQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReadyPair:
-    """Two queries for one engine."""
+    """Two queries for one engine.
+
+    Attributes:
+        generated: the generated query.
+        expected: the expected query.
+        shuffles: number of row orders, in addition to two fixed ones, that are tried before a result counts as stable.
+    """
 
     generated: ReadyQuery
     expected: ReadyQuery
+    shuffles: int = 0
 
     def results(self, run: Run) -> tuple[Result, Result]:
-        """What both give. Raises SqlError."""
+        """Returns both results. Raises a SqlError."""
         return self.generated.result(run), self.expected.result(run)
 
     def cuts_ties(self, run: Run) -> bool:
-        """As `ReadyQuery.cuts_ties`, of either."""
+        """Returns whether `ReadyQuery.cuts_ties` holds for either query."""
         return self.generated.cuts_ties(run) or self.expected.cuts_ties(run)
 
+    def ties_agree(self, run: Run) -> bool:
+        """Returns whether both results agree for each of the two ways of breaking the ties of their LIMITs."""
+        mine, theirs = self.generated, self.expected
+        if not mine.ordered or not theirs.ordered:
+            return False
+        for one, other in zip(mine.ties or (mine.text,) * 2, theirs.ties or (theirs.text,) * 2, strict=True):
+            try:
+                if not same_rows(run(one).rows, run(other).rows):
+                    return False
+            except SqlError:
+                return False
+        return True
+
     def is_stable(self, engine: Memory, database: GeneratedDatabase) -> bool:
-        """Whether each query gives the same when the rows of the tables stand in another order. Raises SqlError."""
+        """Returns whether both results are independent of the order of the tables' rows. Raises a SqlError."""
         before = self.results_on(engine, database)
-        for other_order in (_reversed(database), _rotated(database)):
+        for other_order in (_reversed(database), _rotated(database), *_shuffled(database, self.shuffles)):
             after = self.results_on(engine, other_order)
             if not all(same_rows(one.rows, other.rows) for one, other in zip(before, after, strict=True)):
                 return False
         return True
 
     def results_on(self, engine: Memory, database: GeneratedDatabase) -> tuple[Result, Result]:
-        """What both give on a database. Raises SqlError."""
+        """Returns both results on a database. Raises a SqlError."""
         engine.load(database)
         return self.results(engine.query)
 
-    def differs(self, engine: Memory, database: GeneratedDatabase, order: Sequence[int] | None) -> bool:
-        """Whether both give stable results that differ on a database.
+    def differs(self, engine: Memory, database: GeneratedDatabase, orders: Orders) -> bool:
+        """Returns whether both give stable but different results on a database.
 
         Args:
             engine: where they run.
             database: rows.
-            order: of the generated columns, where other databases have settled it.
+            orders: orders of the generated columns that fit the other databases, see `ColumnMatch.orders`.
         """
         try:
             generated, expected = self.results_on(engine, database)
-            if agree(generated, expected, order) or self.cuts_ties(engine.query):
+            if agree(generated, expected, orders) or self.cuts_ties(engine.query):
                 return False
             return self.is_stable(engine, database)
         except SqlError:
             return False
 
 
-def agree(generated: Result, expected: Result, order: Sequence[int] | None) -> bool:
-    """Whether two results are equal, columns in the order given or in any."""
-    if order is None:
+def agree(generated: Result, expected: Result, orders: Orders) -> bool:
+    """Returns whether two results are equal with their columns in one of the given orders (default: any order)."""
+    if orders is None:
         return ColumnMatch().agrees(generated, expected)
     if len(generated.columns) != len(expected.columns):
         return False
-    return same_rows(reordered(generated.rows, order), expected.rows, expected.ties)
+    return any(same_rows(reordered(generated.rows, order), expected.rows, expected.ties) for order in orders)
 
 
 def ready(sql: str, tree: exp.Expr, dialect: str, engine: str, *, keyed: bool) -> ReadyQuery:
-    """A query for an engine.
+    """Prepares a query for an engine.
 
     Args:
         sql: as it was written.
-        tree: the same, parsed; with types where `dialect` is not the engine's.
-        dialect: of `sql`.
+        tree: the parsed query; with types if `dialect` is not the engine's.
+        dialect: dialect of `sql`.
         engine: `duckdb` or `sqlite`.
-        keyed: whether the row order that it asks for counts.
+        keyed: whether its row order matters.
 
     Raises:
-        SqlError: it cannot be said in the engine's dialect.
+        SqlError: it cannot be translated to the engine's dialect.
     """
     try:
         text = sql.strip().rstrip(";") if dialect == engine else tree.sql(dialect=engine, comments=False)
-        return ReadyQuery(text, order_keys(tree, engine) if keyed else None, tie_breaks(tree, engine))
+        return ReadyQuery(
+            text, order_keys(tree, engine) if keyed else None, tie_breaks(tree, engine), limits_are_ordered(tree)
+        )
     except (SqlglotError, RecursionError, ValueError) as error:
         raise SqlError(ErrorClass.SYNTAX, f"it cannot be said in the dialect of {engine}: {error}") from error
 
@@ -140,5 +166,12 @@ def _reversed(database: GeneratedDatabase) -> GeneratedDatabase:
 
 
 def _rotated(database: GeneratedDatabase) -> GeneratedDatabase:
-    """Rows that mean the same read backwards, as `a, b, a` do, do not so when the first one comes last."""
+    """Moves the first row to the end. This also changes the order of symmetric rows such as `a, b, a`."""
     return {name: rows[1:] + rows[:1] for name, rows in database.items()}
+
+
+def _shuffled(database: GeneratedDatabase, times: int) -> Iterator[GeneratedDatabase]:
+    """Returns shuffled rows; the orders are the same in every process."""
+    for number in range(times):
+        rng = Random(number)
+        yield {name: rng.sample(rows, len(rows)) for name, rows in database.items()}

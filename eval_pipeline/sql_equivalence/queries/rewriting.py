@@ -1,8 +1,9 @@
-"""A canonical form of a query under a schema: two queries with the same form give the same result on every database.
+"""Canonical forms of queries: two queries with the same form give the same result on every database.
 
-The rules are sqlglot's: qualify, normalize, canonicalize, simplify, and merging of subqueries where no derived table on
-the nullable side of an outer join selects anything but plain columns (else a constant that should become NULL stays
-one). Names that mean nothing to the result are then replaced by their place.
+The rules are sqlglot's: qualify, normalize, canonicalize, simplify, and merging of subqueries. Subqueries are merged
+only if every derived table on the nullable side of an outer join selects plain columns, because otherwise a constant
+that should become NULL would stay a constant. Names that do not affect the result are then replaced by their
+position.
 """
 
 from functools import lru_cache
@@ -31,7 +32,7 @@ def _tables(schema: SqlSchema, dialect: str) -> MappingSchema:
 
 
 def qualified(tree: exp.Expr, schema: SqlSchema, dialect: str) -> exp.Expr | None:
-    """The query with every column under its table and stars written out; None where it does not fit the schema."""
+    """Returns the query with every column qualified and stars expanded; None if it does not fit the schema."""
     try:
         return qualify(tree.copy(), schema=_tables(schema, dialect), dialect=dialect, quote_identifiers=False)
     except _UNFIT:
@@ -39,7 +40,7 @@ def qualified(tree: exp.Expr, schema: SqlSchema, dialect: str) -> exp.Expr | Non
 
 
 def typed(tree: exp.Expr, schema: SqlSchema, dialect: str) -> exp.Expr:
-    """The query with the types that a translation needs, say for division; as it is where they cannot be found."""
+    """Returns the query with the types that a translation needs (e.g. for division); unchanged if they are unknown."""
     try:
         return annotate_types(tree.copy(), schema=_tables(schema, dialect), dialect=dialect)
     except _UNFIT:
@@ -47,13 +48,13 @@ def typed(tree: exp.Expr, schema: SqlSchema, dialect: str) -> exp.Expr:
 
 
 def canonical(tree: exp.Expr, schema: SqlSchema, dialect: str, *, ordered: bool = True) -> str | None:
-    """The canonical form of a qualified query; None where the rules cannot be applied.
+    """Returns the canonical form of a qualified query; None if the rules cannot be applied.
 
     Args:
-        tree: as `qualified` gives it; not changed.
+        tree: result of `qualified`; not changed.
         schema: its tables.
         dialect: sqlglot's name.
-        ordered: whether the outermost ORDER BY means anything to the reader.
+        ordered: whether the order of the outermost ORDER BY matters.
     """
     try:
         copy = tree.copy()
@@ -73,20 +74,20 @@ def canonical(tree: exp.Expr, schema: SqlSchema, dialect: str, *, ordered: bool 
 
 
 def _write_out_negations(tree: exp.Expr) -> None:
-    """`x NOT LIKE y`, which is one node, as `NOT x LIKE y`, which the rules know; in the tree itself."""
+    """Replaces the single node `x NOT LIKE y` by `NOT x LIKE y`, which the rules know, in the tree itself."""
     for node in [found for found in tree.walk() if found.args.get("negate")]:
         node.set("negate", None)
         node.replace(exp.Not(this=exp.paren(node.copy())))
 
 
 def _names_clash(tree: exp.Expr, schema: SqlSchema) -> bool:
-    """Whether two CTEs have one name, or one has a table's: renaming would have to tell them apart."""
+    """Returns whether a CTE has the name of another CTE or of a table, which `_rename` could not tell apart."""
     names = [common.alias.lower() for common in tree.find_all(exp.CTE)]
     return len(set(names)) < len(names) or any(schema.table(name) is not None for name in names)
 
 
 def _merging_is_sound(tree: exp.Expr) -> bool:
-    """Whether every derived table on the nullable side of an outer join selects plain columns only."""
+    """Returns whether every derived table on the nullable side of an outer join selects only plain columns."""
     for select in tree.find_all(exp.Select):
         joins = select.args.get("joins") or []
         sides = {str(join.side).upper() for join in joins}
@@ -108,7 +109,7 @@ def _merging_is_sound(tree: exp.Expr) -> bool:
 
 
 def _rename(tree: exp.Expr) -> None:
-    """Replaces names of tables in FROM, of CTEs and of columns in between by their place, in the tree itself."""
+    """Replaces names of tables in FROM, of CTEs and of intermediate columns by their position, in the tree itself."""
     scopes = list(traverse_scope(tree))
     renamed: dict[int, dict[str, str]] = {}
     for scope in scopes:  # inner ones first
@@ -129,7 +130,7 @@ def _rename(tree: exp.Expr) -> None:
 
 
 def _rename_columns(scope: Scope, renamed: dict[int, dict[str, str]]) -> dict[str, str]:
-    """Renames what a scope selects by place and what it takes from scopes below by theirs; gives old → new."""
+    """Renames the columns that a scope selects, and those it reads from inner scopes; returns old → new names."""
     for column in scope.columns:
         source = scope.sources.get(column.table)
         if isinstance(source, Scope) and (new := renamed.get(id(source), {}).get(column.name)):
@@ -156,7 +157,7 @@ def _aliased(part: exp.Expr, name: str) -> exp.Expr:
 
 
 def _name_order_keys(query: exp.Query, names: dict[str, str]) -> None:
-    """Order keys that are selected, by the name of the column: from an old name, a place, or the same expression."""
+    """Replaces selected order keys (old names, positions or equal expressions) by the name of the column."""
     order = query.args.get("order")
     for ordered in order.expressions if isinstance(order, exp.Order) else ():
         key = ordered.this
@@ -187,7 +188,7 @@ def _rename_sources(scope: Scope, names: dict[str, str]) -> None:
 
 
 def _sees(column: exp.Expr, select: exp.Select, alias: str) -> bool:
-    """Whether no query between a column and this one has a table of the same name."""
+    """Returns whether no query between a column and this one has a table of the same name."""
     inner = column.find_ancestor(exp.Select)
     while inner is not None and inner is not select:
         start = inner.args.get("from_") or inner.args.get("from")

@@ -1,1 +1,1 @@
-"""Schemas of databases, whatever they are read from."""
+"""Schemas of databases, whatever their source."""

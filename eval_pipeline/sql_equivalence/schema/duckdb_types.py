@@ -1,10 +1,10 @@
-"""Types of other dialects as DuckDB's."""
+"""Converts types of other dialects to DuckDB's."""
 
 import re
 from functools import lru_cache
 
 _FALLBACK = "VARCHAR"
-# SQLite's own rule (https://www.sqlite.org/datatype3.html, 3.1), for types that no dialect knows; in its order.
+# SQLite's rules (https://www.sqlite.org/datatype3.html, 3.1), in their order, for types that no dialect knows.
 _AFFINITY = (
     (("INT",), "BIGINT"),
     (("CHAR", "CLOB", "TEXT"), "VARCHAR"),
@@ -15,13 +15,13 @@ _AFFINITY = (
     (("NUM", "DEC"), "DOUBLE"),
 )
 _SERIAL = {"SMALLSERIAL": "SMALLINT", "SERIAL": "INT", "BIGSERIAL": "BIGINT"}
-"""PostgreSQL's numbered columns: integers, as far as the data go."""
+"""PostgreSQL's auto-numbered columns, whose values are integers."""
 _SPIDER = {"number": "DOUBLE", "text": "VARCHAR", "time": "VARCHAR", "boolean": "BOOLEAN", "others": "VARCHAR"}
 
 
 @lru_cache(maxsize=1024)
 def duckdb_type(name: str, dialect: str | None = None) -> str:
-    """DuckDB's type for a type name of another dialect; VARCHAR for one that nobody knows.
+    """Returns DuckDB's type for a type name of another dialect; VARCHAR for an unknown one.
 
     Args:
         name: e.g. `varchar(20)`, `NUMBER(10,2)`, `datetime`.
@@ -48,5 +48,5 @@ def duckdb_type(name: str, dialect: str | None = None) -> str:
 
 
 def spider_type(name: str) -> str:
-    """DuckDB's type for one of the five types of Spider's `tables.json`."""
+    """Returns DuckDB's type for one of the five types of Spider's `tables.json`."""
     return _SPIDER.get(name, _FALLBACK)

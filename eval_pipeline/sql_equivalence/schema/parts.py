@@ -1,4 +1,4 @@
-"""What a schema is made of: tables, columns, keys and checks."""
+"""The parts of a schema: tables, columns, keys and checks."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class SqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """Columns whose values, where none is NULL, are found in the columns `references` of another table."""
+    """Columns whose values, if none is NULL, must occur in the columns `references` of another table."""
 
     columns: tuple[str, ...]
     table: str
@@ -27,8 +27,8 @@ class SqlTable:
     """A table.
 
     Attributes:
-        primary_key: its columns; empty without one.
-        unique: further sets of columns that have no two equal rows, NULLs apart.
+        primary_key: its columns; empty if there is none.
+        unique: further sets of columns in which no two rows are equal, except for NULLs.
         checks: conditions on a row, in DuckDB's SQL.
     """
 
@@ -40,17 +40,17 @@ class SqlTable:
     checks: tuple[str, ...] = ()
 
     def column(self, name: str) -> SqlColumn | None:
-        """The column of that name, whatever its case."""
+        """Returns the column of that name, ignoring case."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier of DuckDB or SQLite."""
+    """Returns a name as an identifier for DuckDB or SQLite."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def create_table(table: SqlTable) -> str:
-    """A `CREATE TABLE` statement for DuckDB."""
+    """Returns a `CREATE TABLE` statement for DuckDB."""
     lines = [f"{quoted(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
     if table.primary_key:
         lines.append(f"PRIMARY KEY ({_list(table.primary_key)})")

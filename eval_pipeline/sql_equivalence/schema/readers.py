@@ -1,4 +1,4 @@
-"""Reading the tables of schemas from DDL, from database files and from Spider's `tables.json`."""
+"""Reads the tables of schemas from DDL, from database files and from Spider's `tables.json`."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ _DUCKDB_MAGIC = b"DUCK"
 
 
 def read_ddl(text: str, dialect: str) -> Tables:
-    """The tables that `CREATE TABLE` and `ALTER TABLE … ADD CONSTRAINT` statements make; others are passed over.
+    """Returns the tables that `CREATE TABLE` and `ALTER TABLE … ADD CONSTRAINT` define; other statements are ignored.
 
     Raises:
-        ValueError: the text does not parse, or has no table.
+        ValueError: the text does not parse, or defines no table.
     """
     try:
         statements = parse_statements(text, dialect, longest=None)
@@ -57,7 +57,7 @@ class _Table:
         self.checks: list[str] = []
 
     def add(self, part: exp.Expr, dialect: str) -> None:
-        """Takes a column or a constraint; what has no meaning for data (defaults, comments, collations) is left out."""
+        """Adds a column or a constraint; what does not restrict data (defaults, comments, collations) is ignored."""
         match part:
             case exp.ColumnDef():
                 self._add_column(part, dialect)
@@ -100,7 +100,7 @@ class _Table:
             self.foreign_keys.append((columns, target.name, ()))
 
     def made(self, tables: Mapping[str, "_Table"]) -> SqlTable:
-        """The table; a reference without columns means the other table's primary key."""
+        """Returns the table; a reference without columns means the other table's primary key."""
         keys = []
         for columns, table, references in self.foreign_keys:
             parent = tables.get(table.lower())
@@ -118,10 +118,10 @@ def _names(parts: list[exp.Expr]) -> tuple[str, ...]:
 
 
 def read_database(path: Path) -> Tables:
-    """The tables of a SQLite or DuckDB file, opened read-only.
+    """Returns the tables of a SQLite or DuckDB file, which is opened read-only.
 
     Raises:
-        InputError: the file is missing, neither of the two, or damaged.
+        InputError: the file is missing, damaged, or neither of the two.
     """
     try:
         head = path.open("rb").read(16)
@@ -153,7 +153,7 @@ def _read_sqlite(path: Path) -> Tables:
 
 
 def _checks(sql: str) -> tuple[str, ...]:
-    """The CHECK constraints of a table, which no pragma tells; none where sqlglot cannot read the statement."""
+    """Returns a table's CHECK constraints, which no pragma shows; none if sqlglot cannot parse the statement."""
     try:
         return read_ddl(sql, "sqlite")[0].checks
     except ValueError:
@@ -181,7 +181,7 @@ def _sqlite_table(connection: sqlite3.Connection, name: str, checks: tuple[str, 
 
 
 def _with_implied_references(table: SqlTable, keys: Mapping[str, tuple[str, ...]]) -> SqlTable:
-    """Foreign keys with the columns that they leave out; those to tables that are not there are dropped."""
+    """Adds the columns that foreign keys leave out; drops references to missing tables."""
     made = []
     for key in table.foreign_keys:
         references = key.references if all(key.references) else keys.get(key.table.lower(), ())
@@ -206,10 +206,10 @@ def _read_duckdb(path: Path) -> Tables:
 
 
 def read_spider(entry: Mapping[str, Any]) -> Tables:
-    """The tables in an entry of Spider's `tables.json`.
+    """Returns the tables in an entry of Spider's `tables.json`.
 
     Raises:
-        ValueError: a field is missing or refers to a column that is not there.
+        ValueError: a field is missing or refers to a missing column.
     """
     try:
         names = entry["table_names_original"]

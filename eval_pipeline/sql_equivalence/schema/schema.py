@@ -1,4 +1,4 @@
-"""The schema of a database, whatever it was read from."""
+"""The schema of a database, whatever its source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, crea
 
 @dataclass(frozen=True)
 class SqlSchema:
-    """The tables of a database. Names are compared without regard to case, as every supported engine does."""
+    """The tables of a database. Names are compared ignoring case, as in every supported engine."""
 
     tables: tuple[SqlTable, ...]
 
@@ -21,24 +21,24 @@ class SqlSchema:
         return {table.name.lower(): table for table in self.tables}
 
     def table(self, name: str) -> SqlTable | None:
-        """The table of that name, or None."""
+        """Returns the table of that name, or None."""
         return self._by_name.get(name.lower())
 
     def as_mapping(self) -> dict[str, dict[str, str]]:
-        """Types by column by table, as sqlglot's optimizer takes a schema."""
+        """Returns types by table and column, in the form of sqlglot's schemas."""
         return {table.name: {column.name: column.type for column in table.columns} for table in self.tables}
 
     def ddl(self) -> str:
-        """`CREATE TABLE` statements for DuckDB, referenced tables first where they do not refer to each other."""
+        """Returns `CREATE TABLE` statements for DuckDB, referenced tables first unless they refer to each other."""
         return "\n".join(create_table(table) for table in self.referenced_first())
 
     def only(self, names: "set[str]") -> "SqlSchema":
-        """The named tables."""
+        """Returns a schema with only the named tables."""
         wanted = {name.lower() for name in names}
         return SqlSchema(tuple(table for table in self.tables if table.name.lower() in wanted))
 
     def with_ancestors(self, names: "set[str]") -> "SqlSchema":
-        """The named tables and those that their foreign keys lead to."""
+        """Returns a schema with the named tables and those that their foreign keys lead to."""
         wanted: set[str] = set()
         waiting = [name.lower() for name in names]
         while waiting:
@@ -50,7 +50,7 @@ class SqlSchema:
         return self.only(wanted)
 
     def referenced_first(self) -> list[SqlTable]:
-        """The tables, referenced ones before those that refer to them, where they do not refer to each other."""
+        """Returns the tables, referenced ones before those that refer to them, unless they refer to each other."""
         done: dict[str, SqlTable] = {}
 
         def visit(table: SqlTable, under_way: frozenset[str]) -> None:
@@ -68,12 +68,12 @@ class SqlSchema:
 
     @classmethod
     def of(cls, schema: "SqlSchema | Mapping[str, Mapping[str, str]]") -> "SqlSchema":
-        """A schema as it is, or from a plain mapping."""
+        """Returns a schema unchanged, or makes one from a plain mapping."""
         return schema if isinstance(schema, SqlSchema) else cls.from_mapping(schema)
 
     @classmethod
     def from_mapping(cls, tables: Mapping[str, Mapping[str, str]]) -> "SqlSchema":
-        """From `{table: {column: type}}`; types of other dialects are mapped to DuckDB's."""
+        """Makes a schema from `{table: {column: type}}`; types of other dialects are converted to DuckDB's."""
         from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type
 
         return cls(
@@ -85,21 +85,27 @@ class SqlSchema:
 
     @classmethod
     def from_ddl(cls, text: str, dialect: str = "duckdb") -> "SqlSchema":
-        """From `CREATE TABLE` statements. Raises ValueError with one sentence where one cannot be read."""
+        """Makes a schema from `CREATE TABLE` statements.
+
+        Raises a ValueError with one sentence if one cannot be read.
+        """
         from eval_pipeline.sql_equivalence.schema.readers import read_ddl
 
         return cls(read_ddl(text, dialect))
 
     @classmethod
     def from_database(cls, path: "str | PathLike[str]") -> "SqlSchema":
-        """From a SQLite or DuckDB file, opened read-only. Raises InputError where it is neither."""
+        """Reads a schema from a SQLite or DuckDB file, opened read-only. Raises an InputError if it is neither."""
         from eval_pipeline.sql_equivalence.schema.readers import read_database
 
         return cls(read_database(Path(path)))
 
     @classmethod
     def from_spider(cls, entry: Mapping[str, Any]) -> "SqlSchema":
-        """From an entry of Spider's `tables.json`. Raises ValueError with one sentence where it is malformed."""
+        """Makes a schema from an entry of Spider's `tables.json`.
+
+        Raises a ValueError with one sentence if it is malformed.
+        """
         from eval_pipeline.sql_equivalence.schema.readers import read_spider
 
         return cls(read_spider(entry))

@@ -1,1 +1,1 @@
-"""The search for a database on which two queries differ."""
+"""Searches for a database on which two queries differ."""

@@ -1,6 +1,6 @@
-"""The hunt for a generated database on which two queries differ: in SQLite first where it understands both."""
+"""Searches for a generated database on which two queries differ, first in SQLite if it understands both."""
 
-import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,86 +10,125 @@ from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
+from eval_pipeline.sql_equivalence.generated.variations import variations
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result
+from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, same_rows
+from eval_pipeline.sql_equivalence.search.evidence import MutationEvidence, mutation_evidence
 from eval_pipeline.sql_equivalence.search.shrinking import shrunk
+from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import counterexample
 
 HUNTED_PER_SAMPLE = 10
 """Databases tried in SQLite for each that would be tried in DuckDB: they cost a tenth."""
 
+MUTATION_BASE = {"sqlite": 32, "duckdb": 10}
+"""Databases tried for every mutant of an expected query, by the engine."""
+_ENOUGH_RESULTS = 2
 _MOST_DISMISSED = 4
 _TRIED_FOR_STABILITY = 4
 _TRIED_TO_RUN = 3
+_MORE_ALONE = 3
+_MOST_VARIED = 8
+_TRIED_FOR_ORDER = 4
 _NOT_UNDERSTOOD = {ErrorClass.SYNTAX, ErrorClass.COLUMN, ErrorClass.SANDBOX, ErrorClass.OTHER}
 
 
 @dataclass
 class Tally:
-    """What was seen of a pair so far.
+    """The observations about a pair so far.
 
     Attributes:
-        match: the order of columns that fits all results.
-        compared: databases on which both gave stable results.
-        unstable: databases on which one did not.
-        vacuous: whether both were empty on each.
-        runs: both have run in the engine that counts.
-        error: the last one, of either query.
-        out_of_time: not all databases were tried.
+        match: the orders of columns that fit all results of any engine.
+        native: the same for the results of the deciding engine only.
+        compared: databases on which both queries gave stable results.
+        unstable: databases on which one of them gave unstable results.
+        results: distinct results of the expected query, at most two; if there is only one, it may not depend on the
+            data.
+        mutation: the mutants that the databases distinguish; None if mutants were not tried.
+        hunted: whether generated databases could be tried at all.
+        unconfirmed: databases on which the results differ, but not on the server that has the data.
+        confirmed: databases on which the server, too, gives the same results for both.
+        runs: whether both queries have run in the deciding engine.
+        error: the last error of either query.
     """
 
     match: ColumnMatch = field(default_factory=ColumnMatch)
+    native: ColumnMatch = field(default_factory=ColumnMatch)
     compared: int = 0
     unstable: int = 0
-    vacuous: bool = True
+    results: list[Result] = field(default_factory=list)
+    mutation: MutationEvidence | None = None
+    hunted: bool = False
+    unconfirmed: int = 0
+    confirmed: int = 0
     runs: bool = False
     error: str | None = None
-    out_of_time: bool = False
 
-    def agreed(self, generated: Result, expected: Result) -> None:
-        """Both gave these on a database, and they are equal."""
+    def agreed(self, expected: Result) -> None:
+        """Records a result that both gave on a database."""
         self.compared += 1
-        self.vacuous = self.vacuous and not generated.rows and not expected.rows
+        if len(self.results) < _ENOUGH_RESULTS and not any(same_rows(expected.rows, one.rows) for one in self.results):
+            self.results.append(expected)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the expected query returned the same everywhere: no rows, or an aggregate of no rows."""
+        return len(self.results) < _ENOUGH_RESULTS
 
 
 class NotUnderstoodError(Exception):
-    """The engine that hunts is of no use for this pair."""
+    """The searching engine cannot be used for this pair."""
 
 
 class Hunt:
-    """One hunt; its tally goes on from that of the shipped databases."""
+    """One search; its tally continues that of the shipped databases."""
 
-    def __init__(self, pair: QueryPair, tally: Tally, samples: int, stop: float) -> None:
-        """Makes ready.
+    def __init__(
+        self,
+        pair: QueryPair,
+        tally: Tally,
+        samples: int,
+        witness: ServerWitness | None = None,
+        counts: Callable[[GeneratedDatabase, Result], bool] | None = None,
+    ) -> None:
+        """Prepares the search.
 
         Args:
-            pair: what to compare.
-            tally: filled in.
+            pair: the queries to compare.
+            tally: receives the observations.
             samples: databases to try in DuckDB; in SQLite `HUNTED_PER_SAMPLE` times as many.
-            stop: `time.monotonic()` after which no further database is tried.
+            witness: the server that has the data; if given, only differences on that server count.
+            counts: returns whether a database counts, given its rows and the expected query's result; by default, all
+                count.
         """
-        self.pair, self.tally, self._samples, self._stop = pair, tally, samples, stop
+        self._witness = witness
+        self.pair, self.tally, self._samples = pair, tally, samples
+        self._counts = counts
         named = {table.name.lower() for table in pair.named.tables}
-        self._maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named)
+        wide = pair.native == "sqlite"
+        mined = pair.mined()
+        self._used = mined.used
+        self._maker = DatabaseMaker(pair.schema, mined, Checks(pair.schema), named, wide_integers=wide)
         self._telling: list[GeneratedDatabase] = []
+        self._settled = 0
 
     def run(self, *, proved: bool) -> dict[str, Any] | None:
-        """The counterexample, or None. A pair that is proved is tried on fewer databases."""
+        """Returns the counterexample, or None. A proved pair is tried on fewer databases."""
         wanted = self._samples * (1 if proved else HUNTED_PER_SAMPLE)
         if self.pair.native == "sqlite":
             engine = SqliteMemory(self.pair.named)
-            found = self._hunt(engine, engine, wanted)
-            if found is None and not proved:
-                self._try_stability(engine)
-            return found
+            found = self._hunt(engine, engine, self._numbered(wanted))
+            return found if found is not None or proved else self._after(engine, engine)
         native = DuckdbMemory(self.pair.named, alone=self.pair.names_unknown)
         if not self.tally.runs and not self._runs(native):
             return None
+        self.tally.hunted = True
         found = self._in_sqlite_for(native, wanted, proved=proved)
         return found if found is not None or proved else self._confirmed_agreement(native)
 
     def _runs(self, native: Memory) -> bool:
-        """Whether both queries run in the engine that counts, on one of the first databases."""
+        """Returns whether both queries run in the deciding engine, on one of the first databases."""
         for number in range(_TRIED_TO_RUN):
             try:
                 self.pair.ready(native.dialect).results_on(native, self._maker.make(number))
@@ -103,39 +142,87 @@ class Hunt:
         return False
 
     def _in_sqlite_for(self, native: Memory, wanted: int, *, proved: bool) -> dict[str, Any] | None:
-        """Hunts in SQLite, or in the native engine where SQLite is of no use."""
+        """Searches in SQLite, or in the native engine if SQLite cannot be used."""
         tally = self.tally
-        before = tally.compared, tally.unstable, tally.vacuous, tally.match.copy()
+        before = tally.compared, tally.unstable, list(tally.results), tally.match.copy()
         try:
             self.pair.ready("sqlite")
             hunting = SqliteMemory(self.pair.named, case_sensitive_like=True)
         except SqlError:
-            return self._hunt(native, native, self._samples)
+            return self._in_native(native, proved=proved)
         try:
-            found = self._hunt(hunting, native, wanted)
-            if found is None and not proved:
-                self._try_stability(hunting)
-            return found
+            found = self._hunt(hunting, native, self._numbered(wanted))
+            return found if found is not None or proved else self._after(hunting, native)
         except NotUnderstoodError:
-            tally.compared, tally.unstable, tally.vacuous, tally.match = before
-            tally.error, self._telling = None, []
-            return self._hunt(native, native, self._samples)
+            tally.compared, tally.unstable, tally.results, tally.match = before
+            tally.error, self._telling, tally.mutation = None, [], None
+            return self._in_native(native, proved=proved)
 
-    def _confirmed_agreement(self, native: Memory) -> dict[str, Any] | None:
-        """What agrees in SQLite has to agree in the native engine too, on some databases."""
-        for database in self._telling[: max(self._samples // 2, 1)]:
-            if self.pair.ready(native.dialect).differs(native, database, self.tally.match.order):
-                return self._counterexample(native, native, database)
+    def _in_native(self, native: Memory, *, proved: bool) -> dict[str, Any] | None:
+        """Searches in the deciding engine if SQLite cannot be used."""
+        found = self._hunt(native, native, self._numbered(self._samples * (1 if proved else _MORE_ALONE)))
+        return found if found is not None or proved else self._after(native, native)
+
+    def _after(self, hunting: Memory, native: Memory) -> dict[str, Any] | None:
+        """Continues if nothing differed: databases that kill mutants of the expected query, then other row orders."""
+        if self.tally.compared and not self.pair.volatile:
+            pair, base = self.pair, MUTATION_BASE[hunting.dialect]
+            found = mutation_evidence(pair.expected_text, pair.whole_schema, pair.dialect, hunting.dialect, base)
+            self.tally.mutation = found
+            killers = found.databases if found is not None else ()
+            told = self._hunt(hunting, native, killers) or self._hunt(hunting, native, self._varied(killers))
+            if told is not None:
+                return told
+        self._try_stability(hunting)
         return None
 
-    def _hunt(self, hunting: Memory, native: Memory, wanted: int) -> dict[str, Any] | None:
-        """Tries databases one after the other. Raises NotUnderstoodError where `hunting` is not `native` and no use."""
+    def _varied(self, killers: Sequence[GeneratedDatabase]) -> Iterator[GeneratedDatabase]:
+        """Yields small changes to databases on which the expected query is known to return rows."""
+        bases = [*killers[:_MOST_VARIED], *self._telling[-_MOST_VARIED:]]
+        maker = self._maker
+        full = self._telling[-_MOST_VARIED:]
+        return variations(bases, maker.schema, self._used, maker.checks, maker.references, full)
+
+    def _numbered(self, wanted: int) -> Iterator[GeneratedDatabase]:
+        return (self._maker.make(number) for number in range(wanted))
+
+    def _confirmed_agreement(self, native: Memory) -> dict[str, Any] | None:
+        """Checks on some databases that agreement in SQLite also holds in the native engine, and on a server."""
+        for database in self._telling[: max(self._samples // 2, 1)]:
+            if self.pair.ready(native.dialect).differs(native, database, self.tally.native.orders()):
+                if self._is_confirmed(database):
+                    return self._counterexample(native, native, database)
+                self.tally.unconfirmed += 1
+            self._note_native(native, database)
+            if self._witness is not None:
+                try:
+                    generated, expected = self._witness.results(database)
+                    self.tally.confirmed += agree(generated, expected, self.tally.match.orders())
+                except SqlError as error:
+                    self.tally.error = error.message
+        return None
+
+    def _note_native(self, native: Memory, database: GeneratedDatabase) -> None:
+        """Records which orders of columns fit the results of the deciding engine."""
+        try:
+            generated, expected = self.pair.ready(native.dialect).results_on(native, database)
+        except SqlError:
+            return
+        self.tally.native.agrees(generated, expected)
+
+    def _orders(self, hunting: Memory, native: Memory) -> Orders:
+        """Returns the orders of columns that fit the earlier results of the deciding engine."""
+        if hunting is native:
+            return self.tally.match.orders()
+        while self._settled < min(len(self._telling), _TRIED_FOR_ORDER):
+            self._note_native(native, self._telling[self._settled])
+            self._settled += 1
+        return self.tally.native.orders()
+
+    def _hunt(self, hunting: Memory, native: Memory, databases: Iterable[GeneratedDatabase]) -> dict[str, Any] | None:
+        """Tries databases one by one. Raises a NotUnderstoodError if `hunting` is not `native` and cannot be used."""
         dismissed = 0
-        for number in range(wanted):
-            if time.monotonic() > self._stop:
-                self.tally.out_of_time = True
-                break
-            database = self._maker.make(number)
+        for database in databases:
             try:
                 may_differ = self._may_differ(hunting, database)
             except SqlError as error:
@@ -147,29 +234,44 @@ class Hunt:
                 self.tally.error = error.message
                 return None
             if may_differ:
-                if self.pair.ready(native.dialect).differs(native, database, self.tally.match.order):
-                    return self._counterexample(hunting, native, database)
+                if self.pair.ready(native.dialect).differs(native, database, self._orders(hunting, native)):
+                    if self._is_confirmed(database):
+                        return self._counterexample(hunting, native, database)
+                    self.tally.unconfirmed += 1
+                    if self.tally.unconfirmed >= _MOST_DISMISSED:
+                        return None
+                    continue
                 dismissed += 1
                 self._note_instability(native, database)
                 if hunting is not native and dismissed >= _MOST_DISMISSED:
                     raise NotUnderstoodError
         return None
 
+    def _is_confirmed(self, database: GeneratedDatabase) -> bool:
+        """Returns whether the server, if there is one, also gives different results on a database."""
+        return self._witness is None or self._witness.differs(database, self.tally.match.orders())
+
     def _try_stability(self, engine: Memory) -> None:
-        """Whether results that agreed hold when the rows of the tables stand in another order."""
+        """Checks whether agreeing results stay the same when the rows of the tables are in another order."""
         for database in self._telling[:_TRIED_FOR_STABILITY]:
             self._note_instability(engine, database)
 
     def _may_differ(self, hunting: Memory, database: GeneratedDatabase) -> bool:
-        """Whether results differ on a database; if not, it is counted. Raises SqlError."""
+        """Returns whether results differ on a database; counts it if not. Raises a SqlError."""
         pair = self.pair.ready(hunting.dialect)
         generated, expected = pair.results_on(hunting, database)
+        if self._counts is not None and not self._counts(database, expected):
+            return False
         if pair.cuts_ties(hunting.query):
-            self.tally.unstable += 1
+            # It is not a mistake that a LIMIT picks arbitrary tied rows, if both pick the same once ties are broken.
+            if pair.ties_agree(hunting.query):
+                self.tally.agreed(expected)
+            else:
+                self.tally.unstable += 1
             return False
         if not self.tally.match.agrees(generated, expected):
             return True
-        self.tally.agreed(generated, expected)
+        self.tally.agreed(expected)
         if generated.rows:
             self._telling.append(database)
         return False
@@ -182,11 +284,21 @@ class Hunt:
             self.tally.error = error.message
 
     def _counterexample(self, hunting: Memory, native: Memory, database: GeneratedDatabase) -> dict[str, Any]:
-        """A database as small as can be found on which both differ in the engine that counts, with what they give."""
-        order = self.tally.match.order
+        """Returns the smallest database found on which both differ in the deciding engine, with both results."""
+        seen, orders = self.tally.match.orders(), self._orders(hunting, native)
         pair, sure = self.pair.ready(hunting.dialect), self.pair.ready(native.dialect)
-        small = shrunk(self._maker.references, database, lambda one: pair.differs(hunting, one, order), self._stop)
-        if hunting is not native and not sure.differs(native, small, order):
+
+        def differs(one: GeneratedDatabase) -> bool:
+            counts = self._counts is None or self._counts(one, pair.results_on(hunting, one)[1])
+            return counts and pair.differs(hunting, one, seen)
+
+        small = shrunk(self._maker.references, database, differs)
+        if hunting is not native and not sure.differs(native, small, orders):
             small = database
         generated, expected = sure.results_on(native, small)
-        return counterexample(self.pair.schema, small, generated, expected, order)
+        if self._witness is not None:
+            if small is not database and not self._is_confirmed(small):
+                small = database
+            generated, expected = self._witness.results(small)
+            orders = seen
+        return counterexample(self.pair.schema, small, generated, expected, orders[0] if orders else None)

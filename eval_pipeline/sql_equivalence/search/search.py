@@ -1,18 +1,21 @@
-"""The way of one pair down the ladder: run in a child process, so that whatever it takes can be stopped."""
+"""Takes one pair through the rungs of the ladder. It runs in a child process, so that it can be stopped."""
 
-import time
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, dialect_of, place_from_text
 from eval_pipeline.sandbox.sql.tasks import connection_to, engine_of
+from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.sql_equivalence.search.fitting import Fitting, finds_nothing, fitting
 from eval_pipeline.sql_equivalence.search.hunting import Hunt, Tally
+from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import schema_from_json, shipped_counterexample
 
-_LEAST_S = 0.1
 _schema = lru_cache(maxsize=32)(schema_from_json)
 
 
@@ -25,50 +28,100 @@ def search(
     samples: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """Compares two queries; `verdict`, `rung` and `evidence` as `check` gives them."""
+    """Compares two queries; returns `verdict`, `rung` and `evidence` as `check` does."""
     try:
         pair = QueryPair(generated, expected, _schema(schema_json), dialect)
-        return _Search(pair, samples, time.monotonic() + seconds).run([Path(path) for path in databases])
+        return _Search(pair, samples, seconds).run([place_from_text(text) for text in databases])
     except SqlError as error:
         evidence = {"reason": "cannot run", "error": error.message}
         return {"verdict": "undecided", "rung": "undecided", "evidence": evidence}
 
 
+_FITS = {True: " that fits the data", False: ", but on none that fits the data", None: ""}
+
+
+@lru_cache(maxsize=256)
+def _fit(place: DataPlace, _: tuple[int, ...], schema: SqlSchema, tables: tuple[SqlTable, ...]) -> Fitting:
+    quote = "`" if isinstance(place, LivePlace) and dialect_of(place) == "mysql" else '"'
+    return fitting(schema, tables, connection_to(place, SqlLimits()).query, quote)
+
+
+def _state(place: DataPlace) -> tuple[int, ...]:
+    """Returns a text that changes with the data; on a server, changed data of a suite have a new schema name."""
+    if isinstance(place, LivePlace):
+        return ()
+    found = place.stat()
+    return found.st_mtime_ns, found.st_size
+
+
 class _Search:
-    def __init__(self, pair: QueryPair, samples: int, stop: float) -> None:
-        self.pair, self.samples, self.stop = pair, samples, stop
+    def __init__(self, pair: QueryPair, samples: int, seconds: float) -> None:
+        self.pair, self.samples, self.seconds = pair, samples, seconds
         self.tally = Tally()
         self.shipped: list[dict[str, Any]] = []
+        self.finds_nothing = False
         self.proved = False
+        self.witness: ServerWitness | None = None
 
-    def run(self, databases: list[Path]) -> dict[str, Any]:
+    def run(self, databases: list[DataPlace]) -> dict[str, Any]:
         for path in databases:
             if (found := self._on_shipped(path)) is not None:
                 return self._tell("different", "refuted", f"results differ on {path.name}", found)
         if databases and all(told["error"] is not None for told in self.shipped):
             return self._tell("undecided", "undecided", "cannot run")
+        self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
         self.proved = self.pair.proved()
-        found = Hunt(self.pair, self.tally, self.samples, self.stop).run(proved=self.proved)
-        if found is not None:
-            return self._tell("different", "refuted", "results differ on a generated database", found)
-        return self._not_refuted()
+        self.witness = next((self._witness(place) for place in databases if isinstance(place, LivePlace)), None)
+        found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved)
+        if found is None:
+            return self._not_refuted()
+        fits, example = self._fitting(databases)
+        reason = "results differ on a generated database"
+        told = self._tell("different", "refuted", reason + _FITS[fits], example or found)
+        told["evidence"]["fits_data"] = fits
+        return told
 
-    def _on_shipped(self, path: Path) -> dict[str, Any] | None:
-        """Compares on a database file; the counterexample where both give results that differ."""
+    def _fitting(self, databases: list[DataPlace]) -> tuple[bool | None, dict[str, Any] | None]:
+        """Searches for a difference on databases that fit the data; returns whether there is one, and where.
+
+        Returns None if there are no data on which both queries have the same result.
+        """
+        same = [path for path, told in zip(databases, self.shipped, strict=True) if told["same"]]
+        if not same:
+            return None, None
+        fit = _fit(same[0], _state(same[0]), self.pair.whole_schema, self.pair.schema.tables)
+        if self.finds_nothing:
+            fit = fit.beyond_results(self.pair.whole_schema)
+        pair = QueryPair(self.pair.generated_text, self.pair.expected_text, fit.schema, self.pair.dialect)
+        tally = Tally(self.shipped_match, self.shipped_native, runs=self.tally.runs)
+        try:
+            example = Hunt(pair, tally, self.samples, self.witness, fit.holds).run(proved=False)
+        except SqlError:
+            return None, None
+        return example is not None, example
+
+    def _witness(self, place: LivePlace) -> ServerWitness:
+        return ServerWitness(self.pair, place, self.seconds)
+
+    def _on_shipped(self, path: DataPlace) -> dict[str, Any] | None:
+        """Compares on a database file; returns the counterexample if the results differ."""
         told: dict[str, Any] = {"database": path.name, "same": None, "error": None}
         self.shipped.append(told)
         try:
             run = connection_to(path, SqlLimits()).query
-            left = max(self.stop - time.monotonic(), _LEAST_S)
+            left = self.seconds
             engine = engine_of(path)
             pair = self.pair.ready(engine)
             generated, expected = pair.results(lambda sql: run(sql, left))
             self.tally.runs |= engine == self.pair.native
             told["same"] = self.tally.match.agrees(generated, expected)
+            if engine == self.pair.native:
+                self.tally.native.agrees(generated, expected)
             if pair.cuts_ties(lambda sql: run(sql, left)):
-                self.tally.unstable += 1
+                self.tally.unstable += not pair.ties_agree(lambda sql: run(sql, left))
             elif told["same"]:
-                self.tally.agreed(generated, expected)
+                self.finds_nothing = finds_nothing(expected)
+                self.tally.agreed(expected)
             elif not self.pair.volatile:
                 return shipped_counterexample(path.name, generated, expected)
         except SqlError as error:
@@ -78,15 +131,47 @@ class _Search:
     def _not_refuted(self) -> dict[str, Any]:
         tally = self.tally
         if not tally.compared and not tally.unstable:
-            return self._tell("undecided", "undecided", "out of time" if tally.out_of_time else "cannot run")
+            return self._tell("undecided", "undecided", "cannot run")
         if self.proved:
             return self._tell("equivalent", "proved", "the queries have one canonical form")
+        if self.witness is not None and tally.unconfirmed:
+            told = (
+                f"{self.pair.native}, to which both were translated, tells them apart, {self.witness.server} does not"
+            )
+            return self._tell("undecided", "undecided", told)
         if tally.unstable or self.pair.volatile:
             why = "; ".join(self.pair.volatile) or "results change with the order of rows, or a LIMIT cuts through ties"
             return self._tell("undecided", "undecided", f"not deterministic: {why}")
+        if self.witness is not None and not tally.hunted:
+            told = f"same results on the data; both do not run in {self.pair.native}, where databases are generated"
+            return self._tell("undecided", "undecided", told)
         if tally.vacuous:
-            return self._tell("undecided", "undecided", "vacuous: both results are empty on every database")
-        return self._tell("agreed", "agreed", f"same results on {tally.compared} databases, which is no proof")
+            return self._tell("undecided", "undecided", "vacuous: the expected result is the same on every database")
+        if weakness := self._weakness():
+            return self._tell("weakly_agreed", "weakly_agreed", f"{self._agreement()}, but {weakness}")
+        return self._tell("agreed", "agreed", f"{self._agreement()}, which is no proof")
+
+    def _agreement(self) -> str:
+        found = self.tally.mutation
+        told = f", which tell {found.killed} mistakes in the expected query from it" if found is not None else ""
+        return f"same results on {self.tally.compared} databases{told}"
+
+    def _weakness(self) -> str:
+        """Returns why the agreement proves little; empty if the databases are known to reveal mistakes."""
+        found = self.tally.mutation
+        if found is None:
+            return "no mistake in the expected query could be tried on them"
+        mistake = found.mistakes.get(self._generated_text())
+        if mistake is not None and mistake.kind not in BY_CONSTRAINTS:
+            return f"no database tells this mistake from the expected query: {mistake.words}"
+        return ""
+
+    def _generated_text(self) -> str:
+        found = self.tally.mutation
+        try:
+            return self.pair.texts(found.engine)[0] if found is not None else ""
+        except SqlError:
+            return ""
 
     def _tell(
         self, verdict: str, rung: str, reason: str, counterexample: dict[str, Any] | None = None
@@ -97,9 +182,12 @@ class _Search:
             "unstable": self.tally.unstable,
             "shipped": self.shipped,
             "counterexample": counterexample,
+            "mutants": None if self.tally.mutation is None else self.tally.mutation.told(),
             "error": self.tally.error,
             "engine": self.pair.native,
             "translated_from": None if self.pair.dialect == self.pair.native else self.pair.dialect,
+            "server": None if self.witness is None else self.witness.server,
+            "agreed_on_server": None if self.witness is None else self.tally.confirmed,
             "contradicted_proof": self.proved and verdict == "different",
         }
         return {"verdict": verdict, "rung": rung, "evidence": evidence}

@@ -1,6 +1,5 @@
-"""Making a counterexample small: rows are taken away as long as the queries still differ."""
+"""Makes a counterexample small by removing rows as long as the queries still differ."""
 
-import time
 from collections.abc import Callable
 
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
@@ -9,15 +8,14 @@ _MOST_TRIES = 80
 
 
 def shrunk(
-    references: References, database: GeneratedDatabase, differ: Callable[[GeneratedDatabase], bool], stop: float
+    references: References, database: GeneratedDatabase, differ: Callable[[GeneratedDatabase], bool]
 ) -> GeneratedDatabase:
-    """A smaller database on which `differ` still holds, constraints kept; the same one where none is found.
+    """Returns a smaller database on which `differ` still holds and all constraints hold; the same one if there is none.
 
     Args:
-        references: which every database keeps.
+        references: foreign keys that every database satisfies.
         database: rows; not changed.
         differ: whether the queries differ on a database.
-        stop: `time.monotonic()` after which nothing more is tried.
     """
     tries = 0
     share = 2
@@ -27,7 +25,7 @@ def shrunk(
         for name, rows in best.items():
             size = max(len(rows) // share, 1)
             for start in range(0, len(rows), size):
-                if tries >= _MOST_TRIES or time.monotonic() > stop:
+                if tries >= _MOST_TRIES:
                     return best
                 tries += 1
                 without = {**best, name: rows[:start] + rows[start + size :]}

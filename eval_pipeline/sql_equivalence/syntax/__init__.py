@@ -1,1 +1,1 @@
-"""Texts of SQL: parsed, the tables they read, whether two are the same."""
+"""Parses SQL texts, finds the tables they read, and compares texts."""

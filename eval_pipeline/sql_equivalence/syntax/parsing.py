@@ -1,4 +1,4 @@
-"""Parsing SQL with sqlglot: one statement, or one sentence that says why not."""
+"""Parses SQL with sqlglot; errors are one sentence."""
 
 import logging
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
+
+from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 
 DEFAULT_DIALECT = "duckdb"
 """Of texts of which nothing else is said."""
@@ -19,6 +21,11 @@ MOST_OPEN = 400
 """Round brackets open at once: thousands of them make sqlglot run out of stack, which ends the process."""
 MOST_BRACKETS = 400
 """Square brackets of a text: sqlglot takes the square of their number to read `a[1][1][1]`."""
+_VERBS = frozenset(
+    "CHECKPOINT DEALLOCATE CLUSTER DISCARD LISTEN UNLISTEN NOTIFY START SAVEPOINT RELEASE REINDEX FLUSH SHUTDOWN "
+    "RESTART RESET DBCC RECONFIGURE CLOSE OPEN FETCH HELP BINLOG PURGE HANDLER RAISERROR WAITFOR RESTORE".split()
+)
+"""What real statements begin with that sqlglot reads as bare expressions; the validator says why they may not run."""
 _AFTER_LIMIT = frozenset(
     (
         *(TokenType.OFFSET, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON),
@@ -26,24 +33,24 @@ _AFTER_LIMIT = frozenset(
     )
 )
 
-# sqlglot warns of statements that it only keeps as text; here they are refused, which says it better.
+# sqlglot warns of statements that it keeps as text. Here they are refused, so the warning is not needed.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 class SqlSyntaxError(ValueError):
-    """Text that is no SQL of the dialect; the message is one sentence."""
+    """The text is not SQL of the dialect; the message is one sentence."""
 
 
 def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int | None = LONGEST) -> list[exp.Expr]:
-    """The statements of a text, empty ones left out.
+    """Returns the statements of a text without empty ones.
 
     Args:
         sql: the text.
         dialect: sqlglot's name.
-        longest: characters that it may have; None where it is no model's.
+        longest: maximum number of characters; None if no model wrote the text.
 
     Raises:
-        SqlSyntaxError: the text does not parse, is too long, or has none.
+        SqlSyntaxError: the text does not parse, is too long, or has no statement.
         ValueError: sqlglot does not know the dialect.
     """
     Dialect.get_or_raise(dialect)
@@ -59,20 +66,22 @@ def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int |
     except RecursionError as error:
         raise SqlSyntaxError(TOO_DEEP) from error
     except (TypeError, ValueError, AttributeError, LookupError) as error:
-        # Compiled, sqlglot trips over some texts (`->`) instead of complaining.
+        # The compiled sqlglot fails with other exceptions on some texts (`->`).
         raise SqlSyntaxError("the SQL does not parse") from error
     if why_not:
         raise SqlSyntaxError(why_not)
     found = [statement for statement in parsed if statement is not None and not isinstance(statement, exp.Semicolon)]
     if not found:
         raise SqlSyntaxError("there is no statement")
+    if any(map(_is_no_statement, found)):
+        raise SqlSyntaxError("the text is no SQL statement")
     if len(sql) > DEEPEST and any(map(_is_too_deep, found)):  # a level takes a character at least
         raise SqlSyntaxError(TOO_DEEP)
     return found
 
 
 def _too_many_brackets(sql: str, dialect: str) -> str | None:
-    """Why a text is not given to sqlglot; None where it may be."""
+    """Returns why a text must not be passed to sqlglot; None if it may be."""
     if sql.count("(") <= MOST_OPEN and sql.count("[") <= MOST_BRACKETS:
         return None
     depth = square = 0
@@ -82,6 +91,14 @@ def _too_many_brackets(sql: str, dialect: str) -> str | None:
         if depth > MOST_OPEN:
             return TOO_DEEP
     return f"the SQL has more than {MOST_BRACKETS} square brackets" if square > MOST_BRACKETS else None
+
+
+def _is_no_statement(found: exp.Expr) -> bool:
+    """Returns whether sqlglot read a bare expression, such as `SELEC * FORM x`, a product with the alias x."""
+    if not isinstance(found, exp.Condition | exp.Alias | exp.Aliases) or isinstance(found, exp.Query):
+        return False
+    words = found.sql(comments=False).split(maxsplit=1)
+    return not words or words[0].upper().rstrip("(") not in _VERBS
 
 
 def _is_too_deep(statement: exp.Expr) -> bool:
@@ -95,7 +112,9 @@ def _is_too_deep(statement: exp.Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def shared_statements(sql: str, dialect: str = DEFAULT_DIALECT) -> tuple[exp.Expr, ...]:
-    """The same, remembered: validator and metrics of a turn look at the same texts. Not to be changed; copy first.
+    """Returns the statements from a cache, because validator and metrics of a turn parse the same texts.
+
+    Copy them before changing them.
 
     Raises:
         SqlSyntaxError: as `parse_statements` does.
@@ -104,7 +123,7 @@ def shared_statements(sql: str, dialect: str = DEFAULT_DIALECT) -> tuple[exp.Exp
 
 
 def parse_statement(sql: str, dialect: str = DEFAULT_DIALECT) -> exp.Expr:
-    """The only statement of a text. Raises SqlSyntaxError, also where there are several."""
+    """Returns the only statement of a text. Raises a SqlSyntaxError, also if there are several."""
     found = parse_statements(sql, dialect)
     if len(found) > 1:
         raise SqlSyntaxError(f"expected one statement, found {len(found)}")
@@ -112,7 +131,7 @@ def parse_statement(sql: str, dialect: str = DEFAULT_DIALECT) -> exp.Expr:
 
 
 def translated(sql: str, dialect: str, into: str) -> str:
-    """The statements of a text in another dialect. Raises SqlSyntaxError, also for what that dialect cannot say."""
+    """Returns the statements in another dialect. Raises a SqlSyntaxError, also if that dialect cannot express them."""
     statements = parse_statements(sql, dialect, longest=None)
     try:
         return ";\n".join(statement.sql(dialect=into) for statement in statements)
@@ -121,6 +140,7 @@ def translated(sql: str, dialect: str, into: str) -> str:
 
 
 def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
+    sql = joined_operators(sql)
     try:
         return sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
     except SqlglotError:
@@ -131,7 +151,7 @@ def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
 
 
 def _with_bracketed_limits(sql: str, dialect: str) -> str:
-    """The text with brackets around expressions after LIMIT: without them sqlglot reads `%` there as a percentage."""
+    """Puts brackets around expressions after LIMIT: without them sqlglot reads `%` there as a percentage."""
     tokens = sqlglot.tokenize(sql, read=dialect)
     inserts: list[tuple[int, str]] = []
     for first, last in _limit_expressions(tokens):
@@ -144,7 +164,7 @@ def _with_bracketed_limits(sql: str, dialect: str) -> str:
 
 
 def _limit_expressions(tokens: list[Token]) -> Iterator[tuple[int, int]]:
-    """Places of the first and the last token of what follows each LIMIT, in one pass: there may be thousands."""
+    """Returns the first and last token after each LIMIT, in one pass because there may be thousands."""
     depth = 0
     under_way: list[tuple[int, int]] = []  # first token and depth of brackets, inner ones last
     for place, token in enumerate(tokens):
@@ -163,9 +183,9 @@ def _limit_expressions(tokens: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def first_line(error: SqlglotError) -> str:
-    """What sqlglot says of an error, without the lines that show the place."""
-    # Of what cannot be cut into words the cause says more than the error.
+    """Returns sqlglot's message of an error without the lines that show the position."""
+    # For texts that cannot be tokenized, the cause says more than the error.
     told = error.__context__ if isinstance(error.__context__, TokenError) else error
-    # sqlglot underlines the place with terminal codes, which nobody wants in a table.
+    # sqlglot underlines the position with terminal codes, which do not belong in a table.
     text = str(told).replace("\x1b[4m", "").replace("\x1b[0m", "")
     return text.splitlines()[0].strip() or "the SQL does not parse"

@@ -1,4 +1,4 @@
-"""The base tables of a query: what it reads, CTEs resolved."""
+"""Finds the base tables that a query reads, with CTEs resolved."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table as written, quotes removed, in lower case; `schema` is empty where none was given."""
+    """A table name as written, without quotes and in lower case; `schema` is empty if none was given."""
 
     schema: str
     name: str
@@ -18,23 +18,23 @@ class TableName:
 
     @classmethod
     def of(cls, text: str) -> "TableName":
-        """From `table` or `schema.table`."""
+        """Parses `table` or `schema.table`."""
         schema, _, name = text.lower().rpartition(".")
         return cls(schema, name)
 
 
 def base_tables(statement: exp.Expr) -> frozenset[TableName]:
-    """Every table in FROM and JOIN anywhere in a statement that is not the name of a visible CTE."""
+    """Returns every table in FROM and JOIN anywhere in a statement that is not the name of a visible CTE."""
     return frozenset(_visit(statement, frozenset()))
 
 
 def _visit(node: exp.Expr, visible: frozenset[str]) -> Iterator[TableName]:
-    """Tables below a node where the CTEs of these names can be seen."""
+    """Yields the tables below a node where the CTEs of these names are visible."""
     clause = node.args.get("with_")
     if isinstance(clause, exp.With):
         names = [common.alias.lower() for common in clause.expressions]
         for place, common in enumerate(clause.expressions):
-            # A CTE sees those before it; itself too where the clause is recursive, else a table of its own name.
+            # A CTE sees the CTEs before it, and itself if the clause is recursive; otherwise its name means a table.
             before = names if clause.recursive else names[:place]
             yield from _visit(common.this, visible | frozenset(before))
         visible |= frozenset(names)
@@ -51,7 +51,7 @@ def _visit(node: exp.Expr, visible: frozenset[str]) -> Iterator[TableName]:
 
 
 def _name(table: exp.Table) -> TableName | None:
-    """The name of a table; None for functions that stand in its place."""
+    """Returns the name of a table; None for a function used as a table."""
     if not isinstance(table.this, exp.Identifier) or not table.name:
         return None
     return TableName(table.db.lower(), table.name.lower())

@@ -1,4 +1,4 @@
-"""Whether two texts are the same query: white space, comments, case of keywords and a trailing semicolon aside."""
+"""Compares two query texts, ignoring white space, comments, case of keywords and a trailing semicolon."""
 
 import sqlglot
 from sqlglot.errors import SqlglotError
@@ -6,12 +6,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from eval_pipeline.sql_equivalence.syntax.parsing import DEFAULT_DIALECT
 
-# What is a name and not a keyword: its case may matter.
+# Names, whose case may matter, unlike that of keywords.
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NATIONAL_STRING})
 
 
 def identical(generated: str, expected: str, dialect: str = DEFAULT_DIALECT) -> bool:
-    """Whether two queries have the same text, but for white space, case of keywords and a trailing semicolon."""
+    """Returns whether two queries have the same text except for white space, case of keywords and a last semicolon."""
     if generated.strip() == expected.strip():
         return True
     try:

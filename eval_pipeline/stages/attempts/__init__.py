@@ -1,1 +1,1 @@
-"""Attempts at turns: asking, reading, executing, and the rows that come of it."""
+"""Attempts at turns: asking, parsing, executing, and the resulting rows."""

@@ -1,4 +1,4 @@
-"""What usually mends it where answers cannot be read, by what was seen of them."""
+"""Advice on what to change if answers cannot be read, based on what they look like."""
 
 import re
 from collections import Counter
@@ -27,16 +27,16 @@ _WORDS: Sequence[tuple[str, str]] = (
     (r"\bstream", "set options.stream: false"),
     *_ANY_MODEL,
 )
-"""Words of an endpoint that refuses every request, with what mends it; the first that fits."""
+"""Pattern in the message of an endpoint that refuses every request → advice; the first match counts."""
 
 
 def advice(track: Track, version: ModelVersion, seen: Sequence[Seen]) -> list[str]:
-    """What to look at, likeliest first; never empty.
+    """Returns what to check, most likely cause first; never empty.
 
     Args:
-        track: of the suite.
-        version: that was asked.
-        seen: attempts, those that went well among them.
+        track: the suite's track.
+        version: the model version that was asked.
+        seen: attempts, including successful ones.
     """
     bad = [one for one in seen if not one.readable]
     if not bad:
@@ -152,7 +152,7 @@ def _error_objects(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint
 
     if not _most(bad, is_error):
         return None
-    return "errors come with status 200 in place of answers: what they say is what to mend"
+    return "errors come with status 200 in place of answers: their text says what to correct"
 
 
 def _events(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:

@@ -1,4 +1,4 @@
-"""One attempt at a turn: prompt, call, parse, validate, execute. Shared by generating and recovering."""
+"""Makes one attempt at a turn: prompt, call, parse, validate, execute. Used for first answers and recovery attempts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ from eval_pipeline.tracks.reasoning import apart
 
 @value
 class TurnGold:
-    """What a stand-in for a model may know of a turn; the providers' view of a track's gold.
+    """A turn's gold as seen by providers that stand in for a model.
 
     Attributes:
-        code: what stands for the code that makes answers of it.
+        code: fingerprint of the code that makes answers from the gold.
     """
 
     track: Track
@@ -44,19 +44,19 @@ class TurnGold:
     code: str
 
     def fingerprint(self) -> str:
-        """Hash of the gold and of the code that makes answers of it."""
+        """Returns a hash of the gold and of the code that makes answers from it."""
         return json_hash([self.code, self.track.gold_json(self.turn)])
 
     def oracle(self) -> str:
-        """The right answer in the track's answer form."""
+        """Returns the right answer in the track's answer form."""
         return self.track.oracle(self.turn)
 
     def failure_modes(self) -> tuple[str, ...]:
-        """The ways of going wrong that the track knows."""
+        """The failure modes that the track knows."""
         return self.track.failure_modes if isinstance(self.track, Damageable) else ()
 
     def damage(self, mode: str, rng: Random) -> str | None:
-        """A response that goes wrong in the given way, or None where this gold cannot."""
+        """Returns a response that fails in the given way, or None if this gold cannot fail so."""
         if not isinstance(self.track, Damageable):
             return None
         return self.track.damage(self.case, self.turn, mode, rng)
@@ -64,11 +64,11 @@ class TurnGold:
 
 @value
 class TurnTask:
-    """A turn as an application under test gets it.
+    """A turn in the form sent to an application under test.
 
     Attributes:
-        history: the answers to the earlier turns as text.
-        failed: for recovery attempts the response before and the error that it ran into.
+        history: answers to the earlier turns, as text.
+        failed: for recovery attempts, the previous response and its error.
     """
 
     track: Track
@@ -78,7 +78,7 @@ class TurnTask:
     failed: tuple[str, str] | None = None
 
     def as_json(self) -> Json:
-        """`question`, the track's `context`, the `history` of the conversation, and what `failed` before."""
+        """Returns `question`, the track's `context`, the `history` of the conversation, and what `failed` before."""
         earlier = self.case.turns[: self.turn.index]
         told: dict[str, Json] = {
             "question": self.turn.question,
@@ -95,7 +95,7 @@ class TurnTask:
 
 @value
 class Asked:
-    """An attempt with what the record keeps beside it."""
+    """An attempt, with its prompt and validation for the record."""
 
     attempt: Attempt
     prompt_text: str
@@ -107,8 +107,8 @@ class Question:
     """An attempt that is to be made.
 
     Attributes:
-        history: the answers to the earlier turns as text.
-        before: for recovery attempts the one that failed.
+        history: answers to the earlier turns, as text.
+        before: for recovery attempts, the attempt that failed.
     """
 
     case: Case
@@ -120,9 +120,11 @@ class Question:
 
 
 def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, int]:
-    """How many calls begin with the shared messages of a case's prompts, by the case's id.
+    """Counts how many calls begin with the shared messages of each case's prompts, by case id.
 
-    `calls` are the calls that are to be made: how many about which case, in any number of parts.
+    Args:
+        track: the suite's track.
+        calls: the planned calls as (case, number of calls), in any number of parts.
     """
     keys: dict[str, str] = {}
     uses: Counter[str] = Counter()
@@ -135,9 +137,14 @@ def prefix_uses(track: Track, calls: Iterable[tuple[Case, int]]) -> dict[str, in
 
 
 def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[str, int], code: str) -> Call:
-    """What a provider is asked for an attempt.
+    """Returns the call to a provider for an attempt.
 
-    `prefix_uses` as the function of that name counts them; `code` is that of `TurnGold`.
+    Args:
+        track: the suite's track.
+        suite: name of the suite.
+        question: the attempt to be made.
+        prefix_uses: as counted by the function of that name.
+        code: as in `TurnGold`.
     """
     case, turn, before = question.case, question.turn, question.before
     number, failed, error_class = 0, None, None
@@ -163,11 +170,11 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
 
 
 def _prompt_of_the_call(call: Call) -> None:
-    """What every model was shown that was asked for this."""
+    """Returns None: the model was shown the call's own prompt."""
 
 
 FailedCall = tuple[str, int, int, str]
-"""Turn, sample, number of the attempt and hash of its prompt."""
+"""Turn id, sample, attempt number and hash of the prompt."""
 
 
 @value
@@ -175,12 +182,12 @@ class Asker:
     """Makes attempts at turns of one suite with one model version.
 
     Attributes:
-        prefix_uses: as `prefix_uses` counts them.
-        recorded: responses are read leniently.
-        code: as of `TurnGold`.
-        prompt_shown: of the provider: what the model was shown where that is not the prompt of the call.
-        failed: calls on record that gave nothing, by turn, sample, number and prompt: what they failed with stands
-            where nobody may be asked.
+        prefix_uses: as counted by the function `prefix_uses`.
+        recorded: parse responses leniently.
+        code: as in `TurnGold`.
+        prompt_shown: the provider's function that returns the prompt the model saw, if it was not the call's.
+        failed: recorded calls without a response, by turn, sample, number and prompt; if nobody may be asked, their
+            recorded failures are used.
     """
 
     track: Track
@@ -194,7 +201,7 @@ class Asker:
     prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
 
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
-        """Asks each once and runs what comes back; failures are outcomes, not exceptions."""
+        """Asks each question once and executes the answers; failures are returned as outcomes, not raised."""
         calls = [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
         answers = await self.caller.ask_many(calls)
         shown = map(self.prompt_shown, calls)
@@ -219,7 +226,7 @@ class Asker:
             failure = CallFailure(CallErrorKind.MAX_TOKENS, CUT_OFF_THINKING, response.retries)
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
-        # The validator's log has one row a turn: what it says of recovery attempts nobody keeps.
+        # The log of validations has one row per turn, so validations of recovery attempts are not kept.
         validation = validation_of(self.track, artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
@@ -230,23 +237,23 @@ STOPPED = {
     CallErrorKind.REFUSED: "the model refused to answer",
     CallErrorKind.MAX_TOKENS: "the answer was cut off at the limit of max_tokens",
 }
-"""Why a response that was paid for is no answer."""
+"""Error messages for responses that were paid for but are not answers."""
 CUT_OFF_THINKING = "the response ends within its reasoning: raise max_tokens, or have the model think less"
 _BOM = "\ufeff"
-"""Begins texts that came through files of some editors and spreadsheets."""
+"""Byte order mark, found at the start of texts that passed through some editors and spreadsheets."""
 
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
-    """The artefact in a response without its reasoning, or why there is none."""
+    """Parses a response without its reasoning; returns the artefact, or the error."""
     try:
         return track.parse(apart(text.removeprefix(_BOM)).answer, recorded=recorded), None
     except ArtefactError as error:
-        # Its trace would tie frames, and all that they hold, into a cycle that only the garbage collector can undo.
+        # Drop the traceback: it would tie frames and all their values into a reference cycle.
         return None, error.with_traceback(None)
 
 
 async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:
-    """What executing an artefact gives; without one, the error that says why."""
+    """Executes an artefact; without one, returns the parse error as outcome."""
     if error is not None:
         return Failed(error.error_class, error.message)
     return await executor.execute(artefact, case)
@@ -255,13 +262,13 @@ async def run_artefact(executor: Executor, case: Case, artefact: Any, error: Art
 def first_question(
     track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: str
 ) -> Question:
-    """The first attempt at a turn of a unit.
+    """Returns the first attempt at a turn of a unit.
 
     Args:
-        track: of the suite.
-        unit: where the turn belongs.
-        turn: what is asked.
-        own_answers: the model's first-attempt answers by turn id; None shows it the gold answers.
+        track: the suite's track.
+        unit: the unit that the turn belongs to.
+        turn: the turn to ask.
+        own_answers: turn id → the model's first answer; None: the prompt shows the gold answers.
         prompts: the prompt version.
     """
     history = history_texts(track, unit.case, turn, own_answers)
@@ -269,9 +276,9 @@ def first_question(
 
 
 def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:
-    """The answers to the earlier turns, as the prompt shows them.
+    """Returns the answers to the earlier turns as shown in the prompt.
 
-    `own_answers` are the model's first-attempt answers by turn id; None shows the gold answers.
+    `own_answers` maps turn ids to the model's first answers; with None, the gold answers are shown.
     """
     earlier = case.turns[: turn.index]
     if own_answers is None:
@@ -283,15 +290,15 @@ NO_ANSWER = "(no answer)"
 
 
 def own_answer(track: Track, attempt: Attempt) -> str:
-    """What a conversation with `history: own` shows of an attempt."""
+    """Returns what a conversation with `history: own` shows of an attempt."""
     return track.answer_text(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else NO_ANSWER
 
 
 def recovery_question(track: Recovers, first: Question, before: Attempt) -> Question:
-    """The attempt after one that failed: the turn's own prompt, what was written, the error."""
+    """Returns the attempt after a failed one: the turn's prompt, the failed response, and the error."""
     assert isinstance(before.outcome, Failed) and before.response is not None
     original = first.prompt
-    # Some endpoints refuse an empty assistant message.
+    # Some endpoints reject empty assistant messages.
     written = Message("assistant", before.response.text or "(empty)")
     request = Message("user", track.recovery_message(before.outcome))
     prompt = Prompt((*original.messages, written, request), original.shared, original.answer_schema)

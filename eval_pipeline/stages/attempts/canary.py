@@ -1,6 +1,6 @@
-"""The canary: a few conversations that are asked first, so that a wrong configuration does not cost a whole run.
+"""The canary: a few conversations asked first, so that a wrong configuration does not cost a whole run.
 
-Their responses are part of the evaluation. The rest is asked once it is certain that they can be read.
+Their responses are part of the evaluation. The rest is asked only after they turn out to be readable.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from eval_pipeline.tracks.base import Track
 
 TURNS = 20
 TURNS_BEFORE_BATCHES = 5
-"""Asked singly, at the full price, before a batch is handed in."""
+"""Number of turns asked singly, at the full price, before a batch is submitted."""
 FEWEST = 50
-"""Turns of an evaluation below which there is no canary: it would spare little, and the check `readable` comes soon."""
+"""Smallest number of turns for a canary; below it, little would be saved, and the check `readable` comes soon."""
 FEW_LEFT = FEWEST - TURNS
-"""Turns that are still to be paid for: up to so many a bad canary does not stop a run."""
+"""If at most this many turns remain to be paid for, a bad canary does not stop the run."""
 READABLE_SHARE, SAME_SHARE = 0.1, 0.9
-"""A run stops where at most, or at least, so many of the canary can be read, or went wrong in the same way."""
+"""A run stops if at most the first share of the canary is readable, or at least the second share failed alike."""
 HOPELESS = 5
-"""Calls that all failed in the same way, none answered: the others of the canary need not be waited for."""
+"""After this many calls that all failed in the same way, the rest of the canary is not awaited."""
 
 
 class CanaryError(EvalError):
-    """A run was stopped by its canary; the sentence says what was seen and what usually mends it."""
+    """The canary stopped a run; the message says what was seen and what usually fixes it."""
 
     def __init__(self, sentence: str, example: str) -> None:
         super().__init__(sentence)
@@ -40,7 +40,7 @@ class CanaryError(EvalError):
 
 
 class Said(Enum):
-    """What a canary says so far."""
+    """The canary's result so far."""
 
     OPEN = "not known yet"
     PASSED = "the rest may be asked"
@@ -48,9 +48,9 @@ class Said(Enum):
 
 
 def draw(units: Sequence[Unit], suite: str, version: ModelVersion) -> frozenset[int]:
-    """The places of the units that are asked first: whole conversations, drawn at random, the same each time.
+    """Draws the units to ask first (by index): whole conversations at random, the same ones each time.
 
-    None where the evaluation is not much larger than the canary would be.
+    Returns an empty set if the evaluation is not much larger than the canary would be.
     """
     if sum(len(unit.turns) for unit in units) < FEWEST:
         return frozenset()
@@ -72,12 +72,12 @@ def draw(units: Sequence[Unit], suite: str, version: ModelVersion) -> frozenset[
 
 
 def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
-    """What the attempts seen so far say.
+    """Judges the attempts seen so far.
 
     Args:
         seen: attempts, each at another turn.
-        expected: how many there will be in the end.
-        gold: the right answer of each turn of the canary; where nearly all are equal, equal answers say nothing.
+        expected: number of attempts that the canary will have in the end.
+        gold: the right answers of the canary's turns; if nearly all are equal, equal responses mean nothing.
     """
     if expected < HOPELESS:
         return Said.PASSED
@@ -96,10 +96,10 @@ def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
 
 
 class Canary:
-    """Watches the attempts of a canary, and holds back the others until it is known what these say."""
+    """Watches the attempts of a canary and holds back the other units until its result is known."""
 
     def __init__(self, track: Track, units: Sequence[Unit], places: frozenset[int]) -> None:
-        """Nothing was asked yet; without places everything passes."""
+        """Starts with nothing asked; without `places`, everything may be asked at once."""
         self.places = places
         self._track = track
         self._turns: list[Turn] = [turn for place in sorted(places) for turn in units[place].turns]
@@ -111,27 +111,30 @@ class Canary:
             self._over.set()
 
     def add(self, place: int, attempts: Sequence[Attempt]) -> Said:
-        """Takes the attempts of a unit; those of others say nothing any more once the canary is over."""
+        """Adds the attempts of a unit and returns the result; units outside the canary, and late ones, always pass."""
         if place not in self.places or self._over.is_set():
             return Said.PASSED
         for attempt in attempts:
             if attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET:
-                self._expected -= 1  # nobody was asked
+                self._expected -= 1  # the budget refused the call
             else:
                 self._seen.append(seen_of(self._track, attempt))
         return judge(self._seen, self._expected, self._gold)
 
     def pass_on(self) -> None:
-        """Lets the others be asked."""
+        """Lets the other units be asked."""
         self._over.set()
 
     async def passed(self) -> None:
-        """Waits until the others may be asked."""
+        """Waits until the other units may be asked."""
         await self._over.wait()
 
     def error(self, version: ModelVersion, planned: int) -> CanaryError:
-        """What the canary saw, and what usually mends it; `planned` are the turns of the evaluation."""
-        order = {turn.id: place for place, turn in enumerate(self._turns)}  # the same sentence each time
+        """Returns the error that says what the canary saw and what usually fixes it.
+
+        `planned` counts the evaluation's turns.
+        """
+        order = {turn.id: place for place, turn in enumerate(self._turns)}  # makes the sentence reproducible
         seen = sorted(self._seen, key=lambda one: order[one.turn_id])
         first = _commonest(seen)[0]
         return CanaryError(
@@ -140,13 +143,13 @@ class Canary:
 
 
 def _commonest(seen: Sequence[Seen]) -> tuple[Seen, int]:
-    """The first of those that went the same way most often, and how many these are."""
+    """Returns the first attempt of the most frequent kind, and the number of attempts of that kind."""
     same, count = Counter(one.same for one in seen).most_common(1)[0]
     return next(one for one in seen if one.same == same), count
 
 
 def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned: int) -> str:
-    """What is told of a bad canary; no word of a response is in it."""
+    """Returns the message about a bad canary; it contains no text of a response."""
     readable = [one for one in seen if one.readable]
     first, count = _commonest(seen)
     what = f"{len(readable)} of {len(seen)} answers can be read" if readable else "no answer can be read"
@@ -157,7 +160,7 @@ def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned:
     hints = advice(track, version, seen)
     kept = "What was answered is kept; run again after mending it"
     if any(one.answered for one in seen):
-        kept += " (with --fresh where what you mend is not in the model version)"
+        kept += " (with --fresh if the correction is not in the model version)"
     if said_by_endpoint(first):
         told += f"; e.g. {example(first)}"
     return (

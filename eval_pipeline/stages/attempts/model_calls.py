@@ -1,4 +1,4 @@
-"""Opening what a stage asks models through: provider, journal, limits, budget, batches; and workers that ask."""
+"""Opens everything needed to ask a model (provider, journal, limits, budget, batches) and runs the workers that ask."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -31,20 +31,23 @@ T = TypeVar("T")
 
 PACE = Pace()
 _MOST_IN_BATCHES = 10_000
-"""Questions that wait for batches at once; each holds its prompt in memory."""
+"""Number of questions waiting for batches at once; each keeps its prompt in memory."""
 _IMMEDIATE_WORKERS = 2
-"""While one waits for the journal, the other asks."""
+"""While one worker waits for the journal, the other asks."""
 
 
 def provider_for(workspace: Workspace, version: ModelVersion, *, asks: bool = True) -> Provider:
-    """The provider of a model version, not started. Raises EvalError where its settings are wrong."""
+    """Creates the provider of a model version without starting it. Raises EvalError if its settings are wrong."""
     kind = provider_class(version.provider)
     code = workspace.fingerprints.of(kind).code if issubclass(kind, Immediate) else ""
     return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code), asks=asks)
 
 
 def answers_code(inputs: Inputs) -> str:
-    """What stands for the code of a provider that makes the answers itself; else how a call is made decides nothing."""
+    """Returns the fingerprint of a provider that makes up its answers.
+
+    Empty for others, whose code does not affect them.
+    """
     kind = provider_class(inputs.version.provider)
     if not issubclass(kind, Immediate):
         return ""
@@ -53,10 +56,12 @@ def answers_code(inputs: Inputs) -> str:
 
 @asynccontextmanager
 async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[Case, int]]) -> AsyncIterator[Asker]:
-    """Who makes attempts, over the home's journal, within what the run may spend; all is open while it is.
+    """Opens the journal and the provider for the duration of the block, and yields an object that makes attempts.
 
-    `calls` say how many are to be made about which case. Where nobody may be asked, the journal alone answers, and
-    providers that need nobody.
+    Args:
+        inputs: the evaluation; its budget limits the calls.
+        provider: the provider to ask. If nobody may be asked, only the journal and in-process providers answer.
+        calls: the planned calls as (case, number of calls).
     """
     version, track = inputs.version, inputs.track
     limit = shared_limit(version)
@@ -95,12 +100,12 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
 
 
 def singly(asker: Asker) -> Asker:
-    """The same, that asks each call by itself and at once, whether there are batches or not."""
+    """Returns an asker that makes each call singly and at once, even if batches are enabled."""
     return replace(asker, caller=asker.caller.without_batches())
 
 
 def failed_calls(inputs: Inputs) -> dict[FailedCall, CallFailure]:
-    """The calls on record that gave no response, and what they failed with."""
+    """Returns the recorded calls without a response, with their failures."""
     tables = [table for table in (GENERATIONS, RECOVERY_ATTEMPTS) if inputs.header(table)]
     made = (attempt for table in tables for _, attempt in load_attempts(inputs, table))
     return {(a.turn_id, a.sample, a.number, a.prompt_hash): a.call_failure for a in made if a.call_failure}
@@ -113,9 +118,9 @@ async def ask_together(
     asker: Asker,
     ask: Callable[[Sequence[T]], Awaitable[None]],
 ) -> None:
-    """Has so many items, which can be asked independently of each other, asked: several side by side.
+    """Asks independent items concurrently.
 
-    Where nothing is waited for, they are handed to `ask` many at a time; else one at a time, to many workers.
+    If answers come at once, each call of `ask` gets many items; otherwise one at a time, with many workers.
     """
     size = asker.caller.together if asker.executor.immediate else 1
     workers = _IMMEDIATE_WORKERS if size > 1 else _MOST_IN_BATCHES if version.batch else version.concurrency
@@ -129,7 +134,7 @@ async def ask_together(
 
 
 def asking_facts(inputs: Inputs) -> dict[str, Json]:
-    """What a stage tells of its calls."""
+    """Returns a stage's facts about its calls."""
     version, counts = inputs.version, inputs.counts
     facts: dict[str, Json] = {"calls": counts.calls, "journal_hits": counts.journal_hits}
     facts["call_errors"] = counts.failures
@@ -143,7 +148,7 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
-    """Runs workers until all are done; the first to fail ends the others, and its exception is raised as it is."""
+    """Runs workers until all are done; the first failure cancels the others and is raised unchanged."""
     try:
         async with asyncio.TaskGroup() as tasks:
             for worker in workers:
@@ -154,7 +159,7 @@ async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BatchBars:
-    """Shows which batches are waited for, and what else of batches takes its time."""
+    """Shows the batches being waited for as progress bars."""
 
     inputs: Inputs
 

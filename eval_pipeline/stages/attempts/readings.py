@@ -1,4 +1,4 @@
-"""Other ways to read answers that cannot be read: tried on the answers themselves, not guessed."""
+"""Finds settings under which unreadable answers could be read, by trying them on the answers."""
 
 import json
 import re
@@ -11,25 +11,26 @@ from eval_pipeline.tracks.base import ArtefactError, Track
 from eval_pipeline.tracks.registry import all_tracks
 
 Read = Callable[[str], list[str]]
-"""A response → what it may have been meant as."""
+"""Converts a response to what it may have been meant as."""
 
 _TRIED = 10
-"""Answers on which another reading is tried."""
+"""Number of answers on which another reading is tried."""
 _ENOUGH = 0.8
-"""Share of them that have to be readable then."""
+"""Share of them that must then be readable."""
+_PROSE = "This text has no form at all."
 _FIELD = re.compile(r'"(\w+)":')
 _NAMES = ("answer", "result", "response", "output", "data", "content", "text", "message", "completion", "body")
 _PATHS = [(name,) for name in _NAMES] + [(a, b) for a in _NAMES for b in _NAMES if a != b]
-"""Where applications and gateways put an answer."""
+"""Paths at which applications and gateways usually put an answer."""
 
 
 def another_reading(track: Track, version: ModelVersion, unreadable: Sequence[tuple[str, str]]) -> str | None:
-    """The setting under which answers could be read; None where none of those known is.
+    """Returns the setting under which the answers could be read; None if no known one helps.
 
     Args:
-        track: of the suite.
-        version: that was asked.
-        unreadable: answers, each with why it cannot be read: the message names the fields that are expected.
+        track: the suite's track.
+        version: the model version that was asked.
+        unreadable: answers, each with the parser's message, which names the expected fields.
     """
     tried = unreadable[:_TRIED]
     fields = list(dict.fromkeys(name for _, message in tried for name in _FIELD.findall(message)))
@@ -41,10 +42,12 @@ def another_reading(track: Track, version: ModelVersion, unreadable: Sequence[tu
 
 
 def another_track(track: Track, answers: Sequence[str]) -> str | None:
-    """Whether the answers are in the form of another track, in a sentence."""
+    """Returns a sentence if the answers are in the form of another track, else None."""
     tried = answers[:_TRIED]
     for other in all_tracks():
-        if other.name != track.name and sum(_reads(other, text, _as_it_is) for text in tried) >= _ENOUGH * len(tried):
+        if other.name == track.name or _reads(other, _PROSE, _as_it_is):  # what reads anything tells nothing
+            continue
+        if sum(_reads(other, text, _as_it_is) for text in tried) >= _ENOUGH * len(tried):
             return (
                 f"these are answers in the form of the track '{other.name}', and the suite is of '{track.name}': "
                 "look at the prompt that is used, and at what the address serves"
@@ -53,7 +56,7 @@ def another_track(track: Track, answers: Sequence[str]) -> str | None:
 
 
 def json_of(text: str) -> Json:
-    """What a text holds as JSON; None where it does not."""
+    """Parses a text as JSON; returns None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -89,7 +92,7 @@ def _as_it_is(text: str) -> list[str]:
 
 
 def _wrapped(field: str, wrapped: str, text: str) -> list[str]:
-    """The answer as the value of a field: the text as it came, or the JSON that it holds."""
+    """Returns candidates with the answer as the value of a field: as text, and as the JSON that it contains."""
     (inner,) = _unwrapped(wrapped, text)
     told = json_of(inner)
     return [json.dumps({field: value}) for value in ([inner] if told is None else [inner, told])]

@@ -1,4 +1,4 @@
-"""Model versions in the record: what a name stood for when it was first used, which it then keeps."""
+"""Registers model versions in the record: a name keeps the settings it was first used with."""
 
 import json
 
@@ -14,7 +14,7 @@ from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 
 def refuse_changed(workspace: Workspace, version: ModelVersion) -> None:
-    """Raises UsageError where the name was used with other settings that can change a response or a recovery."""
+    """Raises UsageError if the name was used before with other settings that can change a response or a recovery."""
     key = RecordKey.of_model_version(version.name)
     if workspace.record.header(MODEL_VERSIONS, key) is not None:
         _refuse_change(workspace.record.read(MODEL_VERSIONS, key).to_pylist()[0], version)
@@ -24,7 +24,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
     """Records a model version.
 
     Raises:
-        UsageError: the name was used with other settings that can change a response or a recovery.
+        UsageError: the name was used before with other settings that can change a response or a recovery.
     """
     key, record = RecordKey.of_model_version(version.name), workspace.record
     settings = recorded_settings(version) if provider.recorded else version.model_dump(mode="json", exclude=_ELSEWHERE)
@@ -53,7 +53,7 @@ _OF_ASKING |= {"max_tokens_total", "max_recovery_attempts", "batch", "options"}
 
 
 def recorded_settings(version: ModelVersion) -> dict[str, Json]:
-    """What is on record of recorded answers: nothing that would count if we asked, and of each suite what is known."""
+    """Returns the settings recorded for recorded answers: their provenance instead of settings used for asking."""
     settings = version.model_dump(mode="json", exclude=_ELSEWHERE | _OF_ASKING)
     told = {suite: found.provenance.model_dump(mode="json") for suite, found in version.predictions.items()}
     return settings | {PROVENANCE: told}

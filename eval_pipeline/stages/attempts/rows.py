@@ -1,4 +1,4 @@
-"""Attempts as rows of the record, and back."""
+"""Converts attempts to rows of the record, and back."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -34,7 +34,7 @@ from eval_pipeline.workspace.inputs import Inputs
 
 @value
 class Placed:
-    """An attempt on its way into the record; `usd` is what it cost, None where nobody knows."""
+    """An attempt to be recorded; `usd` is its cost, None if unknown."""
 
     case_id: str
     turn_index: int
@@ -49,11 +49,11 @@ _OF_RESPONSE: dict[str, Callable[[Response], Any]] = {
     "asked_on": lambda response: response.asked_on or None,
     **{field.name: attrgetter(f"usage.{field.name}") for field in fields(Usage)},
 }
-"""Columns of `attempts`, and where in an attempt or its response their values are."""
+"""Columns of `attempts` → getter for the value in an attempt or its response."""
 
 
 def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[Any]]:
-    """Columns of the `attempts` table, without those that are the same for a whole partition."""
+    """Returns the columns of the table `attempts`, without those that are constant within a partition."""
     attempts = [one.attempt for one in placed]
     responses = [attempt.response for attempt in attempts]
     failures = [attempt.call_failure for attempt in attempts]
@@ -91,7 +91,7 @@ def _served(response: Response | None, name: str) -> str | None:
 
 
 def attempt_from_row(track: Track, row: Mapping[str, Any]) -> Attempt:
-    """The attempt that a row of the record stands for."""
+    """Restores an attempt from a row of the record."""
     failure = None
     outcome: Outcome | None = None
     if row["call_error"]:
@@ -130,24 +130,24 @@ READ = (
 
 SPENT = ("stop_reason", "input_tokens", "output_tokens", "usd", "latency_ms", "simulated")
 Made = list[tuple[Mapping[str, Any], Attempt]]
-"""Attempts in the order in which they were made, each with what its row of the record says under `SPENT`."""
+"""Attempts in the order in which they were made, each with the columns `SPENT` of its row."""
 
 
 def spent_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a row beside the attempt made from it."""
+    """Returns the columns of a row that are kept beside its attempt."""
     return {name: row[name] for name in SPENT}
 
 
 AttemptedTurn = tuple[Case, Turn, int, Made]
-"""Case, turn, sample, and what was made of it."""
+"""Case, turn, sample, and the attempts at it."""
 
 
 def attempted_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
-    """Every (case, turn, sample) of a partition that was attempted, in the suite's order, with what was made of it.
+    """Yields every (case, turn, sample) of a partition that was attempted, in the suite's order, with its attempts.
 
-    With the gold that it is scored by: corrected ones as they are right, those with two right answers with the one
-    that the last attempt agrees with, excluded ones not at all. Turns that the budget did not allow to be asked were
-    not.
+    The cases contain the gold used for scoring: corrected turns have the corrected gold; of two accepted answers, the
+    one that the last attempt agrees with is used; excluded turns are left out. Turns that the budget refused are left
+    out, too.
     """
     gold = inputs.gold
     for case, turn, sample, made in published_turns(inputs):
@@ -159,7 +159,7 @@ def attempted_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
 
 
 def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
-    """As `attempted_turns`, with the gold as the suite published it, and the excluded turns."""
+    """Like `attempted_turns`, but with the gold as published by the suite, and including excluded turns."""
     found: dict[tuple[str, int], Made] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
         for row, attempt in load_attempts(inputs, table):
@@ -174,7 +174,7 @@ def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
 
 
 def agreeing(track: Track, accepted: Sequence[tuple[Case, Turn]], made: Made) -> tuple[Case, Turn]:
-    """Of the golds of a turn the first that its attempts are right by; the first one where they are right by none."""
+    """Returns the first gold of a turn by which its attempts are right; if they are right by none, the first one."""
     return next((found for found in accepted if len(accepted) > 1 and _is_right(track, *found, made)), accepted[0])
 
 
@@ -189,7 +189,7 @@ def _not_asked(attempt: Attempt) -> bool:
 
 
 def load_attempts(inputs: Inputs, table: Table) -> Made:
-    """The attempts of one table of the partition."""
+    """Returns the attempts in one table of the partition."""
 
     def read() -> Made:
         rows = inputs.read(table, READ).to_pylist()

@@ -1,4 +1,4 @@
-"""What a look at some attempts tells about how the model is asked: which can be read, and what they have in common."""
+"""Classifies attempts: which could be read, and which went wrong in the same way."""
 
 import re
 from collections import Counter
@@ -18,15 +18,15 @@ _MOST = 160
 
 @value
 class Seen:
-    """One attempt.
+    """The classification of one attempt.
 
     Attributes:
-        what: it `ran`; it could be read and `failed` to run; it was `unreadable`; or the call gave no answer.
-        kind: of the call error, or the error class; empty where it ran.
-        message: of the error; empty where it ran.
-        text: the response; empty where there is none.
-        same: equal for attempts that went wrong in the same way, or that gave the same answer.
-        answered: there is a response, whatever is in it.
+        what: `ran`; `failed` (parsed, but execution failed); `unreadable` (not parsed); or `call_error`.
+        kind: kind of the call error, or the error class; empty if it ran.
+        message: the error message; empty if it ran.
+        text: the response; empty if there is none.
+        same: a key that is equal for attempts that failed in the same way or gave the same answer.
+        answered: whether there is a response, whatever it contains.
     """
 
     turn_id: str
@@ -44,7 +44,7 @@ class Seen:
 
 
 def seen_of(track: Track, attempt: Attempt) -> Seen:
-    """What an attempt shows."""
+    """Classifies an attempt."""
     failure, outcome = attempt.call_failure, attempt.outcome
     text = attempt.response.text if attempt.response else ""
     if failure is not None:
@@ -57,17 +57,20 @@ def seen_of(track: Track, attempt: Attempt) -> Seen:
 
 
 def seen_call_error(turn_id: str, kind: str, message: str, text: str, answered: bool) -> Seen:
-    """A call that gave no answer: all of one kind are the same."""
+    """Classifies a call without an answer; all with the same kind of error count as the same."""
     return Seen(turn_id, "call_error", kind, message, text, f"call error {kind}", answered)
 
 
 def seen_error(turn_id: str, what: What, kind: str, message: str, text: str) -> Seen:
-    """A response that cannot be read or run: the same are those of one class, with the same words around names."""
+    """Classifies a response that cannot be parsed or run.
+
+    Messages that differ only in names and numbers are the same.
+    """
     return Seen(turn_id, what, kind, message, text, f"{what} {kind} {_DIFFERS.sub('…', message)[:_MOST]}", True)
 
 
 def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[Seen]:
-    """The attempts of the record that could not be read, of rows with these columns of `generations`."""
+    """Classifies the unreadable attempts of the record, given rows of `generations` with these columns."""
     found = []
     for row in rows:
         text, message = row["response"] or "", row["error_message"] or ""
@@ -82,28 +85,28 @@ def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[Seen]:
 
 
 SEEN_COLUMNS = ("turn_id", "response", "artefact", "call_error", "error_class", "error_message")
-"""What `seen_in_rows` takes."""
+"""The columns that `seen_in_rows` needs."""
 
 
 def counted(seen: Sequence[Seen]) -> str:
-    """How often what went wrong, the most frequent first: `12 × max_tokens, 3 × value_error`."""
+    """Returns counts of what went wrong, most frequent first: `12 × max_tokens, 3 × value_error`."""
     kinds = Counter(one.kind for one in seen if one.kind)
     return ", ".join(f"{count} × {kind}" for kind, count in kinds.most_common(3))
 
 
 def shown(text: str, most: int = 200) -> str:
-    """The beginning of a text, on one line."""
+    """Returns the beginning of a text, in one line."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def said_by_endpoint(one: Seen) -> bool:
-    """Whether all that can be shown of an attempt is why the endpoint gave nothing: no word of a response."""
+    """Whether an attempt contains nothing but the endpoint's error, so that it shows no text of a response."""
     return one.what == "call_error" and not one.answered and one.kind != CallErrorKind.BAD_RESPONSE
 
 
 def example(one: Seen) -> str:
-    """One attempt, in a few words: what was answered, or why nothing was."""
+    """Describes one attempt in a few words: the answer, or why there is none."""
     told = shown(one.text) if one.text.strip() else ""
     if one.what == "call_error":
         return f"to {one.turn_id} the call gave {one.kind} ({shown(one.message)})" + (f": {told}" if told else "")

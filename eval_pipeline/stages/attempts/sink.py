@@ -1,4 +1,4 @@
-"""Where attempts go: the tables of attempts, prompts and validations of one partition."""
+"""Writes attempts into the tables of attempts, prompts and validations of one partition."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,18 +14,18 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
 PROMPT_GROUP = 250
-"""Prompts are long; this many are held before they are written."""
+"""Prompts are long, so they are written in groups of this size."""
 
 
 class AttemptSink:
     """Writes attempts in the order in which they are added.
 
     Attributes:
-        made: all of them, as `load_attempts` would read them back; whole after `flush`.
+        made: all attempts as `load_attempts` would return them; complete after `flush`.
     """
 
     def __init__(self, inputs: Inputs, outputs: Outputs, tables: Sequence[Table], simulated: bool) -> None:
-        """Tables: of attempts, of prompts, and of validations where that log is kept: it has one row a turn."""
+        """Takes the tables of attempts, of prompts and, if validations are kept (one row per turn), of validations."""
         attempts, prompts, *validation = tables
         self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
         self._day = inputs.place.eval_date.isoformat()
@@ -36,14 +36,14 @@ class AttemptSink:
         self.made: Made = []
 
     def add(self, case: Case, turn: Turn, asked: Asked) -> None:
-        """Takes one attempt."""
+        """Adds an attempt."""
         attempt, usd = asked.attempt, None
         if attempt.response is not None:
             response = attempt.response
-            # What a provider says that a call cost goes before what its tokens would.
+            # The cost reported by the provider takes precedence over one computed from tokens.
             usd = response.usd
             if usd is None:
-                # Of a recorded answer nobody may know the day.
+                # The day of a recorded answer may be unknown.
                 day = response.asked_on or self._day
                 usd = cost_usd(self._version, response.usage, day, batch=response.batch)
         self._attempts.add(Placed(case.id, turn.index, attempt, usd))
@@ -62,7 +62,7 @@ class AttemptSink:
         return columns
 
     def flush(self) -> None:
-        """Writes the attempts that are left."""
+        """Writes the remaining attempts."""
         self._attempts.flush()
 
 

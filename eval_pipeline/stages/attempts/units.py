@@ -1,4 +1,4 @@
-"""What is asked independently of everything else, and in which order."""
+"""Units: turns that can be asked independently of all others, and their order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from eval_pipeline.core.model_versions import ModelVersion
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Turns asked one after the other: a single one, or a conversation that shows the model its own answers."""
+    """Turns that are asked one after the other.
+
+    They are a single turn, or a whole conversation that shows the model its own answers.
+    """
 
     case: Case
     turns: tuple[Turn, ...]
@@ -18,7 +21,7 @@ class Unit:
 
 
 def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
-    """What can be asked independently of everything else, in the suite's order."""
+    """Yields the units of an evaluation in the suite's order."""
     for case in cases:
         for sample in range(version.samples_per_turn):
             if version.history == "own":
@@ -28,10 +31,11 @@ def plan_units(cases: Sequence[Case], version: ModelVersion) -> Iterator[Unit]:
 
 
 def turn_by_turn(units: Sequence[Unit], conversations: int) -> Iterator[tuple[int, Unit]]:
-    """The units with their places, in an order in which the turns of one conversation are not asked at once.
+    """Yields the units with their indices, ordered so that turns of one conversation are not asked at the same time.
 
-    Of so many conversations or some more all first turns come first, then all second ones, and so on: when a later turn
-    is asked, the endpoint has the shared part of its prompt in a cache.
+    Conversations are grouped into windows of at least `conversations`. Within a window, all first turns come first,
+    then all second turns, and so on. When a later turn is asked, the endpoint has the shared part of its prompt in its
+    cache.
     """
     by_case = [list(placed) for _, placed in groupby(enumerate(units), key=lambda placed: placed[1].case.id)]
     windows = max(1, len(by_case) // conversations)

@@ -1,1 +1,1 @@
-"""What has to hold of a suite and of an evaluation."""
+"""Checks of suites and evaluations."""

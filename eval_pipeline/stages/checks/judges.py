@@ -1,4 +1,4 @@
-"""Whether a judge may be believed on whom it judged."""
+"""Checks whether a judge is independent of the model that it judged."""
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.providers.families import families_of
@@ -8,7 +8,7 @@ from eval_pipeline.workspace.inputs import Inputs
 
 
 def check_judge_family(inputs: Inputs) -> Verdict:
-    """Judge and judged are of different families of models, as far as their names tell."""
+    """Checks that judge and judged model belong to different model families, as far as their names tell."""
     header = inputs.header(JUDGEMENTS)
     rows = inputs.read(JUDGEMENTS, ["model", "asked"]).to_pylist() if header else []
     judges = sorted({row["model"] for row in rows if row["asked"] and row["model"]})

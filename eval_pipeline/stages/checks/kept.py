@@ -1,4 +1,4 @@
-"""The verdict on a suite's gold, kept: it takes long, and is the same for the same cases and the same code."""
+"""Caches the check of a suite's gold, which takes long and depends only on the cases and the code."""
 
 import json
 from pathlib import Path
@@ -13,10 +13,10 @@ from eval_pipeline.workspace.inputs import Inputs
 
 
 def ends_of_suite(inputs: Inputs) -> Verdict:
-    """`check_ends` of the suite's cases in the record; not again where it held for the same cases and code.
+    """Runs `check_ends` on the suite's recorded cases, unless it passed before for the same cases and code.
 
     Raises:
-        StoreError: the verdict cannot be written.
+        StoreError: the result cannot be written.
     """
     track, place = inputs.track, inputs.workspace.home.checked / f"{inputs.suite}.json"
     code = inputs.workspace.fingerprints.of(check_ends, *ends_code(track)).code

@@ -1,12 +1,14 @@
-"""Signs that answers belong to other questions, or are in other units, than what they are compared with."""
+"""Looks for signs that answers belong to other questions or are in other units than the gold answers."""
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from math import isclose
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core.coverage import implausible_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.stages.checks.verdicts import Verdict
@@ -14,28 +16,29 @@ from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 
 FEWEST = 20
-"""Answers below which nothing is said."""
+"""With fewer answers than this, nothing is reported."""
 FEWEST_WRONG = 10
 SAME_SHARE = 0.8
 ALIKE_SHARE = 0.4
-"""Of right answers that are equal: above, equal answers say little."""
+"""If more than this share of the gold answers is equal, equal answers are not suspicious."""
 FALLBACK_SHARE = 0.5
 MISPLACED_SHARE = 0.3
 ABOVE_CHANCE = 3.0
 SCALED_SHARE = 0.5
 FIRST_RIGHT, LATER_SHARE = 0.5, 0.25
-"""First turns that are right at least, and what share of that the later ones reach at most."""
+"""Minimum accuracy of first turns, and the largest ratio of later turns' accuracy to it that is suspicious."""
+_COLUMNS = ["case_id", "sample", "turn_index", "expected", "answer", "correct"]
 _NEAR = 1e-3
 _FAR = (-10, -9, -8, -7, 7, 8, 9, 10)
-"""Turns away, where an answer is right by chance only."""
+"""Distances in turns at which an answer matches the gold by chance only."""
 
 
 @value
 class Answered:
-    """A turn that was answered in the answer form.
+    """A turn with a readable answer.
 
     Attributes:
-        case: of the suite, with the sample: a conversation.
+        case: case id and sample, which identify a conversation.
     """
 
     case: tuple[str, int]
@@ -45,29 +48,34 @@ class Answered:
     correct: bool
 
 
-def check_plausible(inputs: Inputs) -> Verdict:
-    """Answers belong to the questions that they are compared with, in units and order; a remark where they do not."""
-    names = ["case_id", "sample", "turn_index", "expected", "answer", "correct", "simulated"]
-    rows = inputs.read(TURN_RESULTS, names)
-    if bool(pc.any(rows["simulated"]).as_py()):
-        return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
-    rows = rows.filter(pc.and_(pc.is_valid(rows["answer"]), pc.is_valid(rows["expected"])))
-    answered = [
+def answered_turns(results: pa.Table) -> list[Answered] | None:
+    """Returns the rows of `turn_results` with an answer and a gold; None if the answers are a stand-in's."""
+    if bool(pc.any(results["simulated"]).as_py()):
+        return None
+    rows = results.select(_COLUMNS).filter(pc.and_(pc.is_valid(results["answer"]), pc.is_valid(results["expected"])))
+    return [
         Answered(
             (row["case_id"], row["sample"]), row["turn_index"], row["expected"], row["answer"], bool(row["correct"])
         )
         for row in rows.to_pylist()
     ]
+
+
+def check_plausible(inputs: Inputs) -> Verdict:
+    """Checks that answers fit their questions in unit and order; a failure is a warning."""
+    answered = answered_turns(inputs.read(TURN_RESULTS, [*_COLUMNS, "simulated"]))
+    if answered is None:
+        return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
     found = suspicions(answered)
     facts: dict[str, Json] = {"answers": len(answered), "signs": list(found)}
     if not found:
         return Verdict(True, f"nothing odd about {len(answered)} answers", facts)
-    text = f"this looks like the configuration, not like the model: {'; '.join(found)}"
+    text = implausible_text(found)
     return Verdict(False, text, facts, True, _example(answered))
 
 
 def suspicions(answered: Sequence[Answered]) -> list[str]:
-    """What is odd about the answers of an evaluation, a sentence each."""
+    """Returns a sentence for each oddity in the answers of an evaluation."""
     if len(answered) < FEWEST:
         return []
     wrong = _wrong(answered)
@@ -92,7 +100,7 @@ def suspicions(answered: Sequence[Answered]) -> list[str]:
 
 
 def _example(answered: Sequence[Answered]) -> str:
-    """The answer that is given again and again, which only a terminal shows."""
+    """Returns the answer that is repeated most; it is shown on a terminal only."""
     wrong = _wrong(answered)
     again = _same(answered) or _fallback(wrong)
     return f"'{_commonest(wrong)[0]:.60}'" if again else ""
@@ -107,7 +115,7 @@ def _commonest(answered: Sequence[Answered]) -> tuple[str, int]:
 
 
 def _same(answered: Sequence[Answered]) -> str | None:
-    """One answer to everything: of a stub, a cache, or a prompt that comes back."""
+    """Detects the same answer to everything: a stub, a cache, or an echo of the prompt."""
     _, count = _commonest(answered)
     gold = Counter(one.expected for one in answered).most_common(1)[0][1]
     if count < SAME_SHARE * len(answered) or gold > ALIKE_SHARE * len(answered):
@@ -116,7 +124,7 @@ def _same(answered: Sequence[Answered]) -> str | None:
 
 
 def _fallback(wrong: Sequence[Answered]) -> str | None:
-    """One number for most of what is wrong: what an application answers where a step of its own failed."""
+    """Detects a number that most wrong answers share, e.g. the fallback of an application whose step failed."""
     answer, count = _commonest(wrong)
     if number(answer) is None or count < max(FEWEST_WRONG, FALLBACK_SHARE * len(wrong)):
         return None
@@ -127,9 +135,9 @@ def _fallback(wrong: Sequence[Answered]) -> str | None:
 
 
 def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str | None:
-    """Wrong answers that are right ones of other turns: shifted by one, or of another turn of the conversation.
+    """Detects wrong answers that are right for other turns: shifted by one, or another turn of the conversation.
 
-    What chance does is seen in the conversations beside: their right answers are as alike, and were not asked for.
+    The rate expected by chance is estimated from turns of other conversations, whose gold answers are as similar.
     """
     shifted = {way: _shifted(answered, way) for way in (-1, 1)}
     way, count = max(shifted.items(), key=lambda item: item[1])
@@ -149,7 +157,7 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
     by_chance = sum(_among(one, conversations[neighbour[one.case]]) for one in wrong)
     if own < max(FEWEST_WRONG, MISPLACED_SHARE * len(wrong), ABOVE_CHANCE * by_chance):
         return None
-    if 2 * len(wrong) < len(answered):  # models reuse earlier answers now and then
+    if 2 * len(wrong) < len(answered):  # models sometimes repeat earlier answers
         return None
     return (
         f"{own} of {len(wrong)} wrong answers are right for another turn of the conversation ({by_chance} would be by "
@@ -158,7 +166,7 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
 
 
 def _shifted(answered: Sequence[Answered], way: int) -> int:
-    """Wrong answers that are right so many turns on in the order of the suite."""
+    """Counts wrong answers that are right for the turn `way` places further in the suite's order."""
     others = answered[way:] if way > 0 else answered[:way]
     given = answered[:-way] if way > 0 else answered[-way:]
     pairs = zip(given, others, strict=True)
@@ -173,7 +181,7 @@ def _among(one: Answered, turns: Sequence[Answered]) -> bool:
 
 
 def _scaled(wrong: Sequence[Answered]) -> str | None:
-    """Wrong numbers that are all the same multiple of the right ones: another unit, or another sign."""
+    """Detects wrong numbers that are all the same multiple of the right ones: another unit or sign."""
     ratios = [
         given / right
         for one in wrong
@@ -189,7 +197,7 @@ def _scaled(wrong: Sequence[Answered]) -> str | None:
 
 
 def _history(answered: Sequence[Answered]) -> str | None:
-    """First turns that are right and later ones that are not: the conversation so far is not read."""
+    """Detects right first turns followed by wrong later turns: the conversation history is not read."""
     first = [one.correct for one in answered if one.turn_index == 0]
     later = [one.correct for one in answered if one.turn_index > 0]
     if len(first) < FEWEST_WRONG or len(later) < FEWEST_WRONG:
@@ -204,7 +212,7 @@ def _history(answered: Sequence[Answered]) -> str | None:
 
 
 def equal(answer: str, expected: str) -> bool:
-    """Whether two answers are the same number, or the same text."""
+    """Whether two answers are the same number or the same text."""
     if answer == expected:
         return True
     given, right = number(answer), number(expected)
@@ -215,7 +223,7 @@ def equal(answer: str, expected: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def number(text: str) -> float | None:
-    """The number that an answer is, of 25% the quarter; None where it is none."""
+    """Parses an answer as a number (25% is 0.25); returns None if it is not one."""
     text = text.strip().replace(",", "")
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)

@@ -1,4 +1,4 @@
-"""Whether the answers of an evaluation could be read: a low accuracy of answers that cannot be read is no accuracy."""
+"""Checks that the answers of an evaluation could be read; otherwise its accuracy is meaningless."""
 
 from dataclasses import dataclass
 
@@ -14,16 +14,16 @@ from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
 
 WARN_BELOW, FAIL_BELOW = 0.95, 0.5
-"""Shares of the turns that were asked."""
+"""Shares of the asked turns below which the check warns, and fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readability:
-    """How much of an evaluation could be read.
+    """How many answers of an evaluation could be read.
 
     Attributes:
-        asked, readable: turns and samples, as of `core.coverage.Reached`.
-        simulated: stand-ins are not judged: some give no answer on purpose.
+        asked, readable: numbers of turns and samples, as in `core.coverage.Reached`.
+        simulated: whether answers come from a stand-in; these are not judged, as some give no answer on purpose.
     """
 
     asked: int
@@ -32,24 +32,24 @@ class Readability:
 
     @property
     def share(self) -> float:
-        """Of what was asked; 1 where nothing was."""
+        """Share of the asked turns that are readable; 1 if nothing was asked."""
         return self.readable / self.asked if self.asked else 1.0
 
     @property
     def low(self) -> bool:
-        """Whether the share is worth a remark."""
+        """Whether the share is low enough for a warning."""
         return not self.simulated and self.share < WARN_BELOW
 
 
 def readability(inputs: Inputs) -> Readability:
-    """How much of an evaluation could be read, from the record."""
+    """Computes the readability of an evaluation from the record."""
     reached = turns_reached(tries_of(inputs.read)).values()
     simulated = bool(pc.any(inputs.read(GENERATIONS, ["simulated"])["simulated"]).as_py())
     return Readability(sum(turn.asked for turn in reached), sum(turn.readable for turn in reached), simulated)
 
 
 def check_readable(inputs: Inputs) -> Verdict:
-    """Nearly all answers could be read; below 95% it is a remark, below 50% an error."""
+    """Checks that nearly all answers could be read; below 95% it warns, below 50% it fails."""
     found = readability(inputs)
     facts: dict[str, Json] = {"asked": found.asked, "readable": found.readable, "share": round(found.share, 4)}
     if found.simulated:
@@ -58,7 +58,7 @@ def check_readable(inputs: Inputs) -> Verdict:
         return Verdict(True, f"{found.readable} of {found.asked} answers can be read", facts)
     seen = seen_in_rows(inputs.read(GENERATIONS, SEEN_COLUMNS).to_pylist())
     hints: list[str] = []
-    if inputs.place.model_version in inputs.workspace.model_versions:  # of one that is gone nothing can be mended
+    if inputs.place.model_version in inputs.workspace.model_versions:  # a removed one needs no advice
         hints = advice(inputs.track, inputs.version, seen)
     text = f"only {found.readable} of {found.asked} answers can be read ({counted(seen)})"
     warning = found.share >= FAIL_BELOW

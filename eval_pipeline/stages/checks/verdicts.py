@@ -1,4 +1,4 @@
-"""What has to hold of a suite and of an evaluation: pure verdicts that asset checks, the CLI and tests show."""
+"""Checks of suites and evaluations as pure functions; shown as Dagster asset checks and by the CLI."""
 
 import asyncio
 from collections import Counter
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Attempt, Case, Json, Response, Turn
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
-from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
+from eval_pipeline.stages.attempts.spending import turns_not_asked
 from eval_pipeline.stages.ingest import case_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.store.schemas import Table
@@ -21,29 +21,28 @@ from eval_pipeline.tracks.capabilities import Audits, executor_of, gather_all
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_cases
 from eval_pipeline.workspace.progress import SILENT, counted
-from eval_pipeline.workspace.runs import RunContext, run_rows
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Progress
 
 METRIC_ERROR_LIMIT = 0
 SAFETY_VERDICT = "safety_verdict"
 ENDS_CHECKED = 1000
-"""Turns on which the asset check tries gold and no answer; `eval-pipeline validate` tries all."""
+"""Number of turns that the asset check of gold answers covers; `eval-pipeline validate` covers all."""
 Place = tuple[str, int]
-"""Turn and sample."""
+"""Turn id and sample."""
 SHOWN = 20
-"""Findings listed in a verdict; the rest is counted."""
+"""Number of findings listed in a verdict; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether something holds.
+    """The result of a check.
 
     Attributes:
         text: one sentence.
-        facts: numbers and examples behind it.
-        warning: that it does not hold is a remark, not an error.
-        example: of a response, for the terminal only: what Dagster keeps of its runs holds no responses.
+        facts: the numbers and examples behind it.
+        warning: whether a failure is a warning rather than an error.
+        example: an excerpt of a response, shown on the terminal only; Dagster's storage must not hold responses.
     """
 
     passed: bool
@@ -54,9 +53,9 @@ class Verdict:
 
 
 def check_gold(inputs: Inputs) -> Verdict:
-    """Every turn's own gold holds (its program runs to its answer), as it was found when the cases were read.
+    """Checks that every turn's gold is valid (its program gives its answer), as found when the cases were read.
 
-    And it does not contradict itself; what people have decided of a turn is not told again.
+    It also checks that the gold does not contradict itself. Turns that people have decided on are not reported again.
     """
     found = inputs.read(TURNS, ["turn_id", "gold_problem"])
     gold = inputs.gold
@@ -73,7 +72,7 @@ def check_gold(inputs: Inputs) -> Verdict:
 
 
 def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]) -> list[str]:
-    """A sentence for each turn whose gold contradicts itself, but for those that people have decided on."""
+    """Returns a sentence for each turn whose gold contradicts itself, except those that people have decided on."""
     if not isinstance(track, Audits):
         return []
     found = (doubt for case in cases for doubt in track.contradictions(case))
@@ -81,7 +80,7 @@ def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]
 
 
 def gold_sentence(turns: int, wrong: int, doubts: int, overridden: int) -> str:
-    """What there is to say of the gold of a suite."""
+    """Returns a summary of the state of a suite's gold."""
     parts = [f"the gold of {wrong} of {turns} turns does not hold; they are left out of the oracle's 1.0"] * bool(wrong)
     if doubts:
         parts.append(f"the gold of {doubts} of {turns} turns contradicts itself; table gold_suspects lists them")
@@ -100,10 +99,10 @@ def check_ends(
     label: str = "",
     excluded: Collection[str] = (),
 ) -> Verdict:
-    """The gold answers score 1.0 and no answer scores 0.0, through parsing, execution and metrics.
+    """Checks that gold answers score 1.0 and empty answers 0.0, through parsing, execution and metrics.
 
-    Turns whose own gold does not hold, and those `excluded`, are left out. Of a suite with more turns than `most`,
-    whole cases are drawn at random, the same ones each time. `progress` is told of cases, under the label.
+    Turns with invalid gold and those `excluded` are left out. If a suite has more than `most` turns, whole cases are
+    drawn at random, always the same ones. `progress` is told of cases, under the label.
     """
     turns = sum(len(case.turns) for case in cases)
     drawn = list(cases)
@@ -148,7 +147,7 @@ async def _is_correct(
 
 
 def check_cases_read(inputs: Inputs) -> Verdict:
-    """Every case in the suite's files could be read."""
+    """Checks that every case in the suite's files could be read."""
     found = case_problems(inputs.workspace, inputs.suite)
     facts = {"problems": len(found), "examples": found[:SHOWN]}
     if not found:
@@ -158,7 +157,7 @@ def check_cases_read(inputs: Inputs) -> Verdict:
 
 
 def check_every_turn_once(inputs: Inputs) -> Verdict:
-    """Every planned turn and sample has exactly one result; every one asked where nobody knows what was planned."""
+    """Checks that every planned turn and sample has exactly one result; without a known plan, every asked turn."""
     if inputs.place.model_version not in inputs.workspace.model_versions:
         return check_generations_scored(inputs)
     cases = planned_cases(inputs.workspace, inputs.place)
@@ -167,35 +166,8 @@ def check_every_turn_once(inputs: Inputs) -> Verdict:
 
 
 def check_generations_scored(inputs: Inputs) -> Verdict:
-    """Every turn and sample that was asked has exactly one result; needs neither suite nor model version on file."""
+    """Checks that every asked turn and sample has exactly one result; works without suite and model version files."""
     return _scored_once(inputs, set(_places(inputs, GENERATIONS)))
-
-
-def check_budget_kept(inputs: Inputs) -> Verdict:
-    """The budget of the run allowed every call that the evaluation wanted."""
-    version = inputs.version
-    turns, recoveries = len(turns_not_asked(inputs)), recoveries_refused(inputs)
-    facts: dict[str, Json] = {"turns_not_asked": turns, "recoveries_cut_short": recoveries}
-    if not turns and not recoveries:
-        return Verdict(True, "the budget allowed every call", facts)
-    rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])
-    last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
-    spent = budget_of(inputs.anew(run=RunContext(last["run_id"]))).before
-    facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
-    limits = []
-    if version.max_cost_usd is not None:
-        limits.append(f"${spent.usd or 0:.4f} of ${version.max_cost_usd:g} (max_cost_usd)")
-    if version.max_tokens_total is not None:
-        limits.append(f"{spent.tokens:,} of {version.max_tokens_total:,} tokens (max_tokens_total)")
-    left = [f"{turns} turns were not asked"] * bool(turns)
-    left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
-    sums, rest = " and ".join(limits) or "which was smaller then", " and ".join(left)
-    if limits and not spent.tokens and not spent.usd:
-        # A call is reserved with the most that it could take: several times what it takes in the end.
-        text = f"the budget of the run is too small for one call, {sums}: {rest}; raise it"
-    else:
-        text = f"the budget of the run is reached, {sums}: {rest}; the next run asks for the rest"
-    return Verdict(False, text, facts)
 
 
 def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
@@ -218,10 +190,13 @@ def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
 
 
 def _excluded(inputs: Inputs, planned: set[Place]) -> set[Place]:
-    """Those of turns that are in no figure; where another edition of the gold was scored by, nobody knows which."""
+    """Returns the planned places that are excluded.
+
+    If scoring used another edition of the gold, returns all of them, because the excluded ones are unknown.
+    """
     scored, current = inputs.header(TURN_RESULTS), inputs.header(GOLD_OVERRIDES)
     by = scored.made_from.get(GOLD_OVERRIDES.name) if scored else None
-    if by is None:  # older than overrides
+    if by is None:  # scored before overrides existed
         return set()
     if current is None or by != current.content_hash:
         return set(planned)
@@ -235,12 +210,12 @@ def _places(inputs: Inputs, table: Table) -> Iterator[Place]:
 
 
 def has_safety_verdicts(track: Track) -> bool:
-    """Whether the track has a validator whose word on safety is checked."""
+    """Whether the track has a validator whose safety verdict is checked."""
     return any(metric.name == SAFETY_VERDICT for metric in track.metrics)
 
 
 def check_unsafe_caught(inputs: Inputs) -> Verdict:
-    """The validator caught every unsafe query that the model wrote: recall is 1."""
+    """Checks that the validator caught every unsafe query that the model wrote: recall is 1."""
     track = inputs.track
     if not has_safety_verdicts(track):
         return Verdict(True, "the track has no verdicts on safety")
@@ -257,10 +232,10 @@ def check_unsafe_caught(inputs: Inputs) -> Verdict:
 
 
 def check_metric_errors(inputs: Inputs) -> Verdict:
-    """No metric failed on any turn."""
+    """Checks that no metric failed on any turn."""
     rows = inputs.read(METRIC_ERRORS, ["metric", "turn_id", "message"]).to_pylist()
     by_metric = dict(Counter(row["metric"] for row in rows))
-    examples = [f"{row['metric']} on {row['turn_id']}" for row in rows[:SHOWN]]  # messages may quote the answer
+    examples = [f"{row['metric']} on {row['turn_id']}" for row in rows[:SHOWN]]  # messages may contain responses
     facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}
     if len(rows) <= METRIC_ERROR_LIMIT:
         return Verdict(True, "every metric ran on every turn", facts)

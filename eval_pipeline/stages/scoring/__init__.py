@@ -1,1 +1,1 @@
-"""Metrics on turns, and the rows that come of them."""
+"""Runs metrics on turns and builds the resulting rows."""

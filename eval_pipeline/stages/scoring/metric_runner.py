@@ -1,4 +1,4 @@
-"""Running metrics: one runner records failures, metrics never swallow them."""
+"""Runs metrics; exceptions of metrics are recorded here and never lost."""
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +16,12 @@ Value = bool | int | float | str | None
 
 @dataclass(frozen=True, slots=True)
 class MetricFailure:
-    """A metric that raised.
+    """A metric that raised an exception.
 
     Attributes:
-        turn: which of the turns it was run on, from 0.
+        turn: index of the turn, from 0.
         inputs: the values it was given.
-        stack_trace: of the exception, as text.
+        stack_trace: stack trace of the exception, as text.
     """
 
     turn: int
@@ -33,12 +33,12 @@ class MetricFailure:
 
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """What the metrics said of some turns.
+    """The values of metrics on some turns.
 
     Attributes:
-        plain: the values of every metric (numbers, labels or None), one a turn; metrics in the order of the track.
-        results: what a metric said beyond its plain value (reason, details, error), by metric and turn, where it did.
-        failures: of one turn after the other.
+        plain: metric → one plain value per turn (a number, a label or None), in the track's order of metrics.
+        results: metric → turn → full result, where a metric gave more than a plain value (reason, details, error).
+        failures: in the order of turns.
     """
 
     plain: dict[str, list[Value]]
@@ -47,23 +47,23 @@ class MetricValues:
 
 
 def of_kind(values: Sequence[Any], kind: type[T]) -> dict[int, T]:
-    """The values of a kind by their places; what kinds there are is asked first, since mostly it is not among them."""
+    """Returns the values of a type by index; first checks whether there are any, which is fast and rarely true."""
     if not any(issubclass(found, kind) for found in set(map(type, values))):
         return {}
     return {place: value for place, value in enumerate(values) if isinstance(value, kind)}
 
 
 class MetricRunner:
-    """Runs a track's metrics; a metric may take earlier ones by name."""
+    """Runs a track's metrics; a metric may take the values of earlier ones by name."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = [(metric, metric.function, metric.inputs()) for metric in metrics]
 
     def run(self, turns: Sequence[Mapping[str, Any]]) -> MetricValues:
-        """Runs every metric on the named values of each turn; all turns have the same names.
+        """Runs every metric on the named values of each turn; all turns must have the same names.
 
-        One metric after the other over all turns: that costs half of what one turn after the other does. A metric that
-        raises has value 0.0 with its error set; the others, and other turns, are not touched by it.
+        Each metric runs over all turns before the next one, which takes half the time of going turn by turn. If a
+        metric raises, it gets the value 0.0 and its error is set; other metrics and turns are unaffected.
         """
         known: dict[str, list[Any]] = {name: [values[name] for values in turns] for name in turns[0]} if turns else {}
         scored = MetricValues({}, {}, [])
@@ -85,7 +85,7 @@ class MetricRunner:
 
 
 def metrics_behind_primary(track: Track) -> list[Metric]:
-    """The primary metric and those it takes, in the track's order."""
+    """Returns the primary metric and those it depends on, in the track's order."""
     by_name = {metric.name: metric for metric in track.metrics}
     needed, waiting = set[str](), [track.primary_metric]
     while waiting:
@@ -97,25 +97,25 @@ def metrics_behind_primary(track: Track) -> list[Metric]:
 
 
 def is_right(track: Track, values: Mapping[str, Any]) -> bool:
-    """Whether the primary metric says so of a turn with these values."""
+    """Whether the primary metric is true for a turn with these values."""
     return bool(MetricRunner(metrics_behind_primary(track)).run([values]).plain[track.primary_metric][0])
 
 
 class _Failures:
-    """Notes what a metric raised, and on what."""
+    """Records the exceptions of one metric."""
 
     def __init__(self, metric: str, columns: Mapping[str, Sequence[Any]]) -> None:
         self._metric, self._columns = metric, columns
         self.found: list[MetricFailure] = []
 
     def note(self, turn: int, error: Exception) -> MetricResult:
-        """Keeps the exception being handled; returns what stands for the metric's value."""
+        """Records the exception being handled, and returns the metric's result for it."""
         given = {name: values[turn] for name, values in self._columns.items()}
         self.found.append(MetricFailure(turn, self._metric, given, str(error), traceback.format_exc()))
         return MetricResult(0.0, error=f"{type(error).__name__}: {error}")
 
     def note_told(self, results: Mapping[int, MetricResult]) -> None:
-        """Keeps the errors that the metric tells itself, such as a judge's time-out; `details` may have its trace."""
+        """Records errors that a metric reported itself, e.g. a judge's time-out; `details` may contain its trace."""
         noted = {failure.turn for failure in self.found}
         for turn, result in results.items():
             if result.error is not None and turn not in noted:
@@ -127,12 +127,12 @@ class _Failures:
 def _said(
     function: Callable[..., Plain], columns: Mapping[str, Sequence[Any]], count: int, failures: _Failures
 ) -> list[Any]:
-    """What a metric says of each of `count` turns."""
+    """Returns a metric's value for each of `count` turns."""
     calls = starmap(function, zip(*columns.values(), strict=True) if columns else repeat((), count))
     said: list[Any] = []
     while len(said) < count:
         try:
-            said.extend(calls)  # up to the first that raises; what it has taken stays taken
+            said.extend(calls)  # stops at the first exception; values before it are kept
         except Exception as error:
             said.append(failures.note(len(said), error))
     numbers: dict[int, float | MetricResult] = {**of_kind(said, float), **of_kind(said, MetricResult)}
@@ -145,7 +145,7 @@ def _said(
 
 
 def _lacking(name: str) -> Callable[..., NoReturn]:
-    """Stands for a metric that takes a value which nobody gives."""
+    """Returns a function to use in place of a metric whose input does not exist."""
 
     def lacks(*_: Any) -> NoReturn:
         raise KeyError(name)
@@ -160,7 +160,7 @@ def _refuse_non_finite(said: float | MetricResult) -> None:
 
 
 def _plain(metric: Metric, said: MetricResult) -> bool | float | str | None:
-    """What later metrics and the wide tables see of a result."""
+    """Returns the plain value of a result, as seen by later metrics and the wide tables."""
     if metric.kind == "label":
         return said.label
     if metric.kind == "boolean" and said.value is not None:

@@ -1,4 +1,4 @@
-"""Figures that are about to be replaced stay queryable: an evaluation may be scored again by other code."""
+"""Keeps statistics that are about to be replaced, e.g. when an evaluation is scored again by other code."""
 
 from eval_pipeline.fingerprints import UNKNOWN_CODE
 from eval_pipeline.store.durable import locked
@@ -11,7 +11,7 @@ _PATIENCE_S = 60.0
 
 
 def _edition(inputs: Inputs) -> str | None:
-    """Name of the edition of the gold that the figures on record are of; None where nobody noted it."""
+    """Returns the name of the gold edition of the recorded figures; None if unknown."""
     if inputs.header(GOLD_EDITIONS) is None:
         return None
     rows = inputs.read(GOLD_EDITIONS, ["edition", "name"]).to_pylist()
@@ -19,9 +19,9 @@ def _edition(inputs: Inputs) -> str | None:
 
 
 def keep_superseded(inputs: Inputs) -> None:
-    """Adds the statistics that the record holds of an evaluation to those that were replaced before, each once.
+    """Copies the recorded statistics of an evaluation to `superseded_statistics`, each once.
 
-    Statistics that do not belong to the scored turns beside them, which a killed run leaves, are nobody's figures.
+    Statistics that do not belong to the recorded turns, as a killed run may leave them, are not copied.
     """
     scored, statistics = inputs.header(TURN_RESULTS), inputs.header(STATISTICS)
     if not scored or not statistics or statistics.made_from.get(TURN_RESULTS.name) != scored.content_hash:

@@ -1,4 +1,4 @@
-"""Columns of the per-turn tables, from a block of scored turns."""
+"""Builds the columns of the per-turn tables from a block of scored turns."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -19,12 +19,12 @@ from eval_pipeline.tracks.base import Track
 WRONG_ANSWER = "wrong_answer"
 
 Values = Mapping[str, Sequence[Any] | pa.Array]
-"""A table's columns by name, a value a row."""
+"""A table's columns by name, with one value per row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What all attempts at a turn took; None where a provider did not say."""
+    """Total consumption of all attempts at a turn; None if a provider did not report it."""
 
     input_tokens: int | None
     output_tokens: int | None
@@ -33,7 +33,7 @@ class Spent:
 
     @property
     def tokens(self) -> int | None:
-        """Input and output together."""
+        """Input and output tokens together."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
@@ -41,7 +41,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class AttemptedTurn:
-    """One turn with everything that was tried."""
+    """A turn with all its attempts."""
 
     case: Case
     turn: Turn
@@ -51,19 +51,19 @@ class AttemptedTurn:
 
     @property
     def final(self) -> Attempt:
-        """The attempt that counts."""
+        """The last attempt, which is the one that counts."""
         return self.attempts[-1]
 
 
 class ScoredTurns:
-    """A block of turns with everything known of them; every property holds one value a turn."""
+    """A block of scored turns; every property holds one value per turn."""
 
     def __init__(self, track: Track, turns: Sequence[AttemptedTurn], scored: MetricValues) -> None:
         self.track, self.turns, self.scored = track, turns, scored
 
     @cached_property
     def place(self) -> dict[str, list[Any]]:
-        """The columns that say which turn a row is about."""
+        """The columns that identify a row's turn."""
         return {
             "turn_id": [item.turn.id for item in self.turns],
             "case_id": [item.case.id for item in self.turns],
@@ -83,7 +83,7 @@ class ScoredTurns:
 
     @cached_property
     def took(self) -> dict[str, list[Any]]:
-        """The columns on what all attempts took together."""
+        """The columns on the consumption of all attempts together."""
         return {
             "input_tokens": [item.spent.input_tokens for item in self.turns],
             "output_tokens": [item.spent.output_tokens for item in self.turns],
@@ -94,7 +94,7 @@ class ScoredTurns:
 
     @cached_property
     def error_classes(self) -> list[str | None]:
-        """Why each turn failed; None where it is right."""
+        """Why each turn failed; None if it is right."""
         pairs = zip(self.turns, self.said["correct"], strict=True)
         return [_error_class(item.final, correct) for item, correct in pairs]
 
@@ -115,13 +115,13 @@ class ScoredTurns:
 
 
 def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
-    """Totals over the attempts at a turn.
+    """Returns totals over the attempts at a turn.
 
-    Calls that gave no response count no tokens; where all did so, there is no latency, and no dollars are 0 dollars
-    only for a model that has a price.
+    Calls without a response count no tokens; if all were such, latency is None, and the cost is 0 dollars only for a
+    model that has a price.
     """
     answered = [row for row in rows if row["stop_reason"] is not None]
-    if len(answered) == 1:  # mostly
+    if len(answered) == 1:  # the usual case
         row = answered[0]
         return Spent(row["input_tokens"], row["output_tokens"], row["usd"], row["latency_ms"])
     if not answered:
@@ -135,10 +135,10 @@ def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
 
 
 def metric_columns(block: ScoredTurns, versions: Mapping[str, str]) -> Values:
-    """The long `metrics` table: some twenty rows a turn.
+    """Returns the long table `metrics`, with about twenty rows per turn.
 
-    Made a metric at a time and then put into the order of the turns, all of it in Arrow: as Python objects these
-    values would cost more than everything else in this stage.
+    It is built one metric at a time and then sorted by turn, all in Arrow: as Python objects, these values would cost
+    more than everything else in this stage.
     """
     count, metrics = len(block.turns), list(block.scored.plain)
     turn = np.repeat(np.arange(count), len(metrics))
@@ -153,12 +153,12 @@ def metric_columns(block: ScoredTurns, versions: Mapping[str, str]) -> Values:
 
 
 def _metric_values(scored: MetricValues, metric: str, count: int) -> dict[str, pa.Array]:
-    """What one metric says of all turns."""
+    """Returns one metric's values for all turns."""
     plain, results = scored.plain[metric], scored.results.get(metric, {})
     labels: dict[int, str | None] = {**of_kind(plain, str), **{turn: result.label for turn, result in results.items()}}
 
     def texts(by_turn: Mapping[int, str | None]) -> pa.Array:
-        if not by_turn:  # nearly always
+        if not by_turn:  # the usual case
             return pa.nulls(count, pa.string())
         return arrow_array([by_turn.get(turn) for turn in range(count)], pa.string())
 
@@ -172,8 +172,8 @@ def _metric_values(scored: MetricValues, metric: str, count: int) -> dict[str, p
 
 
 def _numbers(plain: Sequence[Any], failed: Collection[int]) -> pa.Array:
-    """What a metric said as numbers, 0 where it failed."""
-    if not failed and set(map(type, plain)) <= {bool, type(None)}:  # a verdict, as most metrics: a fourth of the time
+    """Returns a metric's values as numbers, 0 where it failed."""
+    if not failed and set(map(type, plain)) <= {bool, type(None)}:  # the usual case: a fourth of the time
         return pa.array(plain, pa.bool_()).cast(pa.float64())
     numbers = [None if value is None or isinstance(value, str) else float(value) for value in plain]
     for turn in failed:
@@ -182,12 +182,12 @@ def _numbers(plain: Sequence[Any], failed: Collection[int]) -> pa.Array:
 
 
 def wide_columns(block: ScoredTurns) -> dict[str, Sequence[Any]]:
-    """`<track>_turns`."""
+    """Returns the columns of `<track>_turns`."""
     return {**block.place, **block.said, **block.own, **block.scored.plain, **block.took}
 
 
 def result_columns(block: ScoredTurns) -> Values:
-    """`turn_results`, the columns that all tracks share."""
+    """Returns the columns of `turn_results`, which all tracks share."""
     track, turns, plain = block.track, block.turns, block.scored.plain
     return {
         "track": [track.name] * len(turns),
@@ -195,7 +195,8 @@ def result_columns(block: ScoredTurns) -> Values:
         "cluster": [item.case.cluster for item in turns],
         "tags": [json_text(item.case.tags) for item in turns],
         **block.said,
-        # A first attempt that ran is the only one, so it is right exactly when the turn is.
+        # An answer that ran has no recovery attempts, so if the first attempt ran, it is right exactly when the turn
+        # is.
         "first_attempt_correct": [
             correct and len(item.attempts) == 1 for item, correct in zip(turns, block.said["correct"], strict=True)
         ],
@@ -210,11 +211,11 @@ def result_columns(block: ScoredTurns) -> Values:
 
 
 _SHOWN = frozenset({"question", "expected", "answer", "failure_mode"})
-"""Columns of all tracks' turns that an error shows."""
+"""Columns common to all tracks that an error row shows."""
 
 
 def error_rows(block: ScoredTurns, model_version: str) -> list[dict[str, Any]]:
-    """Rows of `errors`: the failed turns with their full context; a wrong answer is one too."""
+    """Returns the rows of `errors`: failed turns, including wrong answers, with their full context."""
     track = block.track
     own = {*(column.name for column in track.feature_columns), *track.error_columns}
     wide = {name: v for name, v in wide_columns(block).items() if name in own or name in _SHOWN or name in block.place}
@@ -231,7 +232,7 @@ def _error_row(block: ScoredTurns, place: int, wide: Mapping[str, Any], model_ve
         "expected_answer": wide["expected"],
         "answer": wide["answer"],
         "error_class": block.error_classes[place],
-        "error_message": _error_message(item.final, wide["expected"], wide["answer"]),
+        "error_message": _error_message(track, item, wide["expected"], wide["answer"]),
         "failure_mode": wide.get("failure_mode"),
         "attempts": len(item.attempts),
         "complexity": block.complexity[place],
@@ -268,17 +269,19 @@ def _error_class(final: Attempt, correct: bool) -> str | None:
     return None if correct else WRONG_ANSWER
 
 
-def _error_message(final: Attempt, expected: str, answer: str | None) -> str:
-    """The error of a failed turn's final attempt, or what was expected instead of a wrong answer."""
+def _error_message(track: Track, item: AttemptedTurn, expected: str, answer: str | None) -> str:
+    """Returns the error of a failed turn's final attempt; for a wrong answer, how it differs from the expected one."""
+    final = item.final
     if final.call_failure is not None:
         return f"{final.call_failure.kind.value}: {final.call_failure.message}"
     if isinstance(final.outcome, Failed):
         return final.outcome.message
-    return f"expected {expected}, got {answer}"
+    different = track.difference(item.case, item.turn, final.outcome.value) if isinstance(final.outcome, Ran) else None
+    return different or f"expected {expected}, got {answer}"
 
 
 def metric_error_rows(block: ScoredTurns, at: datetime) -> list[dict[str, Any]]:
-    """Rows of `metric_errors`, found at that time."""
+    """Returns the rows of `metric_errors`, found at that time."""
     return [
         {
             "turn_id": block.turns[failure.turn].turn.id,
@@ -299,5 +302,5 @@ def _total(rows: Sequence[Mapping[str, Any]], column: str) -> Any:
 
 
 def plain_inputs(values: Mapping[str, Any]) -> str:
-    """The inputs of a metric that failed, as JSON; what JSON cannot hold is shown as text."""
+    """Returns the inputs of a failed metric as JSON; values that JSON cannot represent are shown as text."""
     return canonical_json(json.loads(json.dumps(values, default=repr)))

@@ -1,4 +1,4 @@
-"""One Parquet file of the record: how it is written, what its footer says, how it is read."""
+"""Reading, writing and verifying one Parquet file of the record."""
 
 from eval_pipeline.store.parquet.reading import Header, forget_verified, note_written, read_header, row_groups, verify
 from eval_pipeline.store.parquet.writing import TableWriter, arrow_array

@@ -1,4 +1,4 @@
-"""What a file of the record says of itself, and how it is read: nothing of it is used before it was verified."""
+"""Reads the record's Parquet files and their headers; data are verified before use."""
 
 import hashlib
 import json
@@ -24,18 +24,18 @@ _OTHER_BYTES = "its bytes are not those that were written"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file of the record says of itself.
+    """The metadata in the footer of a record file.
 
     Attributes:
         schema_version: version of the table when the file was written.
-        schema_hash: of the columns the file has.
-        made_from: hashes of what it was made from, by name.
-        content_hash: SHA-256 over schema and data pages, 32 hexadecimal digits; equal data in equal chunks have
+        schema_hash: hash of the file's columns.
+        made_from: hashes of the inputs that the rows were computed from, by name.
+        content_hash: SHA-256 over schema and data pages, cut to 32 hexadecimal digits; equal data in equal chunks have
             equal hashes.
         rows: number of rows.
         key: values of the key columns, as text.
-        run_id: run that made these rows; empty where it was not noted.
-        sealed: the footer is covered by a digest, as all are but those that 0.1.0 wrote.
+        run_id: run that made these rows; empty if unknown.
+        sealed: whether a digest protects the footer; only files written by 0.1.0 lack it.
     """
 
     schema_version: int
@@ -49,7 +49,7 @@ class Header:
 
 
 def damaged(path: Path, found: object) -> DamagedFileError:
-    """The error for a file of the record that cannot be read."""
+    """Returns the error for a damaged file of the record."""
     return DamagedFileError(f"{path} is damaged ({_first_line(found)}); `eval-pipeline doctor --repair` makes it again")
 
 
@@ -58,10 +58,10 @@ def _first_line(found: object) -> str:
 
 
 def read_header(path: Path) -> Header | None:
-    """What the file's footer says; None where there is no such file. Read again only where the file is another one.
+    """Reads the header from the file's footer; returns None if the file does not exist. Cached until the file changes.
 
     Raises:
-        StoreError: the footer is not as it was written.
+        StoreError: the footer was changed after writing.
     """
     try:
         return _header(*_state(path))
@@ -75,12 +75,16 @@ _State = tuple[Path, int, int, int]
 
 
 def _state(path: Path) -> _State:
-    """What tells a file from one that replaced it."""
+    """Returns what distinguishes a file from one that replaced it."""
     status = path.stat()
     return path, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-@lru_cache(maxsize=1024)
+_MOST_HEADERS = 16_384
+"""Headers kept, 2 KiB each: those of some 500 suites, which a run goes through several times."""
+
+
+@lru_cache(maxsize=_MOST_HEADERS)
 def _header(path: Path, inode: int, size: int, changed: int) -> Header:
     with path.open("rb") as file:
         file.seek(_data_end(file))
@@ -105,32 +109,32 @@ def _header(path: Path, inode: int, size: int, changed: int) -> Header:
 
 
 def _data_end(file: BinaryIO) -> int:
-    """Where the footer begins, as its length at the end of the file says."""
+    """Returns the offset of the footer, computed from the footer's length at the end of the file."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     return max(0, size - _TAIL - int.from_bytes(file.read(4), "little"))
 
 
 _VERIFIED: set[_State] = set()
-"""Files whose data this process has read whole, or has written."""
+"""Files whose data this process has verified or written."""
 
 
 def forget_verified() -> None:
-    """Has this process read every file anew, for those that look for damage since."""
+    """Makes this process verify every file again; used to look for new damage."""
     _VERIFIED.clear()
     _header.cache_clear()
 
 
 def note_written(path: Path) -> None:
-    """Notes that this process has just written a file: its data need not be read back to be trusted."""
+    """Marks a file as just written by this process, so that its data need not be verified."""
     _VERIFIED.add(_state(path))
 
 
 def verify(path: Path, header: Header) -> None:
-    """Compares the data with the content hash in the footer, once a process and state of the file.
+    """Compares the data with the content hash in the footer; done once for each process and state of the file.
 
     Raises:
-        StoreError: they differ.
+        StoreError: the data and the hash differ.
     """
     try:
         state = _state(path)
@@ -150,7 +154,7 @@ def verify(path: Path, header: Header) -> None:
 
 
 def row_groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The file's row groups, one at a time; at least one, if an empty one."""
+    """Yields the file's row groups one at a time; an empty file yields one empty table."""
     try:
         with pq.ParquetFile(path) as file:
             if not file.num_row_groups:

@@ -1,25 +1,25 @@
-"""Seals: the footer of a record file holds a digest of itself.
+"""Seals: the footer of a record file contains a digest of itself.
 
-The footer also holds the content hash of everything before it, so that the two cover every byte of the file: Parquet's
-own checksums cover pages only, and DuckDB does not look at them. The seal is taken with zeros in its own place.
+The footer also contains the hash of everything before it, so the two cover every byte of the file. Parquet's own
+checksums cover pages only, and DuckDB ignores them. The seal is computed with zeros in its own place.
 """
 
 import hashlib
 import re
 
 SEAL = "footer_digest"
-"""Name of the seal among the footer's metadata."""
+"""Key of the seal in the footer's metadata."""
 _MARK = "footer-sha256:"
 BLANK = _MARK + "0" * 64
-"""What stands in the place of the seal until the footer is whole."""
+"""Placeholder for the seal until the footer is complete."""
 _PATTERN = re.compile(_MARK.encode() + rb"([0-9a-f]{64})")
 
 
 def sealed(footer: bytes) -> bytes:
-    """The footer with its seal.
+    """Returns the footer with its seal filled in.
 
     Args:
-        footer: with `BLANK` in it, once; with the length and the magic bytes behind it.
+        footer: contains `BLANK` exactly once; includes the length and the magic bytes at the end.
     """
     place = footer.index(BLANK.encode()) + len(_MARK)
     digest = hashlib.sha256(footer).hexdigest().encode()
@@ -27,7 +27,7 @@ def sealed(footer: bytes) -> bytes:
 
 
 def is_sealed(footer: bytes) -> bool | None:
-    """Whether a footer is as it was written; None where it was written without a seal, as 0.1.0 did."""
+    """Whether a footer is unchanged since it was written; None if it has no seal, as in files written by 0.1.0."""
     found = list(_PATTERN.finditer(footer))
     if not found and SEAL.encode() not in footer:
         return None

@@ -1,4 +1,4 @@
-"""How a file of the record is written."""
+"""Writes Parquet files of the record."""
 
 import hashlib
 import json
@@ -24,13 +24,13 @@ convert_without_pandas()
 
 _ROW_GROUP_BYTES = 16 << 20
 _LEAST_ROW_GROUP_BYTES = 2 << 20
-"""Rows are gathered up to this: each column of each row group costs, to write and to read, whatever is in it."""
+"""Rows are collected up to this size, since each column of each row group has a fixed cost in writing and reading."""
 
 
 class _HashingSink:
-    """A file that knows the hash of all that was written to it, and whose errors name the file that it is to become.
+    """A file that hashes everything written to it, and whose errors name the target file.
 
-    Errors of the caller's own code, between two writes, pass as they are.
+    Exceptions raised by the caller's own code between two writes are passed on unchanged.
     """
 
     def __init__(self, file: BinaryIO, target: Path, seed: str) -> None:
@@ -57,31 +57,34 @@ class _HashingSink:
         return self._file.tell() + len(self._footer or b"")
 
     def flush(self) -> None:
-        """Nothing to do before the end: no one sees the file until then."""
+        """Does nothing: nobody reads the file before it is complete."""
 
     def close(self) -> None:
         self.closed = True
 
     def abandon(self) -> None:
-        """Drops what still comes: a writer that is destroyed writes a footer, at whatever moment that is."""
+        """Discards everything written from now on.
+
+        Otherwise a Parquet writer would still write a footer when it is garbage-collected.
+        """
         self._file, self._footer = BytesIO(), None
 
     def content_hash(self) -> str:
         return self._digest.hexdigest()[:32]
 
     def hold_footer(self) -> None:
-        """Keeps what still comes, to be sealed."""
+        """Keeps everything written from now on in memory, to be sealed."""
         self._footer = bytearray()
 
     def write_footer(self) -> None:
-        """Seals what was kept, and writes it."""
+        """Seals and writes what was kept."""
         assert self._footer is not None
         footer, self._footer = bytes(self._footer), None
         self._write(sealed(footer))
 
 
 class TableWriter:
-    """Writes the rows of one table and key; made by `Record.writer`."""
+    """Writes the rows of one table and key; created by `Record.writer`."""
 
     def __init__(
         self, file: BinaryIO, target: Path, table: Table, key: RecordKey, made_from: Mapping[str, str]
@@ -98,22 +101,22 @@ class TableWriter:
             self._schema,
             compression="zstd",
             compression_level=1,
-            # A dictionary of long texts is built only to be thrown away; nothing reads the statistics.
+            # Dictionaries of long texts would be built only to be discarded; nothing reads the statistics.
             use_dictionary=[column.name for column in table.all_columns if not column.long],
             write_statistics=False,
         )
 
     def write(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> None:
-        """Adds rows; a row group holds 2 to 16 MiB of them, so that readers need little memory.
+        """Adds rows. They are collected into row groups of 2 to 16 MiB, so that readers need little memory.
 
         Args:
-            columns: every column of the table but the key columns, all of one length. JSON columns take JSON text
-                (`canonical_json(value)`) or None; aware datetimes are stored in UTC. A lone surrogate, which UTF-8
-                cannot hold and models do write, becomes U+FFFD.
+            columns: every column of the table except the key columns, all of the same length. JSON columns take JSON
+                text (`canonical_json(value)`) or None; aware datetimes are stored in UTC. Lone surrogates, which models
+                write but UTF-8 cannot encode, become U+FFFD.
 
         Raises:
-            ValueError: columns are missing, unknown or of different lengths, a value is not of the column's type, or
-                a number is NaN or infinite (a number that the data cannot carry is NULL).
+            ValueError: columns are missing, unknown or of different lengths, a value is not of the column's type, or a
+                number is NaN or infinite (unknown numbers must be NULL).
         """
         expected = {column.name for column in self._table.columns}
         if columns.keys() != expected:
@@ -146,13 +149,13 @@ class TableWriter:
         self._gathered = []
 
     def content_hash(self) -> str:
-        """Hash of all rows, of which none may follow."""
+        """Returns the hash of all rows; no rows may be added after this."""
         if self._gathered:
             self._write_gathered()
         return self._sink.content_hash()
 
     def finish(self, run_id: str = "") -> None:
-        """Writes the footer; the content hash is of everything before it, and `run_id` says which run made it."""
+        """Writes the footer, with the hash of everything before it and the id of the run that made the file."""
         footer = {
             "schema_version": str(self._table.version),
             "schema_hash": self._table.schema_hash(),
@@ -169,13 +172,13 @@ class TableWriter:
         self._sink.write_footer()
 
     def abandon(self) -> None:
-        """Lets go of the file without caring for what is in it."""
-        self._writer.is_open = False  # else its destructor ends the file properly
+        """Closes the file without completing it."""
+        self._writer.is_open = False  # otherwise its destructor would complete the file
         self._sink.abandon()
 
 
 def arrow_array(values: Sequence[Any] | pa.Array, kind: pa.DataType | None = None) -> pa.Array:
-    """Values as an Arrow array of a type, by default of that which they have; lone surrogates become U+FFFD.
+    """Converts values to an Arrow array, by default of their own type; lone surrogates become U+FFFD.
 
     Raises:
         pyarrow.ArrowException, OverflowError, TypeError: a value is not of the type.
@@ -189,13 +192,13 @@ def arrow_array(values: Sequence[Any] | pa.Array, kind: pa.DataType | None = Non
 
 
 def _check(array: pa.Array, kind: str, table: str, column: str) -> None:
-    """Refuses what neither JSON nor an honest figure can be. Text that is no JSON at all is refused when published."""
+    """Rejects NaN and infinity, also within JSON. Text that is not JSON at all is rejected when it is published."""
     if kind == "DOUBLE":
         if pc.all(pc.is_finite(array)).as_py() is False:
             raise ValueError(f"{table}.{column} holds NaN or infinity; a number the data cannot carry is None")
     elif kind == "JSON":
-        # json.dumps writes these words for numbers; only texts with one of them are worth parsing. All texts are
-        # looked at as one at first: that takes a fifth of the time.
+        # json.dumps writes NaN and infinity as these words, so only texts that contain them are parsed. Searching all
+        # texts as one buffer first takes a fifth of the time.
         texts = array.buffers()[-1]
         whole = texts.to_pybytes() if texts else b""
         for word in ("NaN", "Infinity"):

@@ -1,4 +1,4 @@
-"""Every table of the store, and what is made from a table's declaration."""
+"""All tables of the store, and the Arrow schemas made from them."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,13 @@ from eval_pipeline.store.tables.aggregates import (
     COVERAGE,
     ERROR_ANALYSIS,
     JUDGE_AGREEMENT,
+    LABEL_CONFUSION,
+    LABEL_SCORES,
     STATISTICS,
     SUPERSEDED_STATISTICS,
 )
 from eval_pipeline.store.tables.comparisons import ACKNOWLEDGEMENTS, COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables.draws import DRAW_TABLES, SAMPLED_ESTIMATES, SAMPLING_DESIGN
 from eval_pipeline.store.tables.gold import (
     GOLD_EDITIONS,
     GOLD_OVERRIDES,
@@ -64,6 +67,8 @@ __all__ = [
     "JUDGEMENTS",
     "JUDGE_AGREEMENT",
     "JUDGE_REPEATS",
+    "LABEL_CONFUSION",
+    "LABEL_SCORES",
     "METRICS",
     "METRIC_ERRORS",
     "MODEL_COMPARISONS",
@@ -74,6 +79,8 @@ __all__ = [
     "REVIEWS",
     "REVIEW_STATISTICS",
     "RUNS",
+    "SAMPLED_ESTIMATES",
+    "SAMPLING_DESIGN",
     "STATISTICS",
     "SUITES",
     "SUITE_EDITIONS",
@@ -104,11 +111,11 @@ _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
 
 
 def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
-    """Every published table, in the order in which they are made; the store itself knows no tracks."""
-    further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES, *REVIEW_TABLES)
+    """Returns every published table in creation order; the tracks' tables are passed in."""
+    further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES, *REVIEW_TABLES, *DRAW_TABLES)
     return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES, *further)
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The schema of the table's Parquet files: key columns first, JSON as text."""
+    """Returns the schema of the table's Parquet files: key columns first, JSON as text."""
     return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.all_columns])

@@ -5,8 +5,10 @@ from eval_pipeline.store.schemas import Column
 TURN_ID = Column("turn_id", "VARCHAR", "Public id of the turn, `<suite>/<case>#<index>`; never NULL.")
 CASE_ID = Column("case_id", "VARCHAR", "Id of the case (conversation) within the suite; never NULL.")
 TURN_INDEX = Column("turn_index", "BIGINT", "Position of the turn in its conversation, from 0; never NULL.")
-SAMPLE = Column("sample", "BIGINT", "Which of `samples_per_turn` independent answers, from 0; never NULL.")
-NUMBER = Column("number", "BIGINT", "0 is the generation, 1.. are recovery attempts; never NULL.")
+SAMPLE = Column(
+    "sample", "BIGINT", "Number of the answer among `samples_per_turn` independent ones, from 0; never NULL."
+)
+NUMBER = Column("number", "BIGINT", "0 for the first attempt, 1 and more for recovery attempts; never NULL.")
 QUESTION = Column("question", "VARCHAR", "What the turn asks, as in the suite; never NULL.")
 EXPECTED = Column("expected", "VARCHAR", "The right answer as text; NULL: the track has none.")
 ANSWER = Column("answer", "VARCHAR", "The final attempt's answer as text; NULL: no attempt ran.")
@@ -14,19 +16,19 @@ CORRECT = Column(
     "correct", "BOOLEAN", "The track's primary metric on the final attempt; NULL: the turn could not be scored."
 )
 COMPLEXITY = Column(
-    "complexity", "BIGINT", "Steps to the right answer on the track's first axis, from 0; NULL: it has none."
+    "complexity",
+    "BIGINT",
+    "Complexity of the turn by the track's first measure, in steps, from 0; NULL: the track has none.",
 )
 INPUT_TOKENS = Column(
-    "input_tokens", "BIGINT", "Tokens sent, over all attempts, cache reads and writes included; NULL: not told."
+    "input_tokens", "BIGINT", "Tokens sent in all attempts, including cache reads and writes; NULL: not reported."
 )
-OUTPUT_TOKENS = Column("output_tokens", "BIGINT", "Tokens received, over all attempts; NULL: not told.")
-USD = Column(
-    "usd", "DOUBLE", "US dollars over all attempts at the price of the day they were asked; NULL: no price known."
-)
+OUTPUT_TOKENS = Column("output_tokens", "BIGINT", "Tokens received in all attempts; NULL: not reported.")
+USD = Column("usd", "DOUBLE", "US dollars of all attempts at the prices of the day of the call; NULL: no known price.")
 LATENCY_MS = Column(
     "latency_ms", "DOUBLE", "Milliseconds of the successful calls, summed over all attempts; NULL: unknown."
 )
 ATTEMPT_COUNT = Column(
-    "attempts", "BIGINT", "Attempts made, the generation included, from 1; NULL: no attempt was made."
+    "attempts", "BIGINT", "Number of attempts, including the first, from 1; NULL: no attempt was made."
 )
 TAGS = Column("tags", "JSON", "List of the case's tags; an empty list for none.")

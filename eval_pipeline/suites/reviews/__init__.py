@@ -1,4 +1,4 @@
-"""What people say of answers, kept beside the suite in files that are made to be committed (docs/reviews.md)."""
+"""People's reviews of answers, stored beside the suite in files meant to be committed (docs/reviews.md)."""
 
 from eval_pipeline.suites.reviews.files import ReviewFiles, add_review, read_reviews
 from eval_pipeline.suites.reviews.queues import Queue, QueueItem, Stratum, read_queues, write_queue

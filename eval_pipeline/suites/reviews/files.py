@@ -1,7 +1,7 @@
-"""Files of reviews: one a person below `reviews/`, a line a review, only ever added to.
+"""Files of reviews below `reviews/`: one file per person, one line per review, append-only.
 
-A merge of two branches takes the lines of both (`merge=union`); where a host leaves its conflict marks instead, both
-sides are read all the same. Ids are random, so a line that is there twice counts once.
+When two branches are merged, the lines of both are kept (`merge=union`). If a host writes conflict marks instead, both
+sides are still read. Ids are random, so a duplicated line counts once.
 """
 
 import os
@@ -29,11 +29,11 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class ReviewFiles:
-    """What the files of a suite's reviews hold.
+    """The contents of a suite's review files.
 
     Attributes:
-        reviews: each once, by time; superseded ones too.
-        problems: lines that are no reviews.
+        reviews: each once, sorted by time; including superseded ones.
+        problems: lines that are not valid reviews.
     """
 
     reviews: tuple[Review, ...] = ()
@@ -41,12 +41,12 @@ class ReviewFiles:
 
 
 def reviews_folder(suite: Path) -> Path:
-    """Where the reviews of a suite's folder are."""
+    """Returns the folder of a suite's reviews."""
     return suite / REVIEWS_FOLDER
 
 
 def file_of(suite: Path, who: str) -> Path:
-    """The file of a person: names that differ in case or in signs have files that differ."""
+    """Returns the file of a person; names that differ only in case or punctuation have different files."""
     slug = re.sub(r"[^a-z0-9]+", "-", who.lower()).strip("-")[:40]
     name = slug if slug == who else f"{slug}-{text_hash(who)[:6]}".lstrip("-")
     return reviews_folder(suite) / f"{name}.jsonl"
@@ -57,7 +57,7 @@ def add_review(suite: Path, review: Review) -> Path:
 
     Args:
         suite: the suite's folder.
-        review: is not in it yet.
+        review: a review that is not in the file yet.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full; nothing is added then.
@@ -69,7 +69,8 @@ def add_review(suite: Path, review: Review) -> Path:
             with locked(path, _PATIENCE_S) as handle:
                 _set_torn_aside(path, handle)
                 _append(path, handle, line)
-                # A checkout replaces files: what went into the one that it removed goes into the new one too.
+                # A checkout may replace the file meanwhile; a review written to the removed file is written to the new
+                # one again.
                 if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                     return path
     except OSError as error:
@@ -82,7 +83,7 @@ def add_review(suite: Path, review: Review) -> Path:
 
 
 def read_reviews(suite: Path) -> ReviewFiles:
-    """Every review below a suite's folder, and what is wrong with lines that hold none."""
+    """Returns every review below a suite's folder, and the problems of invalid lines."""
     found: dict[str, Review] = {}
     problems: list[Problem] = []
     folder = reviews_folder(suite)
@@ -121,7 +122,7 @@ def _reviews_in(path: Path, name: str) -> Iterator[Review | Problem]:
 def _make_folder(folder: Path) -> None:
     make_folders(folder)
     attributes = folder / ".gitattributes"
-    if not attributes.exists():  # whole or not at all: with half of it a merge would conflict
+    if not attributes.exists():  # written atomically: with half of it, a merge would conflict
         temporary = temporary_path(attributes)
         temporary.write_text(_ATTRIBUTES)
         fsync_path(temporary)
@@ -129,7 +130,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _set_torn_aside(path: Path, handle: int) -> None:
-    """Moves what a killed writer left of a last line into a file beside, so that no line is glued to it."""
+    """Moves an incomplete last line, left by a killed writer, to a file beside, so that no line is appended to it."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return
@@ -145,7 +146,7 @@ def _set_torn_aside(path: Path, handle: int) -> None:
             os.fsync(aside.fileno())
         os.ftruncate(handle, start)
     else:
-        os.pwrite(handle, b"\n", size)  # only the end of the line was missing
+        os.pwrite(handle, b"\n", size)  # only the line end was missing
     os.fsync(handle)
 
 
@@ -164,7 +165,7 @@ def _append(path: Path, handle: int, line: bytes) -> None:
 
 
 def cannot_write(suite: Path, error: OSError) -> StoreError:
-    """The error for a suite's folder in which no review can be kept."""
+    """Returns the error for a suite's folder in which reviews cannot be stored."""
     told = write_error(reviews_folder(suite), error)
     if "no room" in str(told):
         return told

@@ -1,4 +1,4 @@
-"""Queues of answers to review: which were drawn, from how many, with what probability. A file each, never changed."""
+"""Queues of answers to review: the drawn answers with their sampling probabilities; one file each, never changed."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class _Frozen(BaseModel):
 
 
 class QueueItem(_Frozen):
-    """An answer that was drawn; fields as of a review."""
+    """An answer that was drawn; its fields are as in a review."""
 
     turn_id: str
     model_version: str
@@ -36,12 +36,12 @@ class QueueItem(_Frozen):
 
     @property
     def answer(self) -> AnswerKey:
-        """The answer."""
+        """The key of the answer."""
         return AnswerKey(self.turn_id, self.model_version, self.response_hash)
 
 
 class Stratum(_Frozen):
-    """Answers of one kind: how many there are, and how many were drawn, each with the same probability."""
+    """A group of answers: its size, and how many were drawn from it with equal probability."""
 
     population: int = Field(ge=1)
     drawn: int = Field(ge=1)
@@ -54,20 +54,20 @@ class Stratum(_Frozen):
 
     @property
     def probability(self) -> float:
-        """With which each of its answers was drawn."""
+        """The probability with which each of its answers was drawn."""
         return self.drawn / self.population
 
 
 class Queue(_Frozen):
-    """Answers to review, in the order in which to do so.
+    """Answers to review, in the order in which they should be reviewed.
 
     Attributes:
-        id: hash of all but the time.
-        at: when it was drawn, UTC.
-        by: how.
-        seed: of the draw.
-        strata: what was drawn from, by name.
-        items: what was drawn; each beginning of the list is a draw from all strata too.
+        id: hash of everything but the time.
+        at: time of the draw, UTC.
+        by: method of the draw.
+        seed: seed of the draw.
+        strata: name → stratum.
+        items: the drawn answers; every beginning of the list is a draw from all strata too.
     """
 
     id: str = Field(pattern=r"^[0-9a-f]{12}$")
@@ -89,18 +89,18 @@ class Queue(_Frozen):
     def drawn(
         cls, at: object, by: str, seed: int, strata: Mapping[str, Stratum], items: tuple[QueueItem, ...]
     ) -> "Queue":
-        """A queue under its id."""
+        """Creates a queue with its id."""
         told = [by, seed, *(item.model_dump(mode="json") for item in items)]
         made = {"id": json_hash(told)[:12], "at": at, "by": by, "seed": seed, "strata": strata, "items": items}
         return cls.model_validate(made)
 
     def probability(self, item: QueueItem) -> float:
-        """With which an item was drawn."""
+        """Returns the probability with which an item was drawn."""
         return self.strata[item.stratum].probability
 
 
 def write_queue(suite: Path, queue: Queue) -> Path:
-    """Writes a queue beside the reviews of a suite's folder; one that is there stays.
+    """Writes a queue beside the reviews of a suite's folder; an existing one is kept.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -120,7 +120,7 @@ def write_queue(suite: Path, queue: Queue) -> Path:
 
 
 def read_queues(suite: Path) -> tuple[dict[str, Queue], list[Problem]]:
-    """The queues of a suite's folder by id, oldest first, and what is wrong with files that hold none."""
+    """Returns the queues of a suite's folder by id, oldest first, and the problems of invalid files."""
     found: list[Queue] = []
     problems: list[Problem] = []
     for path in sorted((reviews_folder(suite) / "queues").glob("*.json")):

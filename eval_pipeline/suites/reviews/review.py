@@ -1,4 +1,4 @@
-"""One review: what a person says of one answer."""
+"""A review: one person's judgement of one answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -22,14 +22,14 @@ def _said(text: str) -> str:
     return text
 
 
-# Looked at first, wherever it stands: pydantic cannot measure a text with half a character.
+# Applied first, because pydantic cannot measure a text with a lone surrogate.
 _WHOLE = BeforeValidator(without_surrogates)
 _Name = Annotated[str, Field(max_length=100), _WHOLE, AfterValidator(_said)]
 _Id = Annotated[str, Field(max_length=1000), _WHOLE, AfterValidator(_said)]
 
 
 class AnswerKey(NamedTuple):
-    """Which answer a person has seen: of two dates with one response it is the same one."""
+    """Identifies the answer that a person has seen; evaluations of two dates with equal responses share it."""
 
     turn_id: str
     model_version: str
@@ -37,23 +37,23 @@ class AnswerKey(NamedTuple):
 
 
 class Review(BaseModel):
-    """What a person says of one answer of one model version; never changed, but superseded by another.
+    """A person's judgement of one answer of one model version; never changed, only superseded by another.
 
     Attributes:
-        id: random, so that a line that is there twice is one review.
-        at: when, UTC.
+        id: random, so that a duplicated line counts as one review.
+        at: time, UTC.
         who: the reviewer.
-        turn_id, model_version, eval_date, sample: the answer.
-        response_hash: `response_hash` of the response that was seen: a review says nothing of another one.
-        gold_hash: hash of the gold that was seen; None where none was.
-        verdict: of the answer, whatever the gold says.
-        gold_wrong: the gold is wrong.
-        correction: fields of the turn in the case file that would be right.
-        tag: how the answer fails, in a word of a list that grows.
+        turn_id, model_version, eval_date, sample: identify the answer.
+        response_hash: hash of the response that was seen; the review applies to no other response.
+        gold_hash: hash of the gold that was seen; None if none was.
+        verdict: on the answer, whatever the gold says.
+        gold_wrong: whether the gold is wrong.
+        correction: the right fields of the turn in the case file.
+        tag: how the answer fails, as a word from a growing list.
         note: anything else.
-        queue: id of the queue that asked for it; None where somebody came by.
-        probability: that the queue drew this answer with, above 0.
-        supersedes: id of a review of the same person that this one replaces.
+        queue: id of the queue that asked for it; None if no queue did.
+        probability: probability, above 0, with which the queue drew this answer.
+        supersedes: id of a review by the same person that this one replaces.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,7 +86,7 @@ class Review(BaseModel):
 
     @classmethod
     def new(cls, **said: object) -> Self:
-        """A review made now, with an id of its own.
+        """Creates a review dated now, with a new id.
 
         Raises:
             ValidationError: a field is wrong.
@@ -95,26 +95,29 @@ class Review(BaseModel):
 
     @property
     def answer(self) -> AnswerKey:
-        """The answer that was seen."""
+        """The key of the answer that was seen."""
         return AnswerKey(self.turn_id, self.model_version, self.response_hash)
 
     def line(self) -> str:
-        """The review as a line of a file."""
+        """Returns the review as a line of a file."""
         return self.model_dump_json(exclude_defaults=True) + "\n"
 
 
 def response_hash(response: str | None) -> str:
-    """Hash of a response: `left(sha256(response), 32)` in SQL; of none it is that of an empty one."""
+    """Returns the hash of a response (`left(sha256(response), 32)` in SQL).
+
+    A missing response counts as an empty one.
+    """
     return text_hash(response or "")
 
 
 def current(reviews: Sequence[Review]) -> list[Review]:
-    """The reviews that count: not superseded by their author, and the newest of a person on an answer."""
+    """Returns the reviews that count: those not superseded, and only the newest of each person on an answer."""
     by_id = {review.id: review for review in reviews}
     replaced = {
         review.supersedes
         for review in reviews
-        # Nobody takes back what another one said; a later one replaces, so that no two replace each other.
+        # Only the author can replace a review, and only by a later one, so that no two replace each other.
         if review.supersedes in by_id
         and by_id[review.supersedes].who == review.who
         and _order(by_id[review.supersedes]) < _order(review)
@@ -126,7 +129,7 @@ def current(reviews: Sequence[Review]) -> list[Review]:
 
 
 def by_answer(reviews: Sequence[Review]) -> Mapping[AnswerKey, list[Review]]:
-    """Reviews of the same answer together."""
+    """Groups reviews by answer."""
     found: dict[AnswerKey, list[Review]] = {}
     for review in reviews:
         found.setdefault(review.answer, []).append(review)
@@ -134,7 +137,7 @@ def by_answer(reviews: Sequence[Review]) -> Mapping[AnswerKey, list[Review]]:
 
 
 def asked_by_queues(reviews: Iterable[Review]) -> Mapping[str, Mapping[AnswerKey, frozenset[str]]]:
-    """Who has reviewed which answers because a queue asked for it, by queue; superseded reviews were asked for too."""
+    """Returns queue → answer → people who reviewed it for that queue; superseded reviews count too."""
     found: dict[str, dict[AnswerKey, frozenset[str]]] = {}
     for review in reviews:
         if review.queue is not None:
@@ -144,9 +147,9 @@ def asked_by_queues(reviews: Iterable[Review]) -> Mapping[str, Mapping[AnswerKey
 
 
 def verdict_of(reviews: Sequence[Review]) -> str | None:
-    """What people say of one answer: the verdict of most who can tell; None where they are at odds.
+    """Returns the majority verdict on one answer among those who can tell; None if it is a tie.
 
-    `cannot_tell` where nobody can.
+    Returns `cannot_tell` if nobody can tell.
     """
     right = sum(review.verdict == RIGHT for review in reviews)
     wrong = sum(review.verdict == WRONG for review in reviews)
@@ -156,7 +159,7 @@ def verdict_of(reviews: Sequence[Review]) -> str | None:
 
 
 def is_disputed(reviews: Sequence[Review]) -> bool:
-    """Whether people are at odds: some say right and some wrong, or not all of them that the gold is wrong."""
+    """Whether people disagree: on right or wrong, or on whether the gold is wrong."""
     verdicts = {review.verdict for review in reviews} - {CANNOT_TELL}
     return len(verdicts) > 1 or len({review.gold_wrong for review in reviews}) > 1
 

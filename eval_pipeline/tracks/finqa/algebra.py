@@ -1,4 +1,4 @@
-"""Whether two programs are the same expression up to algebra."""
+"""Decides whether two programs are algebraically equal expressions."""
 
 from functools import lru_cache
 from hashlib import blake2b
@@ -19,29 +19,29 @@ from eval_pipeline.tracks.finqa.program import (
 PRIME = 2**127 - 1
 
 Fraction = tuple[int, int]
-"""Numerator and denominator modulo the prime; so nothing is inverted on the way."""
+"""Numerator and denominator modulo the prime; keeping both avoids inversions on the way."""
 
 
 class _DivisionByZeroError(Exception):
-    """A divisor is zero at the point, most often because it is zero as an expression."""
+    """A divisor is zero at the point, usually because the expression is zero."""
 
 
 def same_expression(plan: Program, gold: Program) -> bool:
     """Whether two programs compute the same rational function of their literals.
 
-    Every distinct literal is a symbol and `const_*` is a number. Both programs are evaluated at a point modulo a
-    127-bit prime; equal expressions always agree, others with a probability below 1e-30 for any that people write
-    (their degree / 2^127, Schwartz and Zippel). The point is a fixed pseudo-random function of the literals, so a
-    symbol has the same value in every program without a table to look it up in. `exp`, `greater` and `table_*` are
-    symbols of their own, made from their arguments.
+    Every distinct literal is a symbol, and `const_*` is a number. Both programs are evaluated at a point modulo a
+    127-bit prime. Equal expressions always agree; different ones agree with a probability below 1e-30 for any program
+    that people write (degree / 2^127, Schwartz and Zippel). The point is a fixed pseudo-random function of the
+    literals, so a symbol has the same value in every program. `exp`, `greater` and `table_*` are separate symbols
+    derived from their arguments.
 
-    Refinement: a literal whose value equals that of a `const_*` in either program is read as that number, for
-    `(a - b) / b * 100` divided by `const_100` could not cancel otherwise. The sign of a literal is a factor, so that
-    `a + -5` is `a - 5`. Where a divisor is zero at the point, only programs with the same steps are the same.
+    A literal equal to the value of a `const_*` in either program is read as that number; otherwise `(a - b) / b * 100`
+    divided by `const_100` could not cancel. The sign of a literal is a factor, so that `a + -5` equals `a - 5`. If a
+    divisor is zero at the point, only programs with the same steps are equal.
     """
     if _has_problems(plan):
         return False
-    if plan == gold:  # often, and ten times as quick
+    if plan == gold:  # frequent, and ten times as fast
         return True
     if _has_problems(gold):
         return False
@@ -85,7 +85,7 @@ def _argument(argument: Argument, found: list[Fraction], constants: set[float]) 
 
 @lru_cache(maxsize=8192)
 def _literal(size: float) -> int:
-    return _symbol(f"literal {size:.12g}")  # 8.04 / 100 and 0.0804 differ in the last bit
+    return _symbol(f"literal {size:.12g}")  # rounded, because 8.04 / 100 and 0.0804 differ in the last bit
 
 
 @lru_cache(maxsize=8192)
@@ -130,12 +130,12 @@ def _quotient(first: Fraction, second: Fraction) -> Fraction:
 
 
 def _reduced(fraction: Fraction) -> int:
-    """The same number for equal fractions."""
+    """Returns the same number for equal fractions."""
     return fraction[0] * pow(fraction[1], -1, PRIME) % PRIME
 
 
 def _shape(program: Program, shapes: dict[object, int]) -> int:
-    """The number of the program's shape in a table that both programs share: equal shapes, equal numbers."""
+    """Returns a number for the program's shape, from a table shared by both programs."""
     found: list[int] = []
     for step in program.steps:
         key = tuple([_part(argument, found, shapes) for argument in step.arguments])

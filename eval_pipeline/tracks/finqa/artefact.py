@@ -1,4 +1,4 @@
-"""Reading a response into a plan."""
+"""Parses a response into a plan."""
 
 from collections.abc import Callable
 from math import isfinite
@@ -35,11 +35,11 @@ _KEYS = frozenset({"plan", "steps", "calculation", "program"})
 
 
 def parse_plan(text: str, recorded: bool) -> FinqaPlan:
-    """Finds the plan in a response: JSON alone, in a fence, or with prose around it.
+    """Finds the plan in a response: JSON alone, in a fence, or surrounded by prose.
 
     Args:
-        text: the response as it came.
-        recorded: also accept what `recorded_response` makes.
+        text: the response, unchanged.
+        recorded: also accept the form made by `recorded_response`.
 
     Raises:
         ArtefactError: with its error class.
@@ -61,7 +61,7 @@ def parse_plan(text: str, recorded: bool) -> FinqaPlan:
             return FinqaPlan("plan", _program(value[key]))
     if "program" in value:
         return FinqaPlan("program", _tokens(value["program"]))
-    return FinqaPlan("calculation", _calculation(value["calculation"]))  # find_json gives nothing else
+    return FinqaPlan("calculation", _calculation(value["calculation"]))  # the only form left
 
 
 def _is_plan(value: Json, recorded: bool) -> bool:
@@ -79,7 +79,7 @@ def _is_tokens(value: Json) -> bool:
 
 
 def _tokens(raw: Json) -> Program:
-    """A program as a text, or as the tokens that FinQA's models write."""
+    """Parses a program given as a text, or as the tokens that FinQA's models write."""
     if isinstance(raw, list) and raw and _is_tokens(raw):
         raw = program_of_tokens(raw)
     if not isinstance(raw, str) or not raw.strip():

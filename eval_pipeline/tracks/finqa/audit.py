@@ -1,4 +1,4 @@
-"""Doubts about the gold: printed against executed answers, and which answers of models are the same."""
+"""Doubts about the gold (printed versus executed answers), and which answers of models are equal."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,17 @@ from eval_pipeline.tracks.finqa.matching import within_either
 from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
 
 FAR = 0.02
-"""Relative difference beyond which the printed answer is another quantity, and not another rounding."""
+"""Relative difference above which the printed answer is a different quantity rather than a different rounding."""
 _FAR_SCORE, _NEAR_SCORE = 0.6, 0.2
-"""Judgement, not measurement: beyond rounding one of the two forms is wrong, though it need not be the program."""
+"""Set by judgement rather than measured.
+
+If they differ beyond rounding, one of the two is wrong, though not necessarily the program.
+"""
 _UNITS = (1.0, 100.0, 0.01)
 
 
 def printed_contradictions(case: FinqaCase) -> list[Contradiction]:
-    """Turns whose executed answer, rounded as the printed one is, is not the printed one."""
+    """Returns the turns whose executed answer, rounded like the printed one, differs from it."""
     return [
         Contradiction(turn.id, _sentence(turn.gold, distance), _FAR_SCORE if distance > FAR else _NEAR_SCORE)
         for turn in case.turns
@@ -26,9 +29,9 @@ def printed_contradictions(case: FinqaCase) -> list[Contradiction]:
 
 
 def printed_distance(gold: FinqaGold) -> float | None:
-    """How far the executed answer is from the printed one, relative to it and in the unit where they are nearest.
+    """Returns the relative distance of the executed answer from the printed one, in the unit in which they are closest.
 
-    None where they agree at the printed precision, or there is nothing to compare.
+    Returns None if they agree at the printed precision, or if there is nothing to compare.
     """
     if exact_match(gold.expected, gold.expected, gold.printed, gold.printed_number) is not False:
         return None
@@ -48,9 +51,11 @@ def _sentence(gold: FinqaGold, distance: float) -> str:
 
 
 def answer_keys(results: Sequence[Json]) -> list[str]:
-    """Answers within 1% or 0.001 of each other, as the primary metric has it, are the same one.
+    """Returns a key for each answer.
 
-    That is no equivalence, so numbers are taken in their order and each is held against the first of its group.
+    Answers within 1% or 0.001 of each other (as in the primary metric) get the same key.
+
+    This relation is not transitive, so numbers are sorted and each is compared with the first of its group.
     """
     values = [told["text"] if "text" in told else float(told["value"]) for told in results]
     keys = {value: f"text {value.casefold()}" for value in values if isinstance(value, str)}

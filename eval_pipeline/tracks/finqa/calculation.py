@@ -1,4 +1,4 @@
-"""Arithmetic expressions read as programs: `(8181 - 20454) / 20454` is subtract, divide."""
+"""Parses arithmetic expressions as programs: `(8181 - 20454) / 20454` becomes subtract, divide."""
 
 import re
 
@@ -34,7 +34,7 @@ _MINUS_ONE = Constant("const_m1", -1.0)
 _END = ""
 
 _Piece = Argument | str
-"""An operand, or the text of an operator."""
+"""An operand, or an operator's text."""
 
 
 class CalculationError(Exception):
@@ -42,10 +42,10 @@ class CalculationError(Exception):
 
 
 def parse_calculation(text: str) -> Program:
-    """Reads an expression; a trailing `= result` is ignored.
+    """Parses an expression; a trailing `= result` is ignored.
 
     Raises:
-        CalculationError: one sentence.
+        CalculationError: with one sentence.
     """
     if len(text) > MAX_CHARS:
         raise CalculationError(f"the calculation has {len(text)} characters, at most {MAX_CHARS} are read")
@@ -91,7 +91,7 @@ def _shown(piece: _Piece) -> str:
 
 
 class _Parser:
-    """Precedence climbing over the tokens; steps are written down in the order they are needed."""
+    """Precedence climbing over the tokens; steps are appended in the order in which they are needed."""
 
     def __init__(self, tokens: list[_Piece]) -> None:
         self.tokens = tokens
@@ -118,7 +118,7 @@ class _Parser:
                 raise CalculationError("the calculation compares more than once")
             compared = compared or bound == 1
             self.position += 1
-            # a power binds to the right: 2 ** 3 ** 2 is 2 ** 9
+            # powers are right-associative: 2 ** 3 ** 2 is 2 ** 9
             right = self.expression(bound - 1 if operator == "**" else bound, depth + 1)
             pair = (right, left) if operator == "<" else (left, right)
             left = self.step(_NAMES[operator], *pair)
@@ -144,7 +144,7 @@ class _Parser:
         raise CalculationError(f"the calculation cannot be read at '{_shown(piece)}': expected a number")
 
     def marked(self, operand: Argument) -> Argument:
-        """A bracket or constant with the percent mark that may follow it; numbers are read with theirs."""
+        """Applies a percent sign after a bracket or constant; a number's own percent sign is part of its token."""
         if self.peek() != "%":
             return operand
         self.position += 1

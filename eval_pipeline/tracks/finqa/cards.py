@@ -1,4 +1,4 @@
-"""What there is to see of a turn: programs, their steps, what they use of the page, and the conversation before."""
+"""Cards of a turn: programs, their steps, the numbers they use from the page, and the earlier conversation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -44,20 +44,21 @@ FinqaSeen = Seen[Document, FinqaGold, FinqaPlan]
 
 
 def turn_cards(seen: FinqaSeen) -> list[Card]:
-    """The cards of a turn; without an attempt what gold uses of the page."""
+    """Returns the cards of a turn; without an attempt, they show what the gold uses from the page."""
     final = seen.attempts[-1] if seen.attempts else None
     told = _told(seen, final)
     return [*_cards(seen, final, told)]
 
 
 def _told(seen: FinqaSeen, final: Attempt[FinqaPlan] | None) -> Mapping[str, Any]:
-    """What the metrics are told of the turn in its conversation."""
+    """Returns the values that the metrics receive for the turn in its conversation."""
     if final is None:
         gold = seen.turn.gold.program
-        return {"gold_program": gold, "resolved_gold": gold, "plan_program": None, "resolved_plan": None, "earlier": ()}
+        none = {"plan_program": None, "resolved_plan": None}
+        return {"gold_program": gold, "resolved_gold": gold, **none, **NOTHING_BEFORE}
     asked = [(turn, attempts) for turn, attempts in seen.earlier if attempts]
     said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]] = [*asked, (seen.turn, seen.attempts)]
-    conversation = conversation_values(seen.case, said, seen.history == "own")
+    conversation = conversation_values(seen.case, said, seen.history)
     return {**own_values(final, seen.turn.gold, seen.case.context), **NOTHING_BEFORE, **conversation[-1]}
 
 
@@ -82,7 +83,7 @@ def _cards(seen: FinqaSeen, final: Attempt[FinqaPlan] | None, told: Mapping[str,
 
 
 def _failure(seen: FinqaSeen, final: Attempt[FinqaPlan], told: Mapping[str, Any]) -> Iterator[Card]:
-    """What went wrong and why; nothing where nothing did."""
+    """Yields a card on what went wrong and why, if anything did."""
     mode = seen.metrics.get("failure_mode")
     if not mode:
         return
@@ -115,7 +116,7 @@ def _difference(title: str, gold: Program, plan: Program, remark: str = "") -> D
 
 
 def inlined(program: Program) -> Program:
-    """A program with the numbers that it reads first in the places where it uses them, as gold programs are written."""
+    """Returns a program with the numbers that it reads inserted where they are used, as in gold programs."""
     moved: list[Argument] = []
     steps: list[ProgramStep] = []
     last = len(program.steps) - 1
@@ -130,13 +131,13 @@ def inlined(program: Program) -> Program:
 
 
 def _moved(argument: Argument, moved: Sequence[Argument]) -> Argument:
-    """A reference to a later step stays as it is: such a plan does not run."""
+    """Resolves a reference; one to a later step is left unchanged, since such a plan does not run."""
     is_known = isinstance(argument, StepReference) and 0 <= argument.step < len(moved)
     return moved[argument.step] if is_known and isinstance(argument, StepReference) else argument
 
 
 def _steps(seen: FinqaSeen, final: Attempt[FinqaPlan] | None, told: Mapping[str, Any]) -> Card:
-    """The steps of both, as they are written, with their values."""
+    """Shows the steps of both programs as written, with their values."""
     gold, table = seen.turn.gold, seen.case.context.table
     wanted = [value for value, _ in step_values(gold.program, table)]
     expected = {*wanted, *_operands(gold.program), *_operands(told["resolved_gold"])} - {None}
@@ -154,7 +155,7 @@ def _operands(program: Program) -> Iterator[float]:
 
 
 def step_values(program: Program, table: Table) -> Iterator[tuple[float | str | None, str]]:
-    """The value of each step, or None with why it has none."""
+    """Yields the value of each step, or None with the reason why it has none."""
     for count in range(1, min(len(program.steps), _MOST_STEPS) + 1):
         try:
             yield evaluate(Program(program.steps[:count]), table), ""
@@ -165,7 +166,10 @@ def step_values(program: Program, table: Table) -> Iterator[tuple[float | str | 
 def _step_table(
     title: str, program: Program, table: Table, expected: set[Any] | None, is_right: bool | None
 ) -> TableCard:
-    """Steps with their values; with `expected` marked where a value is none of the gold's, and the last one judged."""
+    """Returns a table of steps and values.
+
+    With `expected`, it marks values that the gold lacks, and the last step's result.
+    """
     rows: list[list[Text]] = []
     has_source = any(step.source for step in program.steps)
     for index, (value, problem) in enumerate(step_values(program, table)):
@@ -195,7 +199,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _numbers(seen: FinqaSeen, used: Used) -> TableCard:
-    """Every number with who uses it and where it is from."""
+    """Lists every number that the programs use, who uses it, and where it comes from."""
     known: list[tuple[int, object]] = [(turn.index, turn.gold.expected) for turn, _ in seen.earlier]
     own: list[tuple[int, object]] = [
         (turn.index, prediction(attempts[-1])[0]) for turn, attempts in seen.earlier if attempts
@@ -215,7 +219,7 @@ def _numbers(seen: FinqaSeen, used: Used) -> TableCard:
 
 
 def _document_table(page: Document, used: Used) -> TableCard:
-    """The table with what is used marked; rows that are used first where there are too many."""
+    """Shows the page's table with used cells marked; if it has too many rows, rows in use come first."""
     body = page.table[1:]
     kept = list(range(1, len(page.table)))
     if len(body) > _MOST_ROWS:

@@ -1,7 +1,7 @@
-"""Values carried over from earlier turns: a number that stands for a calculation, written out again.
+"""Carried values: replaces numbers that are answers to earlier turns by the calculations that gave them.
 
-`-72479 / 476915` and `subtract(404436, 476915), divide(#0, 476915)` say the same, where the turn before gave -72479.
-Why it is done so is in docs/decisions/0051-carried-values.md.
+If the turn before gave -72479, then `-72479 / 476915` and `subtract(404436, 476915), divide(#0, 476915)` mean the same.
+For the reasons see docs/decisions/0051-carried-values.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -30,11 +30,11 @@ _MINUS_ONE = Constant("const_m1", -1.0)
 
 @value
 class CarriedAnswer:
-    """The answer to an earlier turn, as a later one may take it up.
+    """The answer to an earlier turn, which a later turn may use.
 
     Attributes:
         number: the answer.
-        program: what gave it, carried values written out.
+        program: the program that gave it, with carried values replaced.
     """
 
     number: float
@@ -43,10 +43,10 @@ class CarriedAnswer:
 
 @value
 class Resolved:
-    """A program with its carried values written out.
+    """A program with its carried values replaced by their calculations.
 
     Attributes:
-        carried: how many distinct numbers were written out.
+        carried: number of distinct values that were replaced.
     """
 
     program: Program
@@ -55,22 +55,22 @@ class Resolved:
 
 IsPrinted = Callable[[float], bool]
 Bands = Set[int]
-"""Sizes by their logarithm, so that one look tells whether any answer is near."""
+"""Logarithmic bands of sizes, so that a single lookup tells whether any answer is near a number."""
 
 
 def resolve(
     program: Program, answers: Sequence[CarriedAnswer], other: Program | None, is_printed: IsPrinted
 ) -> Resolved:
-    """Writes out each literal that is the answer to an earlier turn.
+    """Replaces each literal that is the answer to an earlier turn by that answer's calculation.
 
-    A literal is such an answer where it equals it to the digits that are written, and within 1%; signs do not matter,
-    nor whether percent are counted (25 for 0.25). Exact ones go first, then the order of `answers`.
+    A literal is such an answer if it equals it to the digits written, and within 1%; signs and percent (25 for 0.25)
+    are ignored. Exact matches are tried first, then the order of `answers`.
 
     Args:
         program: a plan or a gold program.
         answers: in the order in which they are tried.
-        other: the program that it is held against: literals that this one writes as well are left as they are.
-        is_printed: whether a size is a number of the page; such a one is not taken for a rounded answer.
+        other: the program it is compared with; literals that this one contains, too, are left unchanged.
+        is_printed: whether a size is printed on the page; such numbers are not taken for rounded answers.
     """
     near = dict.fromkeys(near_any(program, {band for answer in answers for band in bands_of(answer.number)}))
     if not near:
@@ -88,12 +88,12 @@ def resolve(
 
 
 def computes(program: Program) -> bool:
-    """Whether a program has an operation at all: what is only read stands for itself."""
+    """Whether a program computes anything, rather than only reading a number."""
     return any(step.operation != EXTRACT for step in program.steps)
 
 
 def sizes(program: Program) -> frozenset[float]:
-    """The sizes of a program's literals."""
+    """Returns the absolute values of a program's literals."""
     return frozenset(
         [abs(argument.value) for step in program.steps for argument in step.arguments if isinstance(argument, Literal)]
     )
@@ -101,7 +101,7 @@ def sizes(program: Program) -> frozenset[float]:
 
 @value
 class _Stand:
-    """What a literal stands for: an answer, times -1 where `negated`, times 100 where `in_percent`."""
+    """The answer that a literal stands for, times -1 if `negated`, times 100 if `in_percent`."""
 
     program: Program
     negated: bool
@@ -109,7 +109,7 @@ class _Stand:
 
 
 def bands_of(number: float) -> tuple[int, ...]:
-    """The bands of sizes that may stand for an answer: near it, or near a hundred of it."""
+    """Returns the bands of sizes that may stand for an answer: close to it, or to a hundred times it."""
     if not number:
         return ()
     place = log(abs(number))
@@ -118,7 +118,7 @@ def bands_of(number: float) -> tuple[int, ...]:
 
 
 def near_any(program: Program, bands: Bands) -> list[Literal]:
-    """The literals of a program whose sizes are in one of the bands: quick, since it is asked of every turn."""
+    """Returns the literals whose sizes are in one of the bands; fast, since it is called for every turn."""
     return [
         argument
         for step in program.steps
@@ -146,14 +146,14 @@ def _stand_of(literal: Literal, answers: Sequence[CarriedAnswer], is_printed: Is
 
 @lru_cache(maxsize=4096)
 def _half_unit(size: float, percent: bool) -> float:
-    """Half a unit of the last digit that is written; trailing zeros are not known of a float."""
+    """Returns half a unit of the last written digit; a float does not preserve trailing zeros."""
     text = f"{size * 100 if percent else size:.12g}"
     decimals = len(text.partition(".")[2]) if "e" not in text else 12
     return 0.5 * 10.0**-decimals * (1.0 + _NOISE) / (100 if percent else 1)
 
 
 def _written_out(program: Program, found: dict[Literal, "_Stand"]) -> Program | None:
-    """The program with the steps of what its literals stand for before its own; None where that is too long."""
+    """Returns the program with the steps of the carried answers before its own; None if that is too long."""
     steps: list[ProgramStep] = []
     places = {literal: _append(steps, stand) for literal, stand in found.items()}
     moved: list[StepReference] = []
@@ -178,7 +178,7 @@ def _moved(argument: Argument, moved: Sequence[StepReference], places: dict[Lite
 
 
 def _append(steps: list[ProgramStep], stand: _Stand) -> StepReference:
-    """Appends the steps of an answer; returns where its number then is."""
+    """Appends the steps of an answer; returns a reference to its result."""
     start = len(steps)
     steps += _from(stand.program, start)
     if stand.negated:
@@ -193,7 +193,7 @@ def _append(steps: list[ProgramStep], stand: _Stand) -> StepReference:
 
 
 def _from(program: Program, start: int) -> Iterator[ProgramStep]:
-    """The steps of a program as they read from another place on."""
+    """Yields the steps of a program renumbered to begin at `start`."""
     for step in program.steps:
         arguments = tuple(
             [StepReference(a.step + start) if isinstance(a, StepReference) else a for a in step.arguments]
@@ -202,7 +202,7 @@ def _from(program: Program, start: int) -> Iterator[ProgramStep]:
 
 
 def program_text(program: Program) -> str:
-    """A program in FinQA's form: `subtract(8181, 20454), divide(#0, 20454)`."""
+    """Returns a program in FinQA's form: `subtract(8181, 20454), divide(#0, 20454)`."""
     if len(program.steps) == 1 and program.steps[0].operation == EXTRACT:
         return _argument_text(program.steps[0].arguments[0])
     return ", ".join(f"{step.operation}({', '.join(map(_argument_text, step.arguments))})" for step in program.steps)

@@ -1,4 +1,4 @@
-"""The suite's file format of a case, and reading it into the data model."""
+"""The file format of a case, and its conversion to the data model."""
 
 import sys
 from collections.abc import Mapping
@@ -32,14 +32,14 @@ def _read_answer(value: Any) -> Any:
         if word not in ("yes", "no"):
             raise ValueError(f'expected a number without quotes, "yes" or "no", found the text "{value[:40]}"')
         return word
-    # Here, since a union of types would tell each of its members, and both as fields of their own.
+    # Checked here, because pydantic's union would report an error for each of its members.
     if not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
         raise ValueError(f'expected a finite number, "yes" or "no", found {value!r:.40}')
     return float(value)
 
 
 def _any_turns(turns: tuple[Any, ...]) -> tuple[Any, ...]:
-    # Here, since a bound on the length is told for turns that are there and wrong, too.
+    # Checked here, because pydantic would report the minimum length even for turns that exist but are wrong.
     if not turns:
         raise ValueError("expected at least 1 turn")
     return turns
@@ -59,7 +59,7 @@ _Cell = Annotated[str, Field(strict=True)] | _Number
 
 
 class FeaturesFile(BaseModel):
-    """Facts about the conversation that results are split by."""
+    """Facts about the conversation by which results are split."""
 
     model_config = _FORMAT
 
@@ -69,7 +69,7 @@ class FeaturesFile(BaseModel):
 
 
 class DocumentFile(BaseModel):
-    """The filing page."""
+    """The page of the filing."""
 
     model_config = _FORMAT
 
@@ -79,7 +79,7 @@ class DocumentFile(BaseModel):
 
 
 class FinqaTurnFile(BaseModel):
-    """One question with its gold program, its answer and the answer as printed."""
+    """A question with its gold program, its answer and the answer as printed."""
 
     model_config = _FORMAT
 
@@ -90,7 +90,7 @@ class FinqaTurnFile(BaseModel):
 
 
 class FinqaCaseFile(BaseModel):
-    """One conversation over one page."""
+    """A conversation about one page."""
 
     model_config = _FORMAT
 
@@ -103,10 +103,10 @@ class FinqaCaseFile(BaseModel):
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int) -> FinqaCase:
-    """A case from the suite's file format.
+    """Parses a case from the suite's file format.
 
     Raises:
-        CaseError: naming each field that is wrong, `turns.2.program` for a program that does not parse.
+        CaseError: names each wrong field, e.g. `turns.2.program` for a program that does not parse.
     """
     parsed = checked_form(FinqaCaseFile, raw)
     page, features = parsed.document, parsed.features

@@ -1,4 +1,4 @@
-"""A conversation of scored turns: what each turn may have taken over from those before it."""
+"""Determines what each turn of a conversation may have taken over from earlier turns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +12,15 @@ from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 
-NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "turn_before": None}
-"""What the metrics of a turn are told where nothing is known of the turns before it."""
+NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "own_earlier": (), "turn_before": None}
+"""Conversation values of a turn's metrics if nothing is known about earlier turns."""
+
+
+NOT_OWN = frozenset({"gold", "none"})
+"""Histories in which a model does not see its own answers.
+
+With any other, even an unknown one, it may have seen them.
+"""
 
 
 @value
@@ -21,11 +28,11 @@ class EarlierTurn:
     """An earlier turn of the conversation in the same sample.
 
     Attributes:
-        index: of the turn.
-        predicted: its answer; None where it gave none.
-        program: what it calculated, carried values written out; None where no plan could be read.
-        gold: what was to be calculated, likewise.
-        is_right: by `numerical_match`.
+        index: index of the turn.
+        predicted: the model's answer; None if it gave none.
+        program: the model's calculation with carried values replaced; None if no plan could be parsed.
+        gold: the gold program, likewise.
+        is_right: whether it is right by `numerical_match`.
     """
 
     index: int
@@ -37,7 +44,7 @@ class EarlierTurn:
 
 
 def prediction(attempt: Attempt) -> tuple[Answer, bool]:
-    """The answer of an attempt and whether it carries a percent mark; (None, False) where it gave none."""
+    """Returns the answer of an attempt and whether it has a percent sign; (None, False) without an answer."""
     if not isinstance(attempt.outcome, Ran):
         return None, False
     found = attempt.outcome.value
@@ -47,7 +54,7 @@ def prediction(attempt: Attempt) -> tuple[Answer, bool]:
 
 
 def program_of(attempt: Attempt[FinqaPlan], page: Document) -> Program | None:
-    """What an attempt calculates, in the unit of gold programs; None where no plan could be read."""
+    """Returns an attempt's calculation in the unit of gold programs; None if no plan could be parsed."""
     written = _written_program(attempt, page)
     return None if written is None or attempt.artefact is None else comparable(written, attempt.artefact.in_percent)
 
@@ -58,7 +65,7 @@ def _written_program(attempt: Attempt[FinqaPlan], page: Document) -> Program | N
 
 
 def own_values(final: Attempt[FinqaPlan], gold: FinqaGold, page: Document) -> dict[str, Any]:
-    """Plan and gold program as they are written, which is also how they are scored where nothing is carried over."""
+    """Returns plan and gold program as written; they are scored like this if nothing is carried over."""
     written, program = _written_program(final, page), program_of(final, page)
     operations = None if written is None else expanded_operations(written)
     literals = None if program is None else literal_values(program)
@@ -80,24 +87,29 @@ def own_values(final: Attempt[FinqaPlan], gold: FinqaGold, page: Document) -> di
 
 
 def conversation_values(
-    case: FinqaCase, said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]], own_history: bool
+    case: FinqaCase, said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]], history: str
 ) -> list[dict[str, Any]]:
-    """What the metrics of each turn are told beyond the turn itself: carried values written out, and earlier turns.
+    """Returns the conversation values of each turn's metrics: programs with carried values replaced, and earlier turns.
 
     Args:
         case: the conversation.
-        said: the turns of one conversation and sample that were asked, in their order, each with its attempts.
-        own_history: whether the model was shown its own answers, not the gold ones.
+        said: the asked turns of one sample of the conversation, in order, each with its attempts.
+        history: `gold` or `own`, i.e. which answers the model was shown; may be another text for recorded answers.
+
+    Returns:
+        For each turn: `earlier`, the turns before it; `own_earlier`, those whose answers the model may have seen and
+        from which alone it can inherit an error (None if it saw no answer of its own); `turn_before`; and the programs
+        with carried values replaced.
     """
-    teller = _Teller(case, own_history)
+    teller = _Teller(case, history)
     return [teller.next(turn, attempts[-1]) for turn, attempts in said]
 
 
 class _Teller:
-    """Goes through a conversation and keeps what was answered, the latest first."""
+    """Processes the turns of a conversation and keeps their answers, latest first."""
 
-    def __init__(self, case: FinqaCase, own_history: bool) -> None:
-        self._case, self._own_history = case, own_history
+    def __init__(self, case: FinqaCase, history: str) -> None:
+        self._case, self._own_history, self._sees_own = case, history == "own", history not in NOT_OWN
         self._earlier: list[EarlierTurn] = []
         self._own: list[CarriedAnswer] = []
         self._gold: list[CarriedAnswer] = []
@@ -107,7 +119,9 @@ class _Teller:
     def next(self, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> dict[str, Any]:
         self._take_golds(turn.index)
         gold, program = turn.gold, program_of(final, self._case.context)
-        told: dict[str, Any] = {"earlier": tuple(self._earlier), "turn_before": self._turn_before(turn.index)}
+        earlier = tuple(self._earlier)
+        told: dict[str, Any] = {"earlier": earlier, "own_earlier": earlier if self._sees_own else None}
+        told["turn_before"] = self._turn_before(turn.index)
         written_out = program
         if program is not None and (self._may_carry(program) or self._may_carry(gold.program)):
             answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
@@ -125,15 +139,15 @@ class _Teller:
         self._earlier.append(EarlierTurn(turn.index, predicted, resolved, gold.program, gold.expected, right))
         if resolved is not None and isinstance(predicted, float) and computes(resolved):
             self._own.insert(0, CarriedAnswer(predicted, resolved))
-            if not right:  # else the gold answer, which is as good as the same, is among them
+            if not right:  # a right answer equals the gold answer, which is kept already
                 self._bands.update(bands_of(predicted))
 
     def _may_carry(self, program: Program) -> bool:
-        """Whether one of its numbers is near an earlier answer: mostly not, and then there is nothing more to do."""
+        """Whether any of its numbers is close to an earlier answer; usually not, which saves all further work."""
         return bool(self._bands) and bool(near_any(program, self._bands))
 
     def _turn_before(self, index: int) -> bool | None:
-        """Whether the turn straight before was right; None where there is none, or it was not asked."""
+        """Whether the immediately preceding turn was right; None if there is none or it was not asked."""
         before = self._earlier[-1] if self._earlier else None
         return before.is_right if before is not None and before.index == index - 1 else None
 
@@ -141,7 +155,7 @@ class _Teller:
         return resolve(program, answers, other, self._case.context.prints)
 
     def _take_golds(self, index: int) -> None:
-        """The gold answers of the turns before one, also of those that were not asked."""
+        """Takes in the gold answers of the turns before `index`, including turns that were not asked."""
         for turn in self._case.turns[self._golds : index]:
             gold = turn.gold
             if not isinstance(gold.expected, float):
@@ -156,13 +170,13 @@ class _Teller:
 
 
 def _changed(plan: Resolved, gold: Resolved, in_percent: bool) -> dict[str, Any]:
-    """The values of the forms in which something was written out."""
+    """Returns the values for those programs in which something was replaced."""
     told: dict[str, Any] = {}
     for name, found in (("plan", plan), ("gold", gold)):
         if found.carried:
             told[f"resolved_{name}"] = found.program
             operations = expanded_operations(found.program)
-            # The division that brings percent into the unit of the gold is nobody's operation.
+            # The division that converts percent to the gold's unit is not an operation of the plan.
             told[f"resolved_{name}_operations"] = operations[:-1] if in_percent and name == "plan" else operations
             told[f"resolved_{name}_literals"] = literal_values(found.program)
     return told

@@ -1,6 +1,6 @@
-"""Responses that go wrong in a given way, made from the gold (for the simulated provider).
+"""Makes responses from the gold that fail in a given way, for the simulated provider.
 
-Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+Every response is scored before it is returned, so that the drawn failure mode is the one that the metrics find.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,12 +33,12 @@ _OTHER_ROW = {
 
 
 def damaged_response(gold: FinqaGold, document: Document, mode: str, rng: Random) -> str | None:
-    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+    """Returns a response with the given `failure_mode`, or None if this gold cannot fail so.
 
-    An error is inherited from another turn, so that none is made here.
+    No inherited errors are made here, because they come from another turn.
 
     Raises:
-        ValueError: for a mode that is not in `FAILURE_MODES`.
+        ValueError: the mode is not in `FAILURE_MODES`.
     """
     if mode not in FAILURE_MODES:
         raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
@@ -47,7 +47,7 @@ def damaged_response(gold: FinqaGold, document: Document, mode: str, rng: Random
 
 
 def _mode_of(text: str, gold: FinqaGold, document: Document) -> str | None:
-    """The failure mode that the metrics give a response that is the first of its conversation."""
+    """Returns the failure mode that the metrics assign to a response to the first turn of a conversation."""
     try:
         plan = parse_plan(text, False)
     except ArtefactError:
@@ -72,7 +72,7 @@ def _mode_of(text: str, gold: FinqaGold, document: Document) -> str | None:
         resolved_gold=gold.program,
         resolved_plan_operations=expanded_operations(plan.program),
         resolved_gold_operations=gold.operations,
-        earlier=(),
+        own_earlier=(),
         document=document,
     )
 
@@ -108,7 +108,7 @@ def _replaced(steps: Steps, index: int, **changes: Json) -> str:
 
 
 def _with_swapped(steps: Steps, rng: Random) -> Iterator[str]:
-    """One step with its two arguments the other way round."""
+    """Swaps the two arguments of one step."""
     for index in _shuffled(rng, _computes(steps)):
         arguments = steps[index]["args"]
         if len(arguments) == 2:
@@ -132,7 +132,7 @@ def _swapped(gold: FinqaGold, rng: Random) -> Iterator[str]:
 
 
 def _other_cell(gold: FinqaGold, document: Document, rng: Random) -> Iterator[str]:
-    """One number of the table in another's place, those of the same row or column first or last as it falls."""
+    """Puts one number of the table in another's place, in random order of numbers."""
     steps = gold_steps(gold.program)
     cells = [number for row in document.table[1:] for cell in row[1:] if (number := cell_number(cell)) is not None]
     for index in _shuffled(rng, [index for index, step in enumerate(steps) if step["tool"] == "extract"]):
@@ -176,7 +176,7 @@ def _sign_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
 def _scale_error(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     small = isinstance(gold.expected, float) and abs(gold.expected) < 5
-    operations = ("multiply", "divide") if small else ("divide", "multiply")  # as people confuse 0.12 and 12%
+    operations = ("multiply", "divide") if small else ("divide", "multiply")  # e.g. confusing 0.12 and 12%
     for operation in operations if rng.random() < 0.8 else operations[::-1]:
         if len(steps) == 1 and isinstance(gold.expected, float):
             yield response_text([_extract(gold.expected * 100 if operation == "multiply" else gold.expected / 100)])
@@ -217,7 +217,7 @@ def _wrong_operands(gold: FinqaGold, rng: Random) -> Iterator[str]:
     for _ in range(4):
         for index in _shuffled(rng, extracts):
             yield _replaced(steps, index, value=_near(_plain(steps[index]["value"]), rng))
-    for factor in (-3.7, 0.013, 517.3, -0.0021):  # far off, where near values do not change the answer enough
+    for factor in (-3.7, 0.013, 517.3, -0.0021):  # far off, for cases where near values do not change the answer
         for index in _shuffled(rng, extracts):
             yield _replaced(steps, index, value=_plain(steps[index]["value"]) * factor or factor)
 
@@ -236,7 +236,7 @@ def _other(gold: FinqaGold, rng: Random) -> Iterator[str]:
 
 
 def _rounding(gold: FinqaGold, rng: Random) -> Iterator[str]:
-    """Answers cut or rounded to too few digits, else off by less than 1%."""
+    """Yields answers rounded or cut to too few digits, then answers off by less than 1%."""
     expected = gold.expected
     if isinstance(expected, str) or gold.printed_number is None:
         return
@@ -259,12 +259,12 @@ def _rounded_values(expected: float, printed: Number, rng: Random) -> Iterator[f
 
 
 def _other_value(gold: FinqaGold, rng: Random) -> float:
-    """A number that the answer is not, of its size."""
+    """Returns a number of the answer's size that is not the answer."""
     return _near(gold.expected if isinstance(gold.expected, float) else 1.0, rng)
 
 
 def _near(value: float, rng: Random) -> float:
-    """Another number of the same size and precision, as if read from the next cell."""
+    """Returns another number of the same size and precision, as if read from an adjacent cell."""
     text = f"{value:.10g}"
     decimals = len(text.partition(".")[2]) if "e" not in text else 6
     factor = rng.choice((rng.uniform(0.55, 0.93), rng.uniform(1.07, 1.6)))

@@ -1,4 +1,4 @@
-"""The document of a case, the gold of a turn, and the numbers that an operand may come from."""
+"""The document of a case, the gold of a turn, and the numbers that operands may come from."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +24,11 @@ _ALWAYS = frozenset(float(n) for n in (*range(13), 100, 1000, 1_000_000))
 
 @dataclass(frozen=True)
 class Document:
-    """A page of a filing. Without slots: the numbers in it are found once and kept.
+    """A page of a filing. It has no slots, so that its numbers can be cached after the first search.
 
     Attributes:
         table: rows of cells, the header first; the first cell of a row is its label.
-        answers: the gold answers of the conversation; later turns may take them up.
+        answers: the gold answers of the conversation, which later turns may use.
     """
 
     pre_text: str
@@ -38,12 +38,12 @@ class Document:
 
     @cached_property
     def numbers(self) -> frozenset[float]:
-        """Sizes of all numbers in text, table and answers; percentages as printed, `has` knows their scale."""
+        """Absolute values of all numbers in text, table and answers; percentages as printed, see `has`."""
         return self.printed | {_rounded(abs(answer.value)) for answer in self.answers}
 
     @cached_property
     def printed(self) -> frozenset[float]:
-        """Sizes of all numbers that the page shows."""
+        """Absolute values of all numbers printed on the page."""
         found = numbers_in("\n".join((self.pre_text, self.post_text, *_texts(self.table))))
         found.update(abs(cell) for row in self.table for cell in row if not isinstance(cell, str))
         return frozenset(found)
@@ -53,43 +53,43 @@ class Document:
         return number_places(self.table, (self.pre_text, self.post_text))
 
     def places_of(self, literal: Literal) -> Sequence[NumberPlace]:
-        """Where a number stands on the page, sign aside; 0.0397 is found where 3.97 is printed as well."""
+        """Returns the places of a number on the page, ignoring its sign; 0.0397 also matches a printed 3.97."""
         size = abs(literal.value)
         return [*self._places.get(_rounded(size), ()), *self._places.get(_rounded(size * 100), ())]
 
     def prints(self, size: float) -> bool:
-        """Whether a size is shown on the page just so, or in percent."""
+        """Whether a size is printed on the page as it is, or as a percentage."""
         return size in self.printed or _rounded(size * 100) in self.printed
 
     @cached_property
     def text(self) -> str:
-        """The page as the model reads it, the table as rows of cells between bars."""
+        """The page as text for the model; table cells are separated by bars."""
         table = "\n".join(f"| {' | '.join(cell_text(cell).replace('|', '/') for cell in row)} |" for row in self.table)
         return "\n\n".join(part for part in (self.pre_text.strip(), table, self.post_text.strip()) if part)
 
     def has(self, operand: float) -> bool:
-        """Whether an operand is in the document: sign, percent and thousands do not matter, small counts always are."""
+        """Whether an operand is in the document, ignoring sign, percent and thousands; small counts always are."""
         size = abs(operand)
         numbers = self.numbers
         return size in _ALWAYS or size in numbers or any(_rounded(size * scale) in numbers for scale in _SCALES)
 
 
 def numbers_in(text: str) -> set[float]:
-    """The numbers in a text, as runs of digits without commas; of `.3` both 0.3 and 3, of `1.2.3` both 1.2 and 3."""
+    """Returns the numbers in a text as runs of digits without commas; `.3` gives 0.3 and 3, `1.2.3` gives 1.2 and 3."""
     if text.isascii() or _OTHER_DIGIT.search(text) is None:
-        # Everything else blanked out and split: ten times as fast as searching a page for digits.
+        # Blanking everything else and splitting is ten times as fast as searching a page for digits.
         blanked = text.encode(errors="surrogatepass").translate(_BLANKED, b",")
-        # Nearly all of a page is blank by now, and searching a text for two characters where one of them is
-        # everywhere takes long: so the blanks go first.
+        # Most of the page is blank now. Searching for two characters is slow if one of them is everywhere, so blanks go
+        # first.
         runs = (b" %b " % b" ".join(blanked.split())).replace(b". ", b"  ")
         if b" ." not in runs:
-            with suppress(ValueError):  # 1.2.3
+            with suppress(ValueError):  # e.g. 1.2.3
                 return set(map(float, runs.split()))
     text = text.replace(",", "")
     found = set(map(float, _NUMBER.findall(text)))
     for match in _FRACTION.finditer(text):
         start = match.start()
-        if start == 0 or not text[start - 1].isdigit():  # .3 by itself, not the end of 12.3
+        if start == 0 or not text[start - 1].isdigit():  # a separate .3, not the end of 12.3
             found.add(float(match[0]))
     return found
 
@@ -99,23 +99,23 @@ def _texts(table: Rows) -> Iterable[str]:
 
 
 def _rounded(size: float) -> float:
-    """Ten significant digits, so that 0.0397 and 3.97 / 100 are one number."""
+    """Rounds to ten significant digits, so that 0.0397 and 3.97 / 100 are equal."""
     return float(f"{size:.10g}")
 
 
 @value
 class FinqaGold:
-    """What is right for a turn.
+    """The gold of a turn.
 
     Attributes:
-        program_text: as the suite has it.
-        expected: the answer; text is yes or no.
-        printed: the answer in the filing's style, if the data set has it.
-        printed_number: `printed` as a number, where it is one.
-        operations: of the program, synonyms expanded.
-        literals: its distinct literal operands.
-        written_operations: how many operations the program has as written.
-        table: of the document, which `table_*` operations read.
+        program_text: the program as in the suite.
+        expected: the answer; a text is yes or no.
+        printed: the answer as printed in the filing, if the data set has it.
+        printed_number: `printed` as a number, if it is one.
+        operations: operations of the program, with synonyms expanded.
+        literals: distinct literal operands of the program.
+        written_operations: number of operations as written.
+        table: the document's table, for `table_*` operations.
     """
 
     program_text: str
@@ -129,7 +129,7 @@ class FinqaGold:
     table: Rows
 
     def expected_text(self) -> str:
-        """The answer as people read it."""
+        """Returns the answer for display."""
         return self.expected if isinstance(self.expected, str) else number_text(self.expected)
 
 
@@ -138,7 +138,7 @@ FinqaCase: TypeAlias = Case[Document, FinqaGold]
 
 
 def answer_numbers(golds: Iterable[FinqaGold]) -> tuple[Number, ...]:
-    """The answers that are numbers, as computed, as shown and as printed."""
+    """Returns the numeric answers as computed, as displayed and as printed."""
     found: list[Number] = []
     for gold in golds:
         if not isinstance(gold.expected, str):
@@ -149,7 +149,7 @@ def answer_numbers(golds: Iterable[FinqaGold]) -> tuple[Number, ...]:
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell as the prompt shows it."""
+    """Returns a cell as shown in the prompt."""
     if isinstance(cell, str):
         return cell
     return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)

@@ -1,4 +1,4 @@
-"""FinQA's own program language as models write it: `subtract(412.5, 331.0), divide(#0, 331.0)`, also nested."""
+"""Parses FinQA's program language as models write it: `subtract(412.5, 331.0), divide(#0, 331.0)`, also nested."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _FURTHER = re.compile(rf"\s*[,;\n]\s*(?=(?:{_NAMES})\s*\()", re.IGNORECASE)
 
 
 def find_program(text: str) -> str | None:
-    """The last program in a text: calls of known operations, one after the other; None where there is none."""
+    """Returns the last program in a text (consecutive calls of known operations), or None."""
     found, position = None, 0
     while (start := _START.search(text, position)) is not None:
         found, position = _chain(text, start) or found, start.end()
@@ -37,7 +37,7 @@ def find_program(text: str) -> str | None:
 
 
 def _chain(text: str, start: re.Match[str]) -> str | None:
-    """The calls from there on; None where the first is not closed."""
+    """Returns the consecutive calls starting there; None if the first is not closed."""
     call: re.Match[str] | None = start
     end = None
     while call is not None:
@@ -52,17 +52,17 @@ def _chain(text: str, start: re.Match[str]) -> str | None:
 
 
 def program_of_tokens(tokens: Sequence[str]) -> str:
-    """The text of a program in FinQA's tokens: `["subtract(", "5829", "5735", ")", "EOF"]`."""
+    """Joins FinQA's tokens to the text of a program: `["subtract(", "5829", "5735", ")", "EOF"]`."""
     written = " ".join(takewhile(lambda piece: piece != "EOF", tokens))
-    # Between two arguments, and after a call.
+    # Insert commas between arguments, and after calls.
     return re.sub(r"(?<=[^(\s]) (?=[^)\s])", ", ", written)
 
 
 def parse_dsl(text: str) -> Program:
-    """Reads a program of any operations that a plan may use; a call within another one is a step of its own.
+    """Parses a program with any operation allowed in plans; a nested call becomes a step of its own.
 
     Raises:
-        CalculationError: one sentence.
+        CalculationError: with one sentence.
     """
     reader = _Reader()
     try:
@@ -78,10 +78,10 @@ def parse_dsl(text: str) -> Program:
 
 
 def read_calculation(text: str) -> Program:
-    """Reads a calculation in either form: an arithmetic expression, or FinQA's program language.
+    """Parses a calculation in either form: an arithmetic expression, or FinQA's program language.
 
     Raises:
-        CalculationError: one sentence.
+        CalculationError: with one sentence.
     """
     if _START.match(text.lstrip()) is None:
         return parse_calculation(text)
@@ -92,7 +92,7 @@ def read_calculation(text: str) -> Program:
 
 
 class _Reader:
-    """Collects steps in the order they run."""
+    """Collects the steps of a program in execution order."""
 
     def __init__(self) -> None:
         self.steps: list[ProgramStep] = []
@@ -116,7 +116,7 @@ class _Reader:
         argument = read_argument(text)
         if isinstance(argument, StepReference):
             self.referred = True
-            # Steps count as they were written; one that is not there yet is told when the program runs.
+            # References count steps as written; one to a later step is reported when the program runs.
             return StepReference(self.roots[argument.step]) if argument.step < len(self.roots) else argument
         return argument
 
@@ -131,7 +131,7 @@ class _Reader:
 
 
 def _parts(inside: str) -> list[str]:
-    """The arguments between two brackets: split at commas that stand in no inner bracket."""
+    """Splits the arguments between two brackets at commas that are not in inner brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(inside):
         if character == "(":

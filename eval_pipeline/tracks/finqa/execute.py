@@ -1,4 +1,4 @@
-"""The interpreter: runs a program step by step; its last value is the answer."""
+"""The interpreter: runs a program step by step; the last value is the answer."""
 
 from collections.abc import Sequence
 from math import fsum, isfinite, prod
@@ -27,11 +27,11 @@ YES, NO = "yes", "no"
 
 
 class StepError(Exception):
-    """A step cannot run; the message tells what to mend."""
+    """A step cannot run; the message says what to correct."""
 
 
 def run_program(program: Program, table: Table) -> Outcome:
-    """Runs a program against the document's table."""
+    """Runs a program with the document's table."""
     try:
         value = evaluate(program, table)
     except StepError as error:
@@ -40,12 +40,12 @@ def run_program(program: Program, table: Table) -> Outcome:
 
 
 def result_json(value: Value, percent: bool) -> Json:
-    """The result of an attempt as JSON: `{"value": 0.25, "percent": true}` or `{"text": "yes"}`."""
+    """Returns the JSON result of an attempt: `{"value": 0.25, "percent": true}` or `{"text": "yes"}`."""
     return {"text": value} if isinstance(value, str) else {"value": value, "percent": percent}
 
 
 def answers_in_percent(program: Program) -> bool:
-    """Whether the answer is a number as read, with a percent mark; what is computed carries none."""
+    """Whether the answer is a number read with a percent sign; computed answers have none."""
     last = program.steps[-1]
     if last.operation != EXTRACT:
         return False
@@ -54,7 +54,7 @@ def answers_in_percent(program: Program) -> bool:
 
 
 def evaluate(program: Program, table: Table) -> Value:
-    """The value of the last step. Raises StepError."""
+    """Returns the value of the last step. Raises StepError."""
     if not program.steps:
         raise StepError("the plan is empty")
     values: list[Value] = []
@@ -69,7 +69,7 @@ def evaluate(program: Program, table: Table) -> Value:
 
 
 def step_problems(step: ProgramStep, index: int) -> list[str]:
-    """What is wrong with a step whatever the values are; a step with a problem cannot run."""
+    """Returns the problems of a step that do not depend on values; a step with problems cannot run."""
     name, arguments = step.operation, step.arguments
     if name == EXTRACT:
         first = arguments[0]
@@ -104,7 +104,7 @@ def _argument_problems(step: ProgramStep, index: int) -> list[str]:
 
 
 def _dangling(reference: StepReference, index: int) -> str:
-    """A sentence on a reference that points to no earlier step."""
+    """Returns a sentence on a reference that does not point to an earlier step."""
     known = f"the earlier steps are #0 to #{index - 1}" if index else "there is no step before it"
     return f"#{reference.step} is not the result of an earlier step; {known}"
 
@@ -123,10 +123,10 @@ def _step_value(step: ProgramStep, index: int, values: list[Value], table: Table
 
 
 def apply_operation(name: str, numbers: list[float], index: int = 0) -> Value:
-    """The result of an operation that folds or takes two numbers; `index` is the step that messages name.
+    """Applies an operation on numbers; `index` is the step named in messages.
 
     Raises:
-        StepError: it divides by zero or gives no real number.
+        StepError: division by zero, or no real result.
     """
     if name in FOLDING_OPERATIONS:
         return _fold(name, numbers)
@@ -189,7 +189,7 @@ def _power(a: float, b: float, index: int) -> float:
 
 
 def over_row(name: str, label: str, table: Table, index: int = 0) -> float:
-    """The result of a `table_*` operation over the row of that label.
+    """Applies a `table_*` operation to the row with that label.
 
     Raises:
         StepError: there is no such row, or no number in it.
@@ -211,7 +211,7 @@ def over_row(name: str, label: str, table: Table, index: int = 0) -> float:
 
 
 def cell_number(cell: str | int | float) -> float | None:
-    """The number in a cell of a table; None where it holds none."""
+    """Returns the number in a table cell; None if there is none."""
     if not isinstance(cell, str):
         return float(cell)
     number = parse_number(cell)

@@ -1,4 +1,4 @@
-"""Programs as trees, in which parts can be put in another's place: for finding out what went wrong in a wrong one."""
+"""Programs as trees whose parts can be replaced, to find out what is wrong with a wrong program."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from eval_pipeline.tracks.finqa.program import (
 )
 
 _MOST_NODES = 400
-"""A step may be used twice, so that a tree can be much larger than its program."""
+"""Limit on nodes: steps may be used repeatedly, so a tree can be much larger than its program."""
 _BINARY = {"difference": "subtract", "ratio": "divide", "percentage": "divide"}
 _FOLDED = {"sum": "add", "add": "add", "product": "multiply", "multiply": "multiply", "average": "add"}
 
@@ -30,20 +30,20 @@ class Operation:
 
 Node = Operation | Literal | Constant | Label
 Place = tuple[int, ...]
-"""The way from the top of a tree to a part: which part of each operation."""
+"""The path from the root of a tree to a part, as indices of parts."""
 
 
 class NoTreeError(Exception):
-    """A program that cannot run, or that is too large as a tree."""
+    """The program cannot run, or is too large as a tree."""
 
 
 def tree_of(program: Program) -> Node:
-    """The tree of a program with synonyms written out, and `a / b - 1` as `(a - b) / b`.
+    """Returns the tree of a program with synonyms expanded, and `a / b - 1` written as `(a - b) / b`.
 
-    Operations that fold take two parts each.
+    Folding operations get two parts each.
 
     Raises:
-        NoTreeError: it refers to a step that is not there, or has too many parts.
+        NoTreeError: it refers to a missing step, or has too many parts.
     """
     nodes: list[Node] = []
     counts: list[int] = []
@@ -86,12 +86,12 @@ def _operation(name: str, parts: list[Node]) -> Node:
 
 
 def number_of(node: Node) -> float | None:
-    """The number that a leaf of a tree is; None for other nodes."""
+    """Returns the number of a leaf; None for other nodes."""
     return node.value if isinstance(node, (Literal, Constant)) else None
 
 
 def value_of(node: Node, table: Table) -> Value | None:
-    """The value of a tree; None where it has none."""
+    """Returns the value of a tree; None if it has none."""
     try:
         return _value(node, table)
     except (StepError, OverflowError):
@@ -119,7 +119,7 @@ def _value(node: Node, table: Table) -> Value:
 
 
 def places(node: Node, at: Place = ()) -> Iterator[tuple[Place, Node]]:
-    """Every part of a tree, itself first, with the way to it."""
+    """Yields every part of a tree with its path, the root first."""
     yield at, node
     if isinstance(node, Operation):
         for number, part in enumerate(node.parts):
@@ -127,7 +127,7 @@ def places(node: Node, at: Place = ()) -> Iterator[tuple[Place, Node]]:
 
 
 def replaced(node: Node, at: Place, by: Node) -> Node:
-    """The tree with another part at a place."""
+    """Returns the tree with the part at a path replaced."""
     if not at:
         return by
     assert isinstance(node, Operation)
@@ -137,7 +137,7 @@ def replaced(node: Node, at: Place, by: Node) -> Node:
 
 
 def exchanged(node: Node, by: Callable[[Node], Node | None]) -> Node:
-    """The tree with other parts where `by` gives one; of nested ones the outermost."""
+    """Returns the tree with parts replaced where `by` returns a node; parts of replaced parts are not visited."""
     other = by(node)
     if other is not None:
         return other
@@ -147,17 +147,17 @@ def exchanged(node: Node, by: Callable[[Node], Node | None]) -> Node:
 
 
 def operations_of(node: Node) -> list[str]:
-    """The names of its operations, sorted."""
+    """Returns the names of its operations, sorted."""
     return sorted([part.name for part in _parts(node) if isinstance(part, Operation)])
 
 
 def numbers_of(node: Node) -> set[float]:
-    """The sizes of its numbers, named constants among them."""
+    """Returns the absolute values of its numbers, including named constants."""
     return {abs(part.value) for part in _parts(node) if isinstance(part, (Literal, Constant))}
 
 
 def _parts(node: Node) -> list[Node]:
-    """Every part of a tree, itself first."""
+    """Returns every part of a tree, the root first."""
     found = [node]
     for part in found:
         if isinstance(part, Operation):

@@ -1,4 +1,4 @@
-"""What is wrong with a wrong calculation, held against the gold one and the page (docs/finqa.md)."""
+"""Diagnoses a wrong calculation by comparing it with the gold one and the page (docs/finqa.md)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose, isfinite, log10
@@ -27,14 +27,14 @@ _MOST_POWERS = 12
 _POWERS_OF_TEN = frozenset(10.0**k for k in range(1, _MOST_POWERS + 1))
 _ORDERED = frozenset({"subtract", "divide", "exp", "greater"})
 _NO_OPERANDS = {1.0, 100.0}
-"""Numbers that bring a growth or a share into another unit."""
+"""Numbers that convert a growth or a share to another unit."""
 _SCALING = frozenset({"multiply", "divide"})
 _FOLDS = frozenset({"add", "multiply"})
 
 
 @value
 class Pair:
-    """A number of the gold calculation and what the model has in its place."""
+    """A number of the gold calculation and the model's number in its place."""
 
     gold: Literal
     plan: Literal
@@ -43,8 +43,8 @@ class Pair:
 def is_scale_error(predicted: Answer, expected: float | str, plan: Program | None, gold: Program) -> bool:
     """Whether |p| is |e| times a power of ten other than 1.
 
-    Within 1% by the operations that were asked for, and within 0.1% by others: one in a hundred wrong numbers is that
-    near to some power of ten by chance.
+    With the gold's operations a tolerance of 1% applies, with others 0.1%, since one in a hundred wrong numbers is
+    within 1% of some power of ten by chance.
     """
     if not is_power_of_ten_off(predicted, expected):
         return False
@@ -55,7 +55,7 @@ def is_scale_error(predicted: Answer, expected: float | str, plan: Program | Non
 
 
 def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: float = RELATIVE) -> bool:
-    """Whether |p| is |e| times a power of ten other than 1, within that share of it."""
+    """Whether |p| is |e| times a power of ten other than 1, within a relative tolerance."""
     if not is_number(predicted) or not is_number(expected) or not predicted or not expected:
         return False
     if not isfinite(predicted):
@@ -67,7 +67,7 @@ def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: floa
 
 
 def normal_tree(program: Program | None) -> Node | None:
-    """The tree of a program without a last scaling; None where it has none."""
+    """Returns the tree of a program without a final scaling; None if it has no tree."""
     if program is None:
         return None
     try:
@@ -80,7 +80,7 @@ def normal_tree(program: Program | None) -> Node | None:
 
 
 def _scaled(node: Operation) -> Node | None:
-    """What is multiplied or divided by a power of ten; None where nothing is."""
+    """Returns the part that is multiplied or divided by a power of ten; None if there is no such scaling."""
     if node.name not in ("multiply", "divide") or len(node.parts) != 2:
         return None
     first, second = node.parts
@@ -91,7 +91,7 @@ def _scaled(node: Operation) -> Node | None:
 
 
 def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Document) -> bool:
-    """Whether the answer is that of the gold calculation with two operands the other way round."""
+    """Whether the answer is that of the gold calculation with two operands swapped."""
     if plan is not None and not numbers_of(plan) <= numbers_of(gold) | _NO_OPERANDS:
         return False
     return any(
@@ -101,7 +101,7 @@ def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Docum
 
 
 def _gives(tree: Node, predicted: Answer, document: Document) -> bool:
-    """Whether a calculation gives the number that was answered, scale aside; a word is no evidence."""
+    """Whether a calculation gives the answered number up to a power of ten; text answers do not count."""
     found = value_of(tree, document.table)
     if not is_number(found) or not is_number(predicted) or not found:
         return False
@@ -109,7 +109,7 @@ def _gives(tree: Node, predicted: Answer, document: Document) -> bool:
 
 
 def _swapped(tree: Node) -> Iterator[Node]:
-    """The tree with one operation's operands exchanged, or with the growth divided by its other number."""
+    """Yields the tree with one operation's operands swapped, or with a growth divided by its other number."""
     for place, node in places(tree):
         if not isinstance(node, Operation) or node.name not in _ORDERED or len(node.parts) != 2:
             continue
@@ -126,7 +126,7 @@ def _same(plan: Node, other: Node) -> bool:
 
 
 def aligned(plan: Node, gold: Node) -> tuple[Pair, ...] | None:
-    """The numbers in which two calculations of one shape differ; None where their operations differ."""
+    """Returns the numbers in which two calculations of equal shape differ; None if their operations differ."""
     if isinstance(plan, Operation):
         if not isinstance(gold, Operation) or plan.name != gold.name or len(plan.parts) != len(gold.parts):
             return None
@@ -160,7 +160,7 @@ def _joined(found: Iterable[tuple[Pair, ...] | None]) -> tuple[Pair, ...] | None
 
 
 def misread(pairs: Sequence[Pair], document: Document) -> str:
-    """`wrong_year`, `wrong_row` or `wrong_operands`: where on the page the wrong numbers stand."""
+    """Returns `wrong_year`, `wrong_row` or `wrong_operands`, depending on where the wrong numbers are on the page."""
     kinds = {_misread(pair, document) for pair in pairs}
     return kinds.pop() if len(kinds) == 1 else "wrong_operands"
 
@@ -171,7 +171,7 @@ def _misread(pair: Pair, document: Document) -> str:
 
 
 def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
-    """How the place of a number differs from the right one."""
+    """Returns how the place of a number differs from the right one."""
     if there.item == here.item and there.period != here.period:
         return "wrong_year"
     if there.item != here.item and there.period == here.period:
@@ -180,7 +180,7 @@ def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
 
 
 def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, document: Document) -> str:
-    """What is wrong with a calculation, carried values written out, that nothing simpler explains."""
+    """Returns what is wrong with a calculation (with carried values replaced) that has no simpler explanation."""
     if plan is not None and has_other_operations(expanded_operations(plan), expanded_operations(gold)):
         return "wrong_operations"
     wanted = normal_tree(gold)
@@ -204,7 +204,7 @@ def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, do
 
 
 def has_other_operations(plan: Sequence[str] | None, gold: Sequence[str]) -> bool:
-    """Whether a plan has an operation that the gold program has not, scaling aside: such trees never have one shape."""
+    """Whether a plan has operations that the gold lacks, apart from scaling; their trees then differ in shape."""
     return plan is not None and not _SCALING.issuperset(set(plan).difference(gold))
 
 

@@ -1,4 +1,4 @@
-"""The gold turned round: whether it holds, and the response that would be right."""
+"""Checks the gold, and converts it to a right response."""
 
 import json
 
@@ -11,7 +11,7 @@ from eval_pipeline.tracks.finqa.program import EXTRACT, Argument, Constant, Lite
 
 
 def gold_problem(gold: FinqaGold) -> str | None:
-    """Why the gold program does not give the gold answer, or None where it does."""
+    """Returns why the gold program does not give the gold answer; None if it does."""
     outcome = run_program(gold.program, gold.table)
     if isinstance(outcome, Failed):
         return f"the program '{gold.program_text}' does not run: {outcome.message}"
@@ -23,17 +23,17 @@ def gold_problem(gold: FinqaGold) -> str | None:
 
 
 def gold_response(gold: FinqaGold) -> str:
-    """A plan that extracts the program's literals and computes what it computes, as a model would write it."""
+    """Returns a plan that extracts the program's literals and computes the same, as a model would write it."""
     return response_text(gold_steps(gold.program))
 
 
 def response_text(steps: list[dict[str, Json]]) -> str:
-    """Steps as a response."""
+    """Returns steps as a response."""
     return json.dumps({"plan": steps})
 
 
 def gold_steps(program: Program) -> list[dict[str, Json]]:
-    """The steps of a program with its literals extracted first, each once."""
+    """Returns the steps of a program, preceded by one extraction for each literal."""
     if program.steps[-1].operation == EXTRACT:
         return [_extract(argument) for step in program.steps for argument in step.arguments]
     places: dict[Literal, int] = {}

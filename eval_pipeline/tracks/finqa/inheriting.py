@@ -1,4 +1,4 @@
-"""Whether a turn is wrong only because an earlier one was."""
+"""Decides whether a turn is wrong only because an earlier one was."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
@@ -17,7 +17,10 @@ _SCALES = (1.0, 100.0)
 
 
 def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn]) -> bool:
-    """Whether a calculation has a wrong answer of an earlier turn in it, or a number of one: quick, and mostly not."""
+    """Whether a calculation contains a wrong earlier answer or one of its numbers.
+
+    A fast check that is usually False.
+    """
     wrong = [turn for turn in earlier if not turn.is_right]
     if not wrong:
         return False
@@ -34,9 +37,9 @@ def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[Ea
 def inherits(
     predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn], expected: float | str, document: Document
 ) -> bool:
-    """Whether the calculation is right once the wrong answers of earlier turns in it are the right ones.
+    """Whether the calculation becomes right when wrong earlier answers in it are replaced by the right ones.
 
-    In it is an answer that is written as a number, or computed again, or whose wrong numbers are used again.
+    An earlier answer may appear as a number, as the same computation, or through its wrong numbers.
     """
     tree = _tree(predicted, plan)
     if tree is None:
@@ -48,9 +51,9 @@ def inherits(
 def without_inherited(
     plan: Program | None, earlier: Sequence[EarlierTurn], gold: Program, document: Document
 ) -> Program | None:
-    """A plan with its carried values written out, and where these are wrong, what would have been right.
+    """Returns a plan with carried values replaced: by the right calculation where the carried answer was wrong.
 
-    So only what the turn itself does wrong is left in it.
+    What remains wrong in it is the turn's own fault.
     """
     if plan is None:
         return None
@@ -73,7 +76,7 @@ def _tree(predicted: Answer, plan: Program | None) -> Node | None:
 
 
 def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document) -> Iterator[Node]:
-    """The tree with right answers in the place of wrong ones: of all turns, then of one, then with their numbers."""
+    """Yields the tree with wrong answers corrected: those of all turns, then of one turn, then their numbers."""
     for turns in (wrong, *([turn] for turn in wrong if len(wrong) > 1)):
         found = exchanged(tree, _Exchange(turns, document).right_answer)
         if found != tree:
@@ -84,7 +87,7 @@ def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document) -> Ite
 
 
 class _Exchange:
-    """Puts the right answers of some turns in the place of the wrong ones."""
+    """Replaces the wrong answers of some turns by the right ones."""
 
     def __init__(self, turns: Sequence[EarlierTurn], document: Document) -> None:
         self._answers = [
@@ -117,7 +120,7 @@ class _Exchange:
 
 
 def _right_numbers(wrong: Sequence[EarlierTurn]) -> dict[float, float]:
-    """What the wrong numbers of calculations with the right operations should have been."""
+    """Returns wrong number → right number, for wrong calculations with the right operations."""
     numbers: dict[float, float] = {}
     for turn in wrong:
         plan, gold = normal_tree(turn.program), normal_tree(turn.gold)

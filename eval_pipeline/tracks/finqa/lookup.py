@@ -1,4 +1,4 @@
-"""Numbers that a plan names by row and column of the page's table."""
+"""Looks up numbers that a plan refers to by row and column of the page's table."""
 
 import re
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def look_up(table: Table, row: str, column: str) -> Literal:
-    """The number in a cell. A label is found by its text, or else by words that no other label has.
+    """Returns the number in a cell. A label is matched by its text, or else by words that no other label has.
 
-    Where no row and column fit, the two may have changed places: tables are laid out both ways.
+    If no row and column match, they are swapped, since tables are laid out in both ways.
 
     Raises:
-        ValueError: one sentence, with the labels there are.
+        ValueError: with one sentence that lists the existing labels.
     """
     if not table:
         raise ValueError("the page has no table")
@@ -32,7 +32,7 @@ def look_up(table: Table, row: str, column: str) -> Literal:
 
 
 def resolved(program: Program, table: Table) -> Program:
-    """The program with the numbers that it looks up; what is not in the table stays as it is."""
+    """Returns the program with looked-up numbers inserted; lookups that fail are left unchanged."""
     if all(step.operation != LOOKUP for step in program.steps):
         return program
     return Program(tuple([_resolved(step, table) for step in program.steps]))
@@ -48,13 +48,13 @@ def _resolved(step: ProgramStep, table: Table) -> ProgramStep:
 
 
 def labels(step: ProgramStep) -> tuple[str, str]:
-    """Row and column of a step that looks a number up."""
+    """Returns row and column of a lookup step."""
     row, column = [argument.text if isinstance(argument, Label) else "" for argument in step.arguments]
     return row, column
 
 
 def _one(wanted: str, labels: Sequence[str]) -> int | None:
-    """Which label is meant; None where none is, or more than one may be."""
+    """Returns the index of the intended label; None if there is none or it is ambiguous."""
     text = normalised_text(wanted)
     equal = [index for index, label in enumerate(labels) if normalised_text(label) == text]
     if equal:

@@ -1,4 +1,4 @@
-"""The tolerances of the matches, in one place: what counts as the same answer."""
+"""The tolerances of the match metrics: which answers count as equal."""
 
 from typing import TypeGuard
 
@@ -6,7 +6,7 @@ from eval_pipeline.core.numbers import normalised_text
 
 Answer = float | str | None
 RELATIVE = 0.01 * (1 + 1e-12)
-"""1%, with room for float noise: 0.101 is within 1% of 0.1."""
+"""1%, plus room for rounding errors: 0.101 is within 1% of 0.1."""
 ABSOLUTE = 0.001
 
 
@@ -16,23 +16,23 @@ def is_number(answer: Answer) -> TypeGuard[float]:
 
 
 def within_relative(predicted: float, expected: float) -> bool:
-    """Whether they differ by at most 1% of the expected; false for NaN and infinities."""
+    """Whether the two differ by at most 1% of the expected value; False for NaN and infinities."""
     return abs(predicted - expected) <= RELATIVE * abs(expected)
 
 
 def within_either(predicted: float, expected: float) -> bool:
-    """Whether they differ by at most 1% of the expected or by less than 0.001."""
+    """Whether the two differ by at most 1% of the expected value or by less than 0.001."""
     difference = abs(predicted - expected)
     return difference <= RELATIVE * abs(expected) or difference < ABSOLUTE
 
 
 def same_text(predicted: Answer, expected: str) -> bool:
-    """Whether a predicted text says the same as the expected one; false for numbers and None."""
+    """Whether a predicted text equals the expected one after normalisation; False for numbers and None."""
     return isinstance(predicted, str) and normalised_text(predicted) == normalised_text(expected)
 
 
 def answers_match(predicted: Answer, expected: float | str) -> bool:
-    """The rule of `numerical_match`, the track's idea of a right answer."""
+    """The rule of `numerical_match`, which defines a right answer in this track."""
     if isinstance(expected, str):
         return same_text(predicted, expected)
     return is_number(predicted) and within_either(predicted, expected)

@@ -1,4 +1,4 @@
-"""Where the numbers of a page stand: of which line item, and for which period."""
+"""Finds for each number of a page the line item and the period that it belongs to."""
 
 import re
 from collections import defaultdict
@@ -26,11 +26,11 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 @value
 class NumberPlace:
-    """Of what a number is told.
+    """The line item and period of a number.
 
     Attributes:
-        item: its row of the table (or column, where periods are the rows), or its sentence.
-        period: its column of the table, or its place in a list of periods in a sentence.
+        item: its table row (or column, if rows are periods), or its sentence.
+        period: its table column (or row), or its position in a sentence's list of periods.
     """
 
     item: str
@@ -38,7 +38,7 @@ class NumberPlace:
 
 
 def number_places(table: Rows, texts: Sequence[str]) -> Mapping[float, list[NumberPlace]]:
-    """The places of each size of a number, in table and text."""
+    """Returns the places of each number in table and text, by absolute value."""
     found: defaultdict[float, list[NumberPlace]] = defaultdict(list)
     for size, place in (*_in_table(table), *_in_texts(texts)):
         found[float(f"{size:.10g}")].append(place)
@@ -60,7 +60,7 @@ def _in_table(table: Rows) -> Iterator[tuple[float, NumberPlace]]:
 
 
 def _rows_are_periods(table: Rows) -> bool:
-    """Whether the labels of rows name years and the like, and those of columns do not, or less often."""
+    """Whether row labels name periods more often than column headers do."""
     labels = [str(row[0]) for row in table[1:] if row]
     headers = [str(cell) for cell in table[0][1:]]
     return _share_of_periods(labels) > _share_of_periods(headers)
@@ -77,7 +77,7 @@ def _in_texts(texts: Sequence[str]) -> Iterator[tuple[float, NumberPlace]]:
 
 
 def _in_sentence(sentence: str, name: str) -> Iterator[tuple[float, NumberPlace]]:
-    """Amounts of several periods (`… respectively`, `up from …`) are of one item; others each of their own."""
+    """Amounts for several periods (`… respectively`, `up from …`) belong to one item; others are separate items."""
     listed = _LISTED.search(sentence) is not None
     for place, match in enumerate(_NUMBER.finditer(sentence)):
         number = parse_number(match[0].rstrip(","))

@@ -1,4 +1,4 @@
-"""The track's artefact: a plan, and how it is kept as JSON."""
+"""The track's artefact: a plan, and its JSON form."""
 
 from typing import Literal as OneOf
 
@@ -26,15 +26,16 @@ Form = OneOf["plan", "calculation", "program", "recorded"]
 
 @value
 class FinqaPlan:
-    """What a response says to do.
+    """The parsed content of a response.
 
     Attributes:
-        form: how it was said.
-        program: what is run, or read for the reasoning columns; None where a recorded calculation cannot be read.
+        form: the form in which it was given.
+        program: executed, or (for recorded answers) used only for reasoning metrics; None if a recorded calculation
+            cannot be parsed.
         answer: the prediction itself, only for recorded answers.
-        problem: why a recorded calculation could not be read.
-        magnitude: what a word of the answer multiplies it by, 1e6 for "million"; 1 without one.
-        in_percent: the recorded calculation gives the answer in percent: it has to be divided by 100 to compare it.
+        problem: why a recorded calculation could not be parsed.
+        magnitude: factor given by a word of the answer, e.g. 1e6 for "million"; else 1.
+        in_percent: whether the recorded calculation's result is in percent and must be divided by 100 for comparison.
     """
 
     form: Form
@@ -46,7 +47,7 @@ class FinqaPlan:
 
 
 def comparable(program: Program, in_percent: bool) -> Program:
-    """A program in the unit of gold programs, which never count percent."""
+    """Returns a program in the unit of gold programs, which are never in percent."""
     if not in_percent:
         return program
     steps = program.steps
@@ -56,7 +57,7 @@ def comparable(program: Program, in_percent: bool) -> Program:
 
 
 def plan_json(plan: FinqaPlan) -> dict[str, Json]:
-    """The plan as JSON, for the record; `plan_from_json` gives it back."""
+    """Returns the plan as JSON for the record; `plan_from_json` restores it."""
     value: dict[str, Json] = {"form": plan.form}
     if plan.program is not None:
         value["plan"] = [_step_json(step) for step in plan.program.steps]
@@ -75,7 +76,7 @@ def plan_json(plan: FinqaPlan) -> dict[str, Json]:
 
 
 def plan_from_json(value: Json) -> FinqaPlan:
-    """The plan that `plan_json` wrote."""
+    """Restores a plan from `plan_json`."""
     answer = value.get("answer")
     if isinstance(answer, dict):
         answer = Number(float(answer["value"]), answer["percent"], answer["decimals"])
@@ -111,7 +112,7 @@ def _step_from_json(raw: Json) -> ProgramStep:
     if raw["tool"] == LOOKUP:
         return ProgramStep(LOOKUP, (Label(raw["row"]), Label(raw["column"])))
     operation, arguments = raw["operation"], raw["args"]
-    if operation in TABLE_OPERATIONS:  # the row of a year is a label, not a number
+    if operation in TABLE_OPERATIONS:  # a row named by a year is a label, not a number
         return ProgramStep(
             operation, tuple([Label(a) if isinstance(a, str) else _argument_from_json(a) for a in arguments])
         )

@@ -1,4 +1,4 @@
-"""Programs: the one form that gold programs, plans and calculations are read into."""
+"""Programs: the common form into which gold programs, plans and calculations are parsed."""
 
 import re
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ MAX_ARGUMENTS = 1000
 
 EXTRACT = "extract"
 LOOKUP = "lookup"
-"""A number that a plan names by the row and column of the table instead of writing it."""
+"""Operation that reads a number by row and column of the table."""
 READING = frozenset({EXTRACT, LOOKUP})
-"""Steps that read a number and compute nothing."""
+"""Operations that read a number and compute nothing."""
 TABLE_OPERATIONS = frozenset({"table_sum", "table_average", "table_max", "table_min"})
 BINARY_OPERATIONS = frozenset(
     {"subtract", "divide", "exp", "greater", "difference", "ratio", "percentage", "percentage_change"}
 )
-"""Operations of exactly two arguments."""
+"""Operations with exactly two arguments."""
 FOLDING_OPERATIONS = frozenset({"add", "multiply", "sum", "product", "average"})
-"""Operations of any number of arguments from one."""
+"""Operations with one or more arguments."""
 OPERATIONS = TABLE_OPERATIONS | BINARY_OPERATIONS | FOLDING_OPERATIONS
 _GOLD_OPERATIONS = TABLE_OPERATIONS | {"add", "subtract", "multiply", "divide", "exp", "greater"}
 
@@ -49,7 +49,7 @@ class StepReference:
 
 @value
 class Literal:
-    """A number out of the document; `percent` where it was written with a percent mark."""
+    """A number from the document; `percent` if it was written with a percent sign."""
 
     value: float
     percent: bool = False
@@ -75,10 +75,10 @@ Argument = StepReference | Literal | Constant | Label
 
 @value
 class ProgramStep:
-    """One step; the operation of an extract step is `extract`, with the value as its one argument.
+    """One step; an extraction has the operation `extract` and the value as its only argument.
 
     Attributes:
-        source: where the model says the value is from.
+        source: where the value comes from, according to the model.
     """
 
     operation: str
@@ -88,14 +88,14 @@ class ProgramStep:
 
 @value
 class Program:
-    """Steps in the order they run; the value of the last one is the answer."""
+    """Steps in execution order; the value of the last one is the answer."""
 
     steps: tuple[ProgramStep, ...]
 
 
 @lru_cache(maxsize=4096)
 def read_argument(text: str) -> Argument:
-    """The argument that a text stands for; what is no number, reference or constant is a label."""
+    """Parses an argument; anything but a number, reference or constant is a label."""
     text = text.strip()
     if match := _REFERENCE.fullmatch(text):
         return StepReference(int(match[1]))
@@ -106,15 +106,15 @@ def read_argument(text: str) -> Argument:
 
 
 def literal(number: Number) -> Literal:
-    """The literal for a printed number."""
+    """Returns the literal for a printed number."""
     return Literal(number.value, number.percent)
 
 
 def parse_program(text: str) -> Program:
-    """Reads a gold program: `subtract(8181, 20454), divide(#0, 20454)`, or a bare number.
+    """Parses a gold program: `subtract(8181, 20454), divide(#0, 20454)`, or a bare number.
 
     Raises:
-        ValueError: one sentence, where the text is no program or cannot possibly run.
+        ValueError: with one sentence, if the text is not a program or can never run.
     """
     number = None if text[:1].isalpha() else parse_number(text)
     if number is not None:
@@ -129,10 +129,10 @@ def parse_program(text: str) -> Program:
 
 
 def calls(text: str) -> Iterator[tuple[str, str]]:
-    """The calls of a program in order, each as its operation and what is between its brackets.
+    """Yields the calls of a program in order: operation, and text between its brackets.
 
     Raises:
-        ValueError: one sentence, at the first thing that is no call.
+        ValueError: with one sentence, at the first thing that is not a call.
     """
     position, count = 0, 0
     while position < len(text):
@@ -146,7 +146,7 @@ def calls(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _call_with_brackets(text: str, position: int, index: int) -> tuple[str, str, int]:
-    """Operation, what is between its brackets, and where the next call starts; row labels may hold brackets."""
+    """Returns operation, text between its brackets, and start of the next call; row labels may contain brackets."""
     match = _CALL.match(text, position)
     if match is None:
         found = text[position : position + 40]
@@ -159,10 +159,10 @@ def _call_with_brackets(text: str, position: int, index: int) -> tuple[str, str,
 
 
 def closing(text: str, start: int) -> int:
-    """Position of the bracket that closes the call whose arguments start there.
+    """Returns the position of the bracket that closes the call whose arguments begin at `start`.
 
     Raises:
-        ValueError: one sentence, where none does.
+        ValueError: with one sentence, if no bracket does.
     """
     depth = 1
     for position in range(start, len(text)):
@@ -195,17 +195,17 @@ def _gold_step(name: str, inside: str, index: int) -> ProgramStep:
 
 
 def row_label(inside: str) -> Label:
-    """The row that a table operation is about: FinQA writes `table_max(row, none)`."""
+    """Returns the row of a table operation; FinQA writes `table_max(row, none)`."""
     return Label(_NONE.sub("", inside).strip())
 
 
 def operations(program: Program) -> tuple[str, ...]:
-    """The operations of the compute steps as written."""
+    """Returns the operations of the compute steps as written."""
     return tuple(step.operation for step in program.steps if step.operation not in READING)
 
 
 def expanded_operations(program: Program) -> tuple[str, ...]:
-    """The operations with synonyms written out: `average` of three is `add, add, divide`."""
+    """Returns the operations with synonyms expanded: `average` of three becomes `add, add, divide`."""
     expanded: list[str] = []
     for step in program.steps:
         name = step.operation
@@ -221,7 +221,7 @@ def expanded_operations(program: Program) -> tuple[str, ...]:
 
 
 def literal_values(program: Program) -> tuple[float, ...]:
-    """The distinct literal operands in order of appearance; `const_*` are left out."""
+    """Returns the distinct literal operands in order of appearance, without `const_*`."""
     found: dict[float, None] = {}
     for step in program.steps:
         for argument in step.arguments:

@@ -1,4 +1,4 @@
-"""Prompts: system, the document as a message of its own, the conversation so far, the question."""
+"""Builds prompts: system message, document, conversation so far, question."""
 
 from collections.abc import Mapping, Sequence
 
@@ -74,10 +74,10 @@ _SCHEMAS: Mapping[str, Mapping[str, Json]] = {
 
 
 def build_prompt(case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
-    """The prompt of a turn. System and document are the same for every turn of the case.
+    """Returns the prompt of a turn. System message and document are the same for every turn of the case.
 
     Raises:
-        KeyError: for a version that is not in `VERSIONS`.
+        KeyError: the version is not in `VERSIONS`.
     """
     messages = [Message("system", _INSTRUCTIONS[version]), Message("user", case.context.text)]
     for earlier, answer in zip(case.turns[: turn.index], history, strict=True):

@@ -1,4 +1,4 @@
-"""Numbers as people write them into a sentence: "$412.5 million", "approximately 24.6 percent"."""
+"""Parses numbers written in prose: "$412.5 million", "approximately 24.6 percent"."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _PHRASE = re.compile(
     r"(?:e[-+]?\d+)?(?:\s*%)?(?:\s*\))?)(?P<gap>\s*)(?P<words>[^\d()]*)(?P<close>\))?",
     re.IGNORECASE,
 )
-# Words that say more than a unit: another number, a direction, a condition.
+# Words that mean more than a unit: another number, a direction, a condition.
 _NO_UNIT = re.compile(
     r"\b(?:or|and|to|from|than|less|more|over|under|up|down|not|no|if|of|in|by|for|at|below|above|increase\w*|decrease\w*"
     r"|decline\w*|drop\w*|fell|rose|gain\w*|loss\w*|lower|higher|negative|minus|between|versus|vs)\b",
@@ -38,10 +38,10 @@ _WORDED = re.compile(r"\d\s*(thousand|million|billion)\b", re.IGNORECASE)
 
 @value
 class Quantity:
-    """A number with the magnitude that a word gives it.
+    """A number with the magnitude given by a word.
 
     Attributes:
-        number: as it was written.
+        number: the number as written.
         magnitude: 1e6 for "million"; 1 without such a word.
     """
 
@@ -50,10 +50,10 @@ class Quantity:
 
 
 def read_answer(text: str) -> Quantity | str:
-    """The answer in a short text: a quantity, or the text itself where no digit is in it.
+    """Parses the answer in a short text: a quantity, or the text itself if it contains no digit.
 
     Raises:
-        ValueError: one sentence, where it holds a number but may be read in more than one way.
+        ValueError: with one sentence, if it contains a number but is ambiguous.
     """
     text = text.strip()
     number = parse_number(text)
@@ -72,7 +72,7 @@ def read_answer(text: str) -> Quantity | str:
 
 
 def _bare(text: str) -> str:
-    """Without what stands around a number: `**The answer is approximately 5.**` is 5."""
+    """Removes text around a number: `**The answer is approximately 5.**` becomes 5."""
     boxed = _BOXED.findall(text)
     text = (boxed[-1] if boxed else text).replace("\\%", "%").replace("\\$", "$").strip(" \t\n*_`")
     if len(lead := list(_LEAD.finditer(text))) > 0:
@@ -90,7 +90,7 @@ def _phrase(text: str) -> Quantity | None:
     opened, closed = written.count("("), written.count(")") + (match["close"] is not None)
     number = parse_number(written + ")" if match["close"] and "(" in written and ")" not in written else written)
     words = match["words"].strip(" .,*_").casefold()
-    # A word of its own: "1.1relegation" is no unit, but a slip.
+    # The word must be separate: in "1.1relegation" it is a slip, not a unit.
     stuck = words and not match["gap"] and words not in MAGNITUDES and words not in _STUCK
     if number is None or opened != closed or stuck or _NO_UNIT.search(words):
         return None
@@ -110,14 +110,14 @@ def _with_words(number: Number, words: list[str]) -> Quantity | None:
 
 
 def in_units_of(text: str, quantity: Quantity) -> Number:
-    """A quantity as the page counts: "412.5 million" is 412.5 where the page says "in millions".
+    """Converts a quantity to the page's unit: "412.5 million" is 412.5 if the page says "in millions".
 
     Args:
         text: the page.
-        quantity: what was answered.
+        quantity: the answer.
 
     Raises:
-        ValueError: one sentence, where the page counts in several magnitudes, so that two readings are possible.
+        ValueError: with one sentence, if the page uses several magnitudes, so that the answer is ambiguous.
     """
     if quantity.magnitude == 1:
         return quantity.number

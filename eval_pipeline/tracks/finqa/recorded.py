@@ -1,4 +1,4 @@
-"""Answers recorded elsewhere: rows of predictions, and reading them back."""
+"""Answers recorded elsewhere: conversion of prediction rows to responses, and parsing them."""
 
 from collections.abc import Mapping
 
@@ -20,16 +20,18 @@ REASONING = (
     *("logic_recall", "logic_precision", "logic_f1", "operation_order", "operand_recall", "program_match"),
     *("partial_credit", "operations_per_turn", "plan_steps"),
 )
-"""Metrics that are NULL without a calculation that can be read."""
+"""Metrics that are NULL without a calculation that can be parsed."""
 _MAX_TEXT = 300
 _AGREES = 0.01
 
 
 def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
-    """The response in a row of recorded predictions: its own text, or its answer in the form `parse_plan` knows.
+    """Returns the response in a row of recorded predictions.
+
+    It is the row's own text, or its answer in a form that `parse_plan` knows.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: with one sentence.
     """
     response = row.get("response")
     if isinstance(response, str):
@@ -50,7 +52,7 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
 
 
 def as_given(text: str) -> str:
-    """The answer itself in the text of a response that `recorded_response` made; other texts as they are."""
+    """Returns the answer in a response made by `recorded_response`; other texts are returned unchanged."""
     if not text.startswith(f'{{"{RECORDED}":'):
         return text
     told = parse_json(text)[RECORDED]
@@ -58,17 +60,19 @@ def as_given(text: str) -> str:
 
 
 def not_comparable(gold: FinqaGold, plan: FinqaPlan) -> str | None:
-    """Why a recorded answer cannot be compared with the gold: it has no number where one is expected."""
+    """Returns why a recorded answer cannot be compared with the gold: it is not a number, but one is expected."""
     if isinstance(plan.answer, str) and not isinstance(gold.expected, str):
         return "the answer is read as no number, and the expected one is a number"
     return None
 
 
 def read_recorded(raw: Json) -> FinqaPlan:
-    """The plan of a recorded answer: the answer is the prediction, the calculation is for the reasoning columns.
+    """Returns the plan of a recorded answer.
+
+    The answer is the prediction; the calculation is used for reasoning metrics.
 
     Raises:
-        ArtefactError: where it is not what `recorded_response` makes, or may be read in more than one way.
+        ArtefactError: it was not made by `recorded_response`, or is ambiguous.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("answer"), str):
         raise ArtefactError(ErrorClass.VALUE, f"'{RECORDED}' must hold 'answer', a text")
@@ -89,10 +93,10 @@ def read_recorded(raw: Json) -> FinqaPlan:
 
 
 def said_answer(text: str) -> FinqaPlan:
-    """The plan of a recorded response that is an answer in words, without a plan.
+    """Returns the plan for a recorded response that is an answer in words.
 
     Raises:
-        ArtefactError: where it may be read in more than one way, or is no answer.
+        ArtefactError: it is ambiguous, or not an answer.
     """
     answer, magnitude = _answer(text)
     if isinstance(answer, str) and normalised_text(answer) not in (YES, NO):
@@ -101,7 +105,7 @@ def said_answer(text: str) -> FinqaPlan:
 
 
 def _answer(text: str) -> tuple[Number | str, float]:
-    """What was answered, and the magnitude of its words. Raises ArtefactError."""
+    """Returns the answer, and the magnitude given by its words. Raises ArtefactError."""
     try:
         answer = read_answer(text)
     except ValueError as error:
@@ -110,7 +114,7 @@ def _answer(text: str) -> tuple[Number | str, float]:
 
 
 def _agrees(program: Program, number: Number) -> bool:
-    """Whether the calculation gives the answer as it was written, in percent."""
+    """Whether the calculation gives the answer as written, i.e. in percent."""
     try:
         value = evaluate(program, ())
     except StepError:

@@ -1,4 +1,4 @@
-"""Whether a model says that it cannot answer."""
+"""Detects whether a model says that it cannot answer."""
 
 import re
 
@@ -27,7 +27,7 @@ def says_no_answer(text: str) -> bool:
 
 
 def refuses(final: Attempt) -> bool:
-    """Whether an attempt gives a refusal in the place of an answer: in words, or as the provider tells it."""
+    """Whether an attempt contains a refusal instead of an answer, in words or as reported by the provider."""
     if final.call_failure is not None and final.call_failure.kind is CallErrorKind.REFUSED:
         return True
     if isinstance(final.outcome, Ran):

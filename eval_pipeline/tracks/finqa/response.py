@@ -1,4 +1,4 @@
-"""Finding a plan in what a model wrote."""
+"""Finds a plan in a model's response."""
 
 from collections.abc import Callable
 
@@ -9,5 +9,5 @@ FORMS = '{"plan": [...]} or {"calculation": "..."}'
 
 
 def find_json(text: str, wanted: Callable[[Json], bool]) -> Json:
-    """The first balanced JSON value in a text that is wanted. Raises ArtefactError; see `json_response.find_json`."""
+    """Returns the JSON value of a plan in a text. Raises ArtefactError; see `json_response.find_json`."""
     return json_response.find_json(text, wanted, "a plan", FORMS)

@@ -1,4 +1,4 @@
-"""The track: how the stages deal with conversational financial question answering."""
+"""The track `finqa`: conversational financial question answering."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,6 +19,7 @@ from eval_pipeline.tracks.capabilities import (
     Executes,
     Explains,
     Gathers,
+    Mutates,
     Recovers,
     Seen,
     Validates,
@@ -47,6 +48,7 @@ from eval_pipeline.tracks.finqa.refusals import refuses
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.variants.score import TurnMutants
 
 _FEATURE_COLUMNS = (
     Column("has_type2_question", "BOOLEAN", "The conversation joins two original questions; never NULL."),
@@ -62,7 +64,7 @@ _TURN_COLUMNS = (
 
 
 class _Executor:
-    """Runs plans in process: they cannot do more than arithmetic."""
+    """Runs plans in this process, since they can only do arithmetic."""
 
     immediate: ClassVar[bool] = True
 
@@ -71,7 +73,7 @@ class _Executor:
 
 
 def run_plan(plan: FinqaPlan, document: Document) -> Outcome:
-    """The outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
+    """Returns the outcome of a plan. A recorded answer is the prediction itself; its calculation is not run."""
     if plan.form == "recorded" and plan.answer is not None:
         answer = plan.answer
         if plan.magnitude != 1 and not isinstance(answer, str):
@@ -97,6 +99,7 @@ class FinqaTrack(
     Converses[Document, FinqaGold, FinqaPlan],
     Damageable[Document, FinqaGold],
     Audits[Document, FinqaGold],
+    Mutates[Document, FinqaGold],
     Explains[Document, FinqaGold, FinqaPlan],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`."""
@@ -129,9 +132,15 @@ class FinqaTrack(
         return case_file.read_case(raw, suite, file, line)
 
     def check_gold(self, case: FinqaCase) -> list[tuple[FinqaTurn, str]]:
-        """Turns whose program does not give their answer."""
+        """Returns the turns whose program does not give their answer."""
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def turn_mutants(self, case: FinqaCase, turn: FinqaTurn) -> TurnMutants | None:
+        """See `mutants.turn_mutants_score`."""
+        from eval_pipeline.tracks.finqa.mutants import turn_mutants_score
+
+        return turn_mutants_score(turn)
 
     def contradictions(self, case: FinqaCase) -> list[Contradiction]:
         """See `audit.printed_contradictions`."""
@@ -146,19 +155,19 @@ class FinqaTrack(
         return answer_keys(results)
 
     def expected_text(self, turn: FinqaTurn) -> str:
-        """The expected answer, as computed."""
+        """Returns the expected answer as computed."""
         return turn.gold.expected_text()
 
     def expected_printed(self, turn: FinqaTurn) -> str | None:
-        """The expected answer in the filing's style."""
+        """Returns the expected answer as printed in the filing."""
         return turn.gold.printed
 
     def gold_json(self, turn: FinqaTurn) -> Json:
-        """The gold as the suite's file has it."""
+        """Returns the gold as in the suite's file."""
         return {"program": turn.gold.program_text, "answer": turn.gold.expected, "printed": turn.gold.printed}
 
     def gold_complexity(self, turn: FinqaTurn) -> int:
-        """Operations of the gold program as written."""
+        """Returns the number of operations of the gold program as written."""
         return turn.gold.written_operations
 
     def prompt(self, case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
@@ -166,7 +175,7 @@ class FinqaTrack(
         return build_prompt(case, turn, history, version)
 
     def context_json(self, case: FinqaCase) -> Json:
-        """The page: text, table, text."""
+        """Returns the page: text, table, text."""
         document = case.context
         return {
             "pre_text": document.pre_text,
@@ -191,21 +200,21 @@ class FinqaTrack(
         return validate_plan(artefact, error, case)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """An interpreter; it holds nothing."""
+        """Returns an interpreter, which needs no resources."""
         return _executor()
 
     def answer_text(self, value: Json) -> str:
-        """`{"value": 0.25, "percent": true}` reads 25%."""
+        """Returns the answer for display: `{"value": 0.25, "percent": true}` becomes 25%."""
         if "text" in value:
             return str(value["text"])
         number = float(value["value"])
         return f"{number_text(number * 100)}%" if value.get("percent") else number_text(number)
 
     def gather(self, case: FinqaCase, turn: FinqaTurn, final: Attempt[FinqaPlan]) -> tuple[Evidence, ...]:
-        """One row of kind `value`: equal, different or no_value by the rule of `numerical_match`.
+        """Returns one piece of evidence of kind `value`: equal, different or no_value by the rule of `numerical_match`.
 
-        Its number is the relative difference |p - e| / |e|; None for texts, where the expected answer is 0, and where
-        it is beyond any float.
+        Its number is the relative difference |p - e| / |e|; None for texts, for an expected answer of 0, and on
+        overflow.
         """
         gold = turn.gold
         predicted, percent = prediction(final)
@@ -231,10 +240,10 @@ class FinqaTrack(
     def values(
         self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[FinqaPlan]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
-        """What the metrics take.
+        """Returns the values for the metrics.
 
-        `no_answer`: no attempt gave any text. `failed`: the final attempt did not run. The reasoning columns come from
-        the final attempt's plan, also where it failed to run.
+        `no_answer` means that no attempt gave any text; `failed`, that the final attempt did not run. The reasoning
+        values come from the final attempt's plan, even if it failed to run.
         """
         gold = turn.gold
         final = attempts[-1]
@@ -262,15 +271,15 @@ class FinqaTrack(
         history: str,
     ) -> Sequence[Mapping[str, Any]]:
         """See `conversation.conversation_values`."""
-        return conversation_values(case, said, history == "own")
+        return conversation_values(case, said, history)
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
-        """`partial_credit`; reasoning that is not shown earns nothing: a third of the answer without a plan."""
+        """Returns `partial_credit`; without a plan, reasoning earns nothing, so a right answer counts a third."""
         graded: float | None = metrics["partial_credit"]
         return partial_credit(0.0, 0.0, metrics["numerical_match"]) if graded is None else graded
 
     def turn_row(self, case: FinqaCase, turn: FinqaTurn, attempts: Sequence[Attempt[FinqaPlan]]) -> Mapping[str, Json]:
-        """Case features, the gold program, the printed answer and the final plan."""
+        """Returns case features, the gold program, the printed answer and the final plan."""
         gold = turn.gold
         plan = attempts[-1].artefact if attempts else None
         return {
@@ -281,7 +290,7 @@ class FinqaTrack(
         }
 
     def oracle(self, turn: FinqaTurn) -> str:
-        """The gold program as a plan."""
+        """Returns the gold program as a plan."""
         return gold_response(turn.gold)
 
     def damage(self, case: FinqaCase, turn: FinqaTurn, mode: str, rng: Random) -> str | None:
@@ -310,7 +319,7 @@ class FinqaTrack(
         return not_comparable(turn.gold, artefact)
 
     def unscored(self, artefact: FinqaPlan) -> Mapping[str, tuple[str, ...]]:
-        """Without a calculation that can be read there is no reasoning to score."""
+        """Returns the reasoning metrics if no calculation can be parsed, with the reason."""
         return {} if artefact.program is not None else {artefact.problem or NO_CALCULATION: REASONING}
 
 

@@ -1,4 +1,4 @@
-"""Which numbers gold and answer use, and where on the page they stand."""
+"""Finds which numbers gold and answer use, and where these are on the page."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _SENTENCE = re.compile(r"\S.*?(?:[.;](?=\s|\Z)|\Z|\n)", re.DOTALL)
 _MOST_TEXT = 100_000
 _COUNTS = frozenset(map(float, (*range(13), 100, 1000)))
-"""Numbers that a text is full of."""
+"""Numbers that occur in any text."""
 
 Place = tuple[int, int]
 """Row and column of the table, both from 0."""
@@ -25,9 +25,9 @@ class Used:
     """What two programs use of a page.
 
     Attributes:
-        numbers: sizes, in the order of the gold program, then of the answer's.
-        cells: of the table.
-        in_text: numbers that the text prints.
+        numbers: absolute value → who uses it; in the order of the gold program, then of the answer's.
+        cells: cell of the table → who uses it.
+        in_text: used numbers that are printed in the text.
     """
 
     numbers: Mapping[float, Mark]
@@ -36,7 +36,10 @@ class Used:
 
 
 def used_numbers(gold: Program, answer: Program | None, page: Document) -> Used:
-    """Numbers and cells that the gold program uses, the answer's, or both; sizes, since signs are a matter of style."""
+    """Returns numbers and cells used by the gold program, the answer's, or both.
+
+    Signs are ignored as a matter of style.
+    """
     by_gold, by_answer = _sizes(gold), {} if answer is None else _sizes(answer)
     numbers = {size: _mark(size in by_gold, size in by_answer) for size in {**by_gold, **by_answer}}
     cells = _cells(numbers, page)
@@ -60,7 +63,7 @@ def _mark(by_gold: bool, by_answer: bool) -> Mark:
 
 
 def _printed_as(size: float, numbers: Mapping[float, Mark]) -> float | None:
-    """The number in use that a printed one stands for: itself, or in percent."""
+    """Returns the used number that a printed one stands for, either directly or as a percentage."""
     whole = _rounded(size)
     if whole in numbers:
         return whole
@@ -80,7 +83,7 @@ def _cells(numbers: Mapping[float, Mark], page: Document) -> dict[Place, Mark]:
 
 
 def _rows_read(program: Program, page: Document) -> Iterator[Place]:
-    """The cells of rows that operations such as `table_sum` go over."""
+    """Yields the cells of the rows that operations such as `table_sum` read."""
     for step in program.steps:
         if step.operation not in TABLE_OPERATIONS or not isinstance(step.arguments[0], Label):
             continue
@@ -93,14 +96,14 @@ def _rows_read(program: Program, page: Document) -> Iterator[Place]:
 
 
 def where(size: float, used: Used, page: Document) -> list[str]:
-    """Where on the page a number stands, in words: line item and column, or that it is in the text."""
+    """Describes where on the page a number is: line item and column, or the text."""
     places = [_named(page, row, column) for row, column in used.cells if _size_in(page, row, column, used) == size]
     in_text = size in used.in_text and not (places and size in _COUNTS)
     return [*places, "the text"] if in_text else places
 
 
 def _size_in(page: Document, row: int, column: int, used: Used) -> float | None:
-    """The number in use that a cell prints."""
+    """Returns the used number that a cell prints."""
     number = cell_number(page.table[row][column])
     return None if number is None else _printed_as(abs(number), used.numbers)
 
@@ -117,7 +120,7 @@ def _header(page: Document, column: int) -> str:
 
 
 def sentences_used(used: Used, page: Document) -> list[list[Text]]:
-    """The sentences with numbers that are in use, as pieces; small counts only where the table lacks them."""
+    """Returns the sentences with used numbers, as pieces; small counts are included only if the table lacks them."""
     in_table = {_size_in(page, row, column, used) for row, column in used.cells}
     shown = {size for size in used.numbers if size not in in_table or size not in _COUNTS}
     return list(_in_text(page, used.numbers, shown))
@@ -138,7 +141,7 @@ def _texts(page: Document) -> tuple[str, ...]:
 
 
 def _size_of(printed: str, numbers: Mapping[float, Mark]) -> float | None:
-    """The number in use that a text prints."""
+    """Returns the used number that a text prints."""
     number = parse_number(printed.rstrip(","))
     return None if number is None else _printed_as(abs(number.value), numbers)
 
@@ -157,7 +160,7 @@ def _pieces(sentence: str, numbers: Mapping[float, Mark], shown: Set[float]) -> 
 
 
 def answers_before(size: float, earlier: Sequence[tuple[int, object]]) -> int | None:
-    """The earlier turn whose answer a number is, the last one; None where it is none."""
+    """Returns the index of the last earlier turn whose answer is this number; None if there is none."""
     for index, answer in reversed(earlier):
         if isinstance(answer, float) and _printed_as(abs(answer), {size: Mark.BOTH}) is not None:
             return index

@@ -1,4 +1,4 @@
-"""The plan validator: what can be said of a plan before it runs."""
+"""The plan validator: checks a plan before it runs."""
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
@@ -15,8 +15,8 @@ _NO_RESPONSE = "there is no response"
 def validate_plan(plan: FinqaPlan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
     """Checks a plan against its document.
 
-    `invalid`: it cannot run, whatever the numbers are. `suspicious`: it runs, but uses numbers that are nowhere in the
-    document, or a recorded calculation could not be read.
+    `invalid`: it cannot run, whatever the numbers. `suspicious`: it runs, but uses numbers that are not in the
+    document, or a recorded calculation could not be parsed.
     """
     if plan is None:
         message = _NO_RESPONSE if error is None else error.message
@@ -28,7 +28,7 @@ def validate_plan(plan: FinqaPlan | None, error: ArtefactError | None, case: Fin
     unknown, dangling, problems = _step_findings(program)
     unfound = [value for value in literal_values(program) if not document.has(value)]
     checks = _checks(len(program.steps), unknown, dangling, unfound)
-    # a recorded answer is the prediction itself: its plan is read, never run
+    # a recorded answer is the prediction itself; its plan is parsed but never run
     if problems and plan.form != "recorded":
         return ValidationRow(True, "invalid", checks, tuple(problems))
     problems += [f"{number_text(value)} is nowhere in the document" for value in unfound]

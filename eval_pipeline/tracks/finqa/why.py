@@ -1,4 +1,4 @@
-"""Why an answer is wrong, in sentences: what stands behind the word of `failure_mode`."""
+"""Explains a failure mode in sentences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log10
@@ -34,15 +34,15 @@ def why(
     final: Attempt[FinqaPlan],
     page: Document,
 ) -> str:
-    """A sentence on a failure mode.
+    """Returns a sentence on a failure mode.
 
     Args:
-        mode: the word of the metric.
+        mode: the metric's value.
         predicted: the answer.
-        expected: the right one.
-        told: what the metrics are told of the turn, see `conversation.own_values` and `conversation_values`.
+        expected: the right answer.
+        told: the metrics' values for the turn, see `conversation.own_values` and `conversation_values`.
         final: the last attempt.
-        page: of the case.
+        page: the page of the case.
     """
     if mode == "execution_error":
         return final.outcome.message if isinstance(final.outcome, Failed) else "The plan did not run."
@@ -51,7 +51,8 @@ def why(
     if mode == "scale_error":
         return _scaled(predicted, expected)
     gold: Program = told["resolved_gold"]
-    plan = without_inherited(told["plan_program"], told["earlier"], gold, page)
+    own = told["own_earlier"]
+    plan = without_inherited(told["plan_program"], own, gold, page) if own else told["resolved_plan"]
     if mode == "wrong_operations" and plan is not None:
         return f"Operations of the gold: {_operations(gold)}; of the answer: {_operations(plan)}."
     if mode in _MISREAD:
@@ -63,7 +64,7 @@ def why(
 def _inherited(
     predicted: Answer, expected: float | str, plan: Program | None, earlier: Sequence[EarlierTurn], page: Document
 ) -> str:
-    """Which turns are at fault: those whose right answer alone would have done, else all wrong ones."""
+    """Names the turns at fault: those whose right answer alone would have sufficed, or else all wrong ones."""
     wrong = [turn for turn in earlier if not turn.is_right]
     alone = [
         turn
@@ -106,7 +107,7 @@ def _placed(literal: Literal, page: Document) -> str:
 
 
 def _named(literal: Literal, page: Document) -> Iterator[str]:
-    """Line item and period of a number in the table."""
+    """Yields line item and period of a number in the table."""
     for place in page.places_of(literal):
         numbers = {word: int(number) for word, _, number in (part.partition(" ") for part in _of_table(place))}
         if len(numbers) == 2:
@@ -121,5 +122,5 @@ def _of_table(place: Any) -> list[str]:
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as people read it."""
+    """Returns an answer for display."""
     return "no answer" if answer is None else answer if isinstance(answer, str) else number_text(answer)

@@ -1,9 +1,9 @@
-"""Plans in the form of workflow planners: steps with an id that extract by row and column, or compute of operands.
+"""Parses plans of workflow planners: steps with ids that extract by row and column, or compute from operands.
 
-`{"step_id": 1, "tool": "extract_value", "source": "table", "table_params": {"row_query": "revenue", "col_query":
-"2020"}}` and `{"step_id": 3, "tool": "compute", "operation": "subtract", "operands": [{"type": "reference", "step_ref":
-1}, …]}`. The form is that of agents for ConvFinQA which are public on GitHub; their `percentage_change` takes the old
-value first, ours the new one.
+Examples are `{"step_id": 1, "tool": "extract_value", "source": "table", "table_params": {"row_query": "revenue",
+"col_query": "2020"}}` and `{"step_id": 3, "tool": "compute", "operation": "subtract", "operands": [{"type":
+"reference", "step_ref": 1}, …]}`. Public agents for ConvFinQA on GitHub use this form. Their `percentage_change` takes
+the old value first, ours the new one.
 """
 
 import re
@@ -36,15 +36,15 @@ _MAX_TEXT = 300
 
 
 def is_workflow(steps: Sequence[Json]) -> bool:
-    """Whether steps are in this form, and not in that of our own prompt."""
+    """Whether steps are in this form rather than in that of our own prompt."""
     return any(isinstance(step, dict) and ("operands" in step or _tool(step) in _EXTRACTING) for step in steps)
 
 
 def read_workflow(steps: Sequence[Json]) -> Program:
-    """Reads the steps as a program; numbers that are named by row and column are looked up when it runs.
+    """Parses the steps as a program; numbers given by row and column are looked up when it runs.
 
     Raises:
-        CalculationError: one sentence, also where a reference may mean two steps.
+        CalculationError: with one sentence; also if a reference is ambiguous.
     """
     places = _places(steps)
     return Program(tuple([_step(raw, index, places) for index, raw in enumerate(steps)]))
@@ -55,7 +55,7 @@ def _tool(step: Mapping[str, Json]) -> str:
 
 
 def _places(steps: Sequence[Json]) -> dict[int, int]:
-    """The place of each step by its id; empty where steps have none."""
+    """Returns step id → position; empty if steps have no ids."""
     ids = [step.get("step_id", step.get("id")) for step in steps if isinstance(step, dict)]
     numbers = [number for number in ids if isinstance(number, int) and not isinstance(number, bool)]
     return {number: place for place, number in enumerate(numbers)} if len(numbers) == len(steps) else {}
@@ -76,7 +76,7 @@ def _step(raw: Json, index: int, places: Mapping[int, int]) -> ProgramStep:
     if name in TABLE_OPERATIONS:
         return ProgramStep(name, tuple([Label(str(operand)[:_MAX_TEXT]) for operand in operands[:1]]))
     arguments = [_operand(operand, index, places) for operand in operands]
-    # The old value comes first in this form.
+    # In this form, the old value comes first.
     return ProgramStep(name[:_MAX_TEXT], tuple(reversed(arguments) if name == "percentage_change" else arguments))
 
 
@@ -107,7 +107,7 @@ def _number(raw: Json, index: int) -> Argument:
 
 
 def _literal(raw: Json, index: int) -> Literal:
-    # Beyond 1e308 an integer has no float.
+    # An integer above 1e308 cannot be converted to a float.
     if isinstance(raw, bool) or not isinstance(raw, (int, float)) or not abs(raw) < 1e300 or not isfinite(raw):
         raise CalculationError(f"step {index}: a value must be a finite number")
     return Literal(float(raw))

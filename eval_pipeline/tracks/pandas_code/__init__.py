@@ -1,1 +1,1 @@
-"""Track `pandas`: code generation over DataFrames."""
+"""The track `pandas`: code generation over DataFrames."""

@@ -1,4 +1,4 @@
-"""Reading a response into code."""
+"""Extracts the code from a response."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_in
 
-# Responses may be long and hostile: none of these may go over the same text again from each of its lines or characters.
+# Responses may be long and hostile: no expression here may scan the same text again from each line or character.
 _FENCE = re.compile(
     r"^[ \t]*+(?P<ticks>`{3,}+|~{3,}+)[ \t]*+(?P<word>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:(?P<end>^[ \t]*(?P=ticks)[ \t]*$)|\Z)",
@@ -25,10 +25,10 @@ _MOST = 200_000
 
 @value
 class Code:
-    """What a model answered.
+    """The answer of a model.
 
     Attributes:
-        code: Python; empty where a recorded answer was an answer itself.
+        code: Python code; empty if a recorded answer was a plain value.
         answer: a recorded answer in the form `@name[value]`; None for code.
     """
 
@@ -37,11 +37,11 @@ class Code:
 
 
 def parse_code(text: str, *, recorded: bool = False) -> Code:
-    """The code in a response: a fenced block, or the whole text where there is no fence and it reads like Python.
+    """Returns the code in a response: a fenced block, or the whole text if there is no fence and it looks like Python.
 
-    Of several blocks the last one that sets `result` counts, else the last one of Python; one that the response ends
-    in, and that does not parse, is cut off and does not count where another stands before it. A recorded answer
-    may also be `@name[value]` without any code, as data sets with closed answers have them.
+    Of several blocks, the last one that sets `result` is used, else the last one of Python. A block at the end of the
+    response that does not parse was cut off, and is ignored if there is an earlier one. A recorded answer may also be
+    `@name[value]` without any code, as in data sets with closed answers.
 
     Raises:
         ArtefactError: the response is empty, too long, or has no code.
@@ -54,7 +54,7 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
     blocks = [block["code"] for block in found]
     if blocks:
         if len(blocks) > 1 and found[-1]["end"] is None and parse(blocks[-1]) is None:
-            blocks.pop()  # cut off, and a complete one stands before it
+            blocks.pop()  # it was cut off, and there is a complete one before it
         setting = [block for block in blocks if _SETS_RESULT.search(block)]
         return Code((setting or blocks)[-1].strip("\n"))
     if recorded and answers_in(text) and not _SETS_RESULT.search(text):
@@ -65,15 +65,15 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
 
 
 def code_json(found: Code) -> Json:
-    """The artefact as JSON."""
+    """Returns the artefact as JSON."""
     return {"code": found.code} if found.answer is None else {"answer": found.answer}
 
 
 def code_from_json(told: Mapping[str, Json]) -> Code:
-    """The artefact that `code_json` wrote."""
+    """Reads an artefact that `code_json` wrote."""
     return Code(told.get("code", ""), told.get("answer"))
 
 
 def fenced(code: str) -> str:
-    """Code as a response."""
+    """Returns code in the form of a response."""
     return f"```python\n{code.strip()}\n```"

@@ -1,4 +1,4 @@
-"""What there is to see of a turn: result beside expected result, the code beside the reference, what is wrong in it."""
+"""Makes the cards that show a turn: results and code next to the expected ones, and what is wrong."""
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from eval_pipeline.tracks.cards import (
 from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import known_result
-from eval_pipeline.tracks.pandas_code.evidence import MATCH, QUALITY, RESULT, of_kind
+from eval_pipeline.tracks.pandas_code.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
 from eval_pipeline.tracks.results_beside import ShownResult, beside
 
@@ -31,7 +31,7 @@ PandasSeen = Seen[PandasContext, PandasGold, Code]
 
 
 def turn_cards(seen: PandasSeen) -> list[Card]:
-    """The cards of a turn; without an attempt the reference code."""
+    """Returns the cards of a turn; if there is no attempt, the reference code."""
     return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
 
 
@@ -43,6 +43,9 @@ def _cards(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[Card]:
         yield _closed(seen)
     else:
         yield from _results(gold, final)
+    if facts := [*_explained(seen)]:
+        yield FactsCard("Variants of the tables", facts)
+    yield from _counterexample(seen)
     yield from _codes(gold, final)
     if gold.tests is not None:
         yield CodeCard("Tests that decide", gold.tests, "python")
@@ -70,8 +73,25 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
         yield "failure mode", str(mode).replace("_", " ")
 
 
+def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:
+    """Returns a card on the mistakes that explain an answer, as shown by its results on variants of the tables."""
+    found = of_kind(seen.evidence, VARIANTS)
+    if found is None:
+        return
+    right, count = found.details["right"], found.details["variants"]
+    if count:
+        yield (
+            "right on",
+            Cell(f"{right} of {count}", Mark.RIGHT if right == count else Mark.WRONG),
+        )
+    met = found.details["met"]
+    if met["words"]:
+        like = "as if" if met["exact"] else "mostly as if"
+        yield "it behaves", f"{like} {', or '.join(met['words'])}"[:_MOST_TEXT]
+
+
 def _closed(seen: PandasSeen) -> TableCard:
-    """Closed answers by name."""
+    """Returns the closed answers by name."""
     found = of_kind(seen.evidence, RESULT)
     details: Mapping[str, Any] = found.details if found is not None else {}
     given, right = details.get("given", {}), details.get("right", {})
@@ -83,7 +103,10 @@ def _closed(seen: PandasSeen) -> TableCard:
 
 
 def _results(gold: PandasGold, final: Attempt[Code] | None) -> Iterator[Card]:
-    """Both results, or the one that is known; those that were too large for the record as their first rows."""
+    """Yields both results, or the one that is known.
+
+    Of results that were too large for the record, only the first rows are shown.
+    """
     expected = known_result(gold) if gold.tests is None else None
     told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else None
     if told is None:
@@ -100,8 +123,21 @@ def _results(gold: PandasGold, final: Attempt[Code] | None) -> Iterator[Card]:
     yield BesideCard("Results", [*cards, CodeCard("Result", known)], remark)
 
 
+def _counterexample(seen: PandasSeen) -> Iterator[Card]:
+    """Yields small tables on which the answer's code gives another result than the reference code."""
+    found = of_kind(seen.evidence, VARIANTS)
+    told: Mapping[str, Any] | None = found.details.get("counterexample") if found is not None else None
+    if found is None or told is None:
+        return
+    wrong = int(found.details["variants"]) - int(found.details["right"])
+    cards = [CodeCard(f"Table {name}", str(text)) for name, text in told["tables"].items()]
+    cards += [CodeCard("Expected", str(told["expected"])), CodeCard("Returned", str(told["returned"]))]
+    remark = f"The code is wrong on {wrong} of {found.details['variants']} variants of the tables. The smallest found:"
+    yield BesideCard("Counterexample", cards, remark)
+
+
 def _shown(result: Json) -> ShownResult:
-    """A result as columns and rows; one that a snippet made up itself as its text."""
+    """Returns a result as columns and rows; a result that is no such data is shown as text."""
     try:
         names, columns = columns_of(result)
         rows: list[tuple[Hashable, ...]] = list(zip(*columns, strict=True))

@@ -1,4 +1,4 @@
-"""`chat_history/<case>/metrics.json` and `metrics_summary.json` (docs/pandas.md), from the record."""
+"""Writes `chat_history/<case>/metrics.json` and `metrics_summary.json` (docs/pandas.md) from the record."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 
 
 def write_chat_history(evaluation: Evaluation, folder: Path) -> None:
-    """Writes both files for each conversation, and the summary of all of them at the top of the report's folder."""
+    """Writes both files for each conversation, and a summary of all of them at the top of the report's folder."""
     (folder / FOLDER).mkdir()
     whole: list[Entry] = []
     for case_id, entries in conversations(evaluation):
@@ -31,7 +31,7 @@ def write_chat_history(evaluation: Evaluation, folder: Path) -> None:
 
 
 def conversations(evaluation: Evaluation) -> Iterator[tuple[str, list[Entry]]]:
-    """The entries of each conversation, turn by turn, of several samples of a turn one after the other."""
+    """Yields the entries of each conversation turn by turn; several samples of a turn follow each other."""
     errors = {
         (row["turn_id"], row["sample"]): row["error_message"]
         for row in evaluation.read(tables.GENERATIONS).select(["turn_id", "sample", "error_message"]).to_pylist()
@@ -51,18 +51,21 @@ def conversations(evaluation: Evaluation) -> Iterator[tuple[str, list[Entry]]]:
 
 
 def entry(metrics: Mapping[str, Row], error_message: str | None) -> Entry:
-    """What `metrics.json` says of a turn.
+    """Returns the entry of a turn in `metrics.json`.
 
     Args:
         metrics: rows of the table `metrics` by metric.
-        error_message: of the original attempt.
+        error_message: message of the original attempt.
     """
     told: Entry = {
         f"{name}_score": metrics[f"{name}_score"]["value"]
         for name in ("correctness", "quality", "performance", "overall")
     }
     for part, score in (("prompt_understanding", "understanding_score"), ("requirement_coverage", "coverage_score")):
-        told[part] = {score: metrics[score]["value"], "details": _details(metrics[score])}
+        told[part] = {
+            score: metrics[score]["value"],
+            "details": _details(metrics[f"{score}_from_words"]) | _missing(metrics[score], part),
+        }
     counted = ("recovery_success_rate", "error_fix_quality", "recovery_score")
     told["error_recovery"] = {
         "has_error": _verdict(metrics["has_error"]),
@@ -76,7 +79,7 @@ def entry(metrics: Mapping[str, Row], error_message: str | None) -> Entry:
 
 
 def summary(entries: Sequence[Entry]) -> Entry:
-    """Averages over the turns that have a score, and what became of errors; null where there is nothing to average."""
+    """Returns averages over the turns that have a score, and counts of errors; null if there is nothing to average."""
     recoveries = [entry["error_recovery"] for entry in entries]
     errors = sum(bool(one["has_error"]) for one in recoveries)
     recovered = sum(bool(one["recovery_success"]) for one in recoveries)
@@ -110,6 +113,12 @@ def _mean(scores: Iterable[float | None]) -> float | None:
 def _details(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(row["details"]) if row["details"] else {}
     return found
+
+
+def _missing(row: Row, part: str) -> dict[str, Any]:
+    """Returns the requirements that the evidence of `requirement_coverage` lists as missing; empty for other parts."""
+    found = _details(row)
+    return found if part == "requirement_coverage" and found else {}
 
 
 def _verdict(row: Row) -> bool | None:

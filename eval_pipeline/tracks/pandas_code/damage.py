@@ -1,6 +1,6 @@
-"""Responses that go wrong in a given way, made from the reference code (for the simulated provider).
+"""Makes responses that are wrong in a given way by changing the reference code (for the simulated provider).
 
-Every response is run and judged before it is given out, so that what was drawn is what the metrics will find.
+Every response is run and judged before it is returned, so the metrics are certain to report the requested failure mode.
 """
 
 import ast
@@ -13,14 +13,15 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.artefact import Code, fenced, parse_code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
+from eval_pipeline.tracks.pandas_code.evidence import DIFFERENT, failure_of_answer, judged
 from eval_pipeline.tracks.pandas_code.execute import runnable
-from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
-from eval_pipeline.tracks.pandas_code.results.structure import called, differences
+from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES, Failure
+from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
+from eval_pipeline.tracks.pandas_code.results.structure import called
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 _Change = Callable[[ast.AST], ast.AST | None]
-"""What a node becomes in damaged code; None where it cannot go wrong so."""
+"""Returns the replacement of a node in damaged code, or None if it cannot be damaged in this way."""
 
 _PROSE = "I would filter the rows first and then add up what is left."
 _OTHER_AGGREGATE = {"sum": "mean", "mean": "sum", "median": "mean", "max": "min", "min": "max", "idxmax": "idxmin"}
@@ -33,16 +34,28 @@ _OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
 }
+_NEXT_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Gt: ast.GtE,
+    ast.Lt: ast.LtE,
+    ast.GtE: ast.Gt,
+    ast.LtE: ast.Lt,
+}
+_APPENDED = {
+    "wrong_shape": "result = [result, None]",
+    "wrong_unit": "result = result * 100",
+    "wrong_column": "result = result.iloc[:, :-1]",
+}
+"""What goes after the reference code."""
 _LIMITS = frozenset({"head", "tail", "nlargest", "nsmallest"})
 _SORTS = frozenset({"sort_values", "sort_index"})
 
 
 def damaged_response(gold: PandasGold, mode: str, rng: Random) -> str | None:
-    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+    """Returns a response with the given `failure_mode`, or None if this gold cannot fail in that way.
 
     Raises:
-        ValueError: for a mode that is not in `FAILURE_MODES`.
-        NoSandboxError: nothing here can run code.
+        ValueError: the mode is not in `FAILURE_MODES`.
+        NoSandboxError: this machine cannot run code.
     """
     if mode not in FAILURE_MODES:
         raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
@@ -53,24 +66,26 @@ def damaged_response(gold: PandasGold, mode: str, rng: Random) -> str | None:
 
 
 def mode_of(text: str, gold: PandasGold) -> str | None:
-    """The failure mode that the metrics give a response."""
+    """Returns the failure mode that the metrics give to a response."""
     try:
         artefact = parse_code(text)
     except ArtefactError as error:
-        return failure_mode(False, not text.strip(), False, error.error_class, ())
-    error_class, right = _judged(artefact.code, gold)
-    differing = differences(artefact.code, gold.code) if gold.code is not None else frozenset[str]()
-    return failure_mode(right, False, True, error_class, differing)
+        return failure_mode(False, not text.strip(), False, error.error_class, "", None).label
+    error_class, failure = _judged(artefact.code, gold)
+    right = error_class is None and failure is None
+    told = None if failure is None else {"mode": failure.mode, "why": failure.why}
+    return failure_mode(right, False, True, error_class, "", told).label
 
 
 @lru_cache(maxsize=4096)
-def _judged(code: str, gold: PandasGold) -> tuple[str | None, bool]:
-    """The class of the error that code runs into, and whether its result is the expected one."""
+def _judged(code: str, gold: PandasGold) -> tuple[str | None, Failure | None]:
+    """Returns the class of the error that code runs into, or what went wrong as far as its result shows."""
     found = sandbox().run(runnable(code, gold.context), gold.context.paths)
     if isinstance(found, SnippetFailed):
-        return str(found.error_class), False
-    verdict, _, _ = judged(gold, Code(code), {"result": found.result})
-    return None, verdict == MATCH
+        return str(found.error_class), None
+    outcome = {"result": found.result}
+    verdict, _, _ = judged(gold, Code(code), outcome)
+    return None, failure_of_answer(gold, Code(code), outcome) if verdict == DIFFERENT else None
 
 
 def _candidates(gold: PandasGold, mode: str, rng: Random) -> Iterator[str]:
@@ -79,27 +94,27 @@ def _candidates(gold: PandasGold, mode: str, rng: Random) -> Iterator[str]:
     elif mode == "malformed_answer":
         yield _PROSE
     elif gold.code is None:
-        if mode == "other":
-            yield fenced("result = 'unknown'")
+        if mode == "wrong_shape":
+            yield fenced("result = [None, 'unknown']")
     elif mode == "syntax_error":
         yield fenced(_unclosed(gold.code))
     elif mode == "wrong_dtype":
         yield from (fenced(code) for code in _as_text(gold, rng))
-    elif mode == "other":
-        yield fenced(f"{gold.code.strip()}\nresult = [result, None]")
+    elif mode in _APPENDED:
+        yield fenced(f"{gold.code.strip()}\n{_APPENDED[mode]}")
     else:
         for change in _CHANGES.get(mode, ()):
             yield from (fenced(code) for code in _changed(gold.code, _for_gold(change, gold), rng))
 
 
 def _unclosed(code: str) -> str:
-    """The code without its last closing bracket."""
+    """Returns the code without its last closing bracket."""
     place = max(code.rfind(bracket) for bracket in ")]}")
     return code[:place] + code[place + 1 :] if place >= 0 else f"{code.strip()} ("
 
 
 def _as_text(gold: PandasGold, rng: Random) -> Iterator[str]:
-    """The code with a column of numbers or dates turned into text first."""
+    """Yields the code with a column of numbers or dates converted to text first."""
     assert gold.code is not None
     columns = [
         (table.name, column.name)
@@ -113,7 +128,7 @@ def _as_text(gold: PandasGold, rng: Random) -> Iterator[str]:
 
 
 def _changed(code: str, change: _Change, rng: Random) -> Iterator[str]:
-    """The code with one node changed, each node that can be in turn, in a drawn order."""
+    """Yields the code with one node changed, trying all suitable nodes in random order."""
     places = [place for place, node in enumerate(ast.walk(ast.parse(code))) if change(node) is not None]
     for place in rng.sample(places, len(places)):
         tree = ast.parse(code)
@@ -124,7 +139,7 @@ def _changed(code: str, change: _Change, rng: Random) -> Iterator[str]:
 
 
 class _Swap(ast.NodeTransformer):
-    """Puts one node in the place of another."""
+    """Replaces one node by another."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self._old, self._new = old, new
@@ -134,7 +149,7 @@ class _Swap(ast.NodeTransformer):
 
 
 def _for_gold(change: _Change, gold: PandasGold) -> _Change:
-    """Changes of columns are told which names are columns."""
+    """Passes the names of the tables' columns to a change that affects columns."""
     if change is not _misspelt:
         return change
     columns = {name for names in gold.context.columns.values() for name in names}
@@ -146,7 +161,7 @@ def _misspelt(node: ast.AST) -> ast.AST | None:
 
 
 def _other_n(node: ast.AST) -> ast.AST | None:
-    """N becomes N + 1."""
+    """Replaces N by N + 1."""
     match node:
         case ast.Call(args=[ast.Constant(value=int(count)), *rest]) if called(node) in _LIMITS:
             return ast.Call(node.func, [ast.Constant(count + 1), *rest], node.keywords)
@@ -175,7 +190,7 @@ def _fewer_conditions(node: ast.AST) -> ast.AST | None:
 
 
 def _without_filter(node: ast.AST) -> ast.AST | None:
-    """`df[condition]` becomes `df`."""
+    """Replaces `df[condition]` by `df`."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare | ast.BinOp | ast.Call):
         return node.value
     return None
@@ -184,6 +199,12 @@ def _without_filter(node: ast.AST) -> ast.AST | None:
 def _other_condition(node: ast.AST) -> ast.AST | None:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_COMPARISON:
         return ast.Compare(node.left, [_OTHER_COMPARISON[type(node.ops[0])]()], node.comparators)
+    return None
+
+
+def _other_boundary(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _NEXT_COMPARISON:
+        return ast.Compare(node.left, [_NEXT_COMPARISON[type(node.ops[0])]()], node.comparators)
     return None
 
 
@@ -231,6 +252,7 @@ _CHANGES: dict[str, Sequence[_Change]] = {
     "wrong_n": (_other_n,),
     "missing_sort": (_unsorted, _other_direction),
     "wrong_filter": (_fewer_conditions, _without_filter, _other_condition),
+    "wrong_boundary": (_other_boundary,),
     "wrong_join": (_with_duplicates, _other_join),
     "wrong_grouping": (_fewer_keys,),
     "wrong_aggregate": (_other_aggregate,),

@@ -1,4 +1,4 @@
-"""Evidence: how a turn's last result compares with the expected one, what its code costs, what a linter finds in it."""
+"""Gathers evidence: how the last result compares with the expected one, what the code costs, and linter findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
-from eval_pipeline.sandbox import Measurement, SnippetFailed
+from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
 from eval_pipeline.sandbox import SnippetRan as SnippetRan
 from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
@@ -14,23 +14,27 @@ from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasC
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.execute import error_text, runnable
+from eval_pipeline.tracks.pandas_code.failures.finding import failure_of
+from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
+from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
-RESULT, PERFORMANCE, QUALITY = "result", "performance", "quality"
+RESULT, PERFORMANCE, QUALITY, VARIANTS, FAILURE = "result", "performance", "quality", "variants", "failure"
 """Kinds of evidence."""
 MATCH, DIFFERENT, ERROR, NO_GOLD = "match", "different", "error", "no_gold"
-"""Verdicts on a result; `no_gold`: the reference code gives none."""
+"""Verdicts on a result; `no_gold` means that the reference code has none."""
 
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
 def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) -> list[tuple[Evidence, ...]]:
-    """Evidence on the final attempts of turns, of the kinds that there are; none where there is no code.
+    """Returns the available evidence on the final attempts of turns; none for a turn without code.
 
     Raises:
-        NoSandboxError: nothing here can run code.
+        NoSandboxError: this machine cannot run code.
     """
     codes = [final.artefact.code if final.artefact is not None else "" for _, _, final in turns]
     findings = quality_findings(codes, [tuple(turn.gold.context.paths) for _, turn, _ in turns])
@@ -51,22 +55,25 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     if isinstance(final.outcome, Ran):
         verdict, score, details = judged(gold, artefact, final.outcome.value)
         yield RESULT, verdict, score, details
+        if verdict == DIFFERENT and (failure := failure_of_answer(gold, artefact, final.outcome.value)):
+            yield FAILURE, failure.mode, None, {"mode": failure.mode, "why": failure.why}
     else:
         yield RESULT, ERROR, 0.0, {"message": final.outcome.message if final.outcome is not None else ""}
     if artefact.answer is not None:
         return
     if ran and gold.code is not None:
         yield from _performance(gold, artefact.code)
+        yield from _on_variants(gold, artefact.code)
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
 
 def judged(gold: PandasGold, artefact: Code, outcome: Json) -> tuple[str, float | None, dict[str, Json]]:
-    """Verdict, correctness and details of code that ran, by what the gold says is right.
+    """Returns verdict, correctness and details of code that ran, judged by the gold.
 
     Args:
-        gold: of the turn.
+        gold: gold of the turn.
         artefact: the code, or a recorded answer.
-        outcome: what `execute.PandasExecutor` made of it.
+        outcome: the outcome from `execute.PandasExecutor`.
     """
     if gold.tests is not None:
         return _tested(gold, artefact)
@@ -84,7 +91,7 @@ def judged(gold: PandasGold, artefact: Code, outcome: Json) -> tuple[str, float 
 
 
 def _answered(gold: PandasGold, result: Json) -> tuple[str, float, dict[str, Json]]:
-    """Closed answers: right where all are."""
+    """Judges closed answers; the result is right if all of them are."""
     given = given_answers(result)
     right = right_answers(given, gold.answers, gold.question)
     wrong = [name for name, found in right.items() if not found]
@@ -97,16 +104,16 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 
 
 def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
-    """Tests that follow the code."""
-    assert gold.tests is not None
-    found = sandbox().run(_with_tests(artefact.code, gold.tests), gold.context.paths)
+    """Runs assertions in a process that never ran the code."""
+    found = sandbox().run(artefact.code, gold.context.paths, tests=tests_of(gold))
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
     return DIFFERENT, 0.0, {"message": error_text(found)}
 
 
-def _with_tests(code: str, tests: str) -> str:
-    return f"{code}\n{tests}\nresult = True"
+def tests_of(gold: PandasGold) -> Assertions | None:
+    """Returns the tests that decide; None if something else decides."""
+    return None if gold.tests is None else Assertions(gold.tests, gold.code or "")
 
 
 @lru_cache(maxsize=64)
@@ -116,14 +123,13 @@ def _run_again(code: str, context: PandasContext) -> Any:
 
 
 def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFailed:
-    """A result that was too large for the record."""
+    """Runs code again to get a result that was too large for the record."""
     return _run_again(artefact.code, context)
 
 
 def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
-    generated, reference = (text if gold.tests is None else _with_tests(text, gold.tests) for text in (code, gold.code))
-    found = measure(generated, reference, gold.context.paths, gold.context.options.timed_runs)
+    found = measure(code, gold.code, gold.context.paths, gold.context.options.timed_runs, tests_of(gold))
     if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
         return
@@ -131,10 +137,44 @@ def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     yield PERFORMANCE, "measured", None, {**costs, "runs": found.generated.runs}
 
 
+def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json) -> Failure | None:
+    """Returns what went wrong in a wrong answer that ran; None if nothing shows it."""
+    result = None if gold.tests is not None else outcome.get("result")
+    if result is None and gold.tests is None:
+        result = _whole_result(gold.context, artefact)
+    if isinstance(result, SnippetFailed):
+        return None
+    return failure_of(gold, artefact.code, result, lambda: _met(gold, artefact.code))
+
+
+def _met(gold: PandasGold, code: str) -> dict[str, Json] | None:
+    """Returns the requirements that explain an answer on the variants of the tables; None if there are no variants."""
+    found = behaviour_of(gold, code)
+    if found is None:
+        return None
+    told = asdict(explained(gold, found))
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in told.items()}
+
+
+def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
+    """Yields the results of the code on variants of the tables, if there are any."""
+    found = behaviour_of(gold, code)
+    if found is None:
+        return
+    right, count = sum(found.right), len(found.right)
+    details: dict[str, Json] = {
+        "variants": count,
+        "right": right,
+        "met": _met(gold, code),
+        "counterexample": found.counterexample,
+    }
+    yield VARIANTS, MATCH if right == count else DIFFERENT, right / count if count else 1.0, details
+
+
 def _told(name: str, cost: Measurement) -> dict[str, Json]:
     return {f"{name}_ms": cost.seconds * 1000, f"{name}_mib": cost.peak_bytes / MIB}
 
 
 def of_kind(evidence: Sequence[Evidence], kind: str) -> Evidence | None:
-    """The evidence of a kind, where there is any."""
+    """Returns the evidence of a kind, or None if there is none."""
     return next((found for found in evidence if found.kind == kind), None)

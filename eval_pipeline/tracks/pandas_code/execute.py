@@ -1,4 +1,4 @@
-"""Running what a model wrote, in the sandbox."""
+"""Runs a model's code in the sandbox."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ class PandasExecutor:
     immediate: ClassVar[bool] = False
 
     async def execute(self, artefact: Code, case: PandasCase) -> Outcome:
-        """What the code gives; a recorded answer is its own result."""
+        """Returns the outcome of the code; a recorded answer is its own result."""
         context = case.context
         if artefact.answer is not None:
             return Ran({"result": {"kind": "value", "value": artefact.answer}})
@@ -32,7 +32,7 @@ class PandasExecutor:
 
 @asynccontextmanager
 async def open_executor() -> AsyncIterator[Executor]:
-    """An executor; the sandbox behind it outlives it."""
+    """Opens an executor; the sandbox behind it stays open afterwards."""
     yield PandasExecutor()
 
 
@@ -41,17 +41,17 @@ def _run(code: str, context: PandasContext) -> sandboxed.Outcome:
 
 
 def runnable(code: str, context: PandasContext) -> str:
-    """The code as it is run: where tests decide it need not set `result`."""
+    """Returns the code as it is run; if tests decide, it need not set `result`."""
     return code if context.sets_result else f"{code}\nresult = None"
 
 
 def error_text(failed: sandboxed.SnippetFailed) -> str:
-    """What went wrong, as Python tells it, with the line of the code."""
+    """Returns Python's error message, with the line of the code."""
     kind = f"{failed.exception}: " if failed.exception else ""
     place = f" (line {failed.line})" if failed.line is not None else ""
     return f"{kind}{failed.message}{place}"
 
 
 def answer_text(told: Json) -> str:
-    """The outcome of an attempt that ran, as people read it: its result."""
+    """Returns the outcome of an attempt that ran, as text: its result."""
     return str(told["shown"]) if "shown" in told else result_text(told["result"])

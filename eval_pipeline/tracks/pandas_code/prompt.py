@@ -1,4 +1,4 @@
-"""Prompts: system, the tables as a message of their own, earlier questions with their results, the question."""
+"""Builds prompts: instructions, the tables as a separate message, earlier questions with results, and the question."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -31,10 +31,10 @@ _NO_TABLES = "There are no tables."
 
 
 def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
-    """The prompt of a turn. System and tables are the same for every turn of the case.
+    """Builds the prompt of a turn. Instructions and tables are the same for every turn of the case.
 
     Raises:
-        KeyError: for a version that is not in `VERSIONS`.
+        KeyError: the version is not in `VERSIONS`.
     """
     context = case.context
     system = {"code-1": _TASK if context.sets_result else _TESTED}[version]
@@ -50,7 +50,10 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
 
 
 def tables_text(tables: "Sequence[SuiteTable]") -> str:
-    """The tables as models read them: a line a column with its dtype, examples, and how much is missing."""
+    """Describes the tables for a model.
+
+    There is one line per column, with its dtype, examples, and how many values are missing.
+    """
     return "\n\n".join("\n".join(_table_lines(table)) for table in tables) or _NO_TABLES
 
 

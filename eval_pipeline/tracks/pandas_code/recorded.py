@@ -1,4 +1,4 @@
-"""Answers recorded elsewhere: rows of predictions."""
+"""Reads answers that were recorded elsewhere, as rows of predictions."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,13 @@ from eval_pipeline.tracks.pandas_code.artefact import fenced
 
 
 def recorded_response(row: Mapping[str, Json]) -> str:
-    """The response text in a row of recorded predictions.
+    """Returns the response text in a row of recorded predictions.
 
-    `response` is the raw answer: text with code, `{"code": ...}` as an object or its text, or a closed answer
-    `@name[value]`; or `answer` is a text of one of these kinds.
+    `response` is the raw answer: text with code, `{"code": ...}` as an object or as text, or a closed answer
+    `@name[value]`. Alternatively, `answer` is a text of one of these kinds.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: with one sentence.
     """
     told = row.get("response")
     if told is None:
@@ -30,7 +30,7 @@ def recorded_response(row: Mapping[str, Json]) -> str:
 
 
 def _object(text: str) -> Json:
-    """What the text of a JSON object with code stands for; any other text as it is."""
+    """Returns the content of a JSON object with code; other text is returned unchanged."""
     try:
         found = from_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The sheet `Code`: the six scores of every turn, beside the code and what is missing in it."""
+"""The sheet `Code`: the six scores of every turn, beside the code and its missing requirements."""
 
 import json
 from collections.abc import Iterator

@@ -15,6 +15,7 @@ from eval_pipeline.tracks.capabilities import (
     Executes,
     Explains,
     Gathers,
+    Mutates,
     Recovers,
     Reports,
     Seen,
@@ -25,13 +26,14 @@ from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
-from eval_pipeline.tracks.pandas_code.metrics import METRICS, performance
-from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.metrics import METRICS, met, performance
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
 from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,13 +62,14 @@ class PandasTrack(
     Shares,
     Damageable["PandasContext", "PandasGold"],
     Audits["PandasContext", "PandasGold"],
+    Mutates["PandasContext", "PandasGold"],
     Reports,
     Explains["PandasContext", "PandasGold", Code],
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
-    What reads cases, and what runs and reads code, is imported where it is used: every evaluation asks every track for
-    its columns.
+    The modules that read cases and run code are imported where they are used, because every evaluation asks every track
+    for its columns.
     """
 
     name = "pandas"
@@ -111,11 +114,17 @@ class PandasTrack(
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: "PandasCase") -> "list[tuple[PandasTurn, str]]":
-        """Turns whose reference code does not run, or gives another result than the suite says is right."""
+        """Returns turns whose reference code does not run or contradicts the suite's expected result."""
         from eval_pipeline.tracks.pandas_code.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
+
+    def turn_mutants(self, case: "PandasCase", turn: "PandasTurn") -> TurnMutants | None:
+        """See `robust.scoring.turn_mutants_score`."""
+        from eval_pipeline.tracks.pandas_code.robust.scoring import turn_mutants_score
+
+        return turn_mutants_score(turn)
 
     def answer_keys(self, turn: "PandasTurn", results: Sequence[Json]) -> list[str]:
         """See `results.reading.answer_key`."""
@@ -142,11 +151,11 @@ class PandasTrack(
         return gold.gold_result(turn.gold)
 
     def gold_complexity(self, turn: "PandasTurn") -> int:
-        """Calls in the reference code."""
+        """Returns the number of calls in the reference code."""
         return turn.gold.calls
 
     def prefix_key(self, case: "PandasCase") -> str:
-        """The tables: they come first."""
+        """Returns a key of the tables, with which the prompt begins."""
         return str(case.features["tables"]) or case.id
 
     def prompt(self, case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
@@ -154,7 +163,7 @@ class PandasTrack(
         return build_prompt(case, turn, history, version)
 
     def context_json(self, case: "PandasCase") -> Json:
-        """The tables as models read them, and where their files are."""
+        """Returns the tables as shown to models, with the paths of their files."""
         files: dict[str, Json] = {name: str(path) for name, path in case.context.paths.items()}
         return {"tables": tables_text(case.context.tables), "files": files}
 
@@ -177,7 +186,7 @@ class PandasTrack(
         return validate(artefact, error, case.context)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """The sandbox of this process."""
+        """Returns the executor, which uses the sandbox of this process."""
         from eval_pipeline.tracks.pandas_code.execute import open_executor
 
         return open_executor()
@@ -203,7 +212,7 @@ class PandasTrack(
     def values(
         self, case: "PandasCase", turn: "PandasTurn", attempts: Sequence[Attempt[Code]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
-        """What the metrics take; see their parameters.
+        """Returns the inputs of the metrics; see their parameters.
 
         `written`: what the final attempt's code does; None without code that parses. `closed_answer`: it is a recorded
         answer without code. `answered`: its response had the answer form.
@@ -211,8 +220,8 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code import evidence as evidence_of
         from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
+        from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
         from eval_pipeline.tracks.pandas_code.question.question import read_question
-        from eval_pipeline.tracks.pandas_code.results.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact
@@ -220,6 +229,8 @@ class PandasTrack(
         result = evidence_of.of_kind(evidence, evidence_of.RESULT)
         performance = evidence_of.of_kind(evidence, evidence_of.PERFORMANCE)
         quality = evidence_of.of_kind(evidence, evidence_of.QUALITY)
+        variants = evidence_of.of_kind(evidence, evidence_of.VARIANTS)
+        failure = evidence_of.of_kind(evidence, evidence_of.FAILURE)
         measured = performance is not None and performance.verdict == "measured"
         return {
             "asked": read_question(turn.question, context.columns),
@@ -232,12 +243,18 @@ class PandasTrack(
             "result_verdict": result.verdict if result is not None else None,
             "result_score": result.value if result is not None else None,
             "result_message": result.details.get("message", "") if result is not None else "",
+            "has_code": code is not None,
             "has_reference": gold.code is not None,
+            "met": variants.details["met"] if variants is not None else None,
+            "why_unsure": why_unsure(turn.question),
+            "decides": gold.code is not None and not gold.answers and gold.tests is None,
+            "variants": variants.details["variants"] if variants is not None else None,
+            "variants_right": variants.details["right"] if variants is not None else None,
             "cost": dict(performance.details) if measured and performance is not None else None,
             "findings": [QualityFinding(**found) for found in quality.details["findings"]]
             if quality is not None
             else [],
-            "differing": differences(code, gold.code) if code is not None and gold.code is not None else frozenset(),
+            "failure": dict(failure.details) if failure is not None else None,
             "attempts_outcomes": attempt_outcomes(attempts),
         }
 
@@ -247,7 +264,7 @@ class PandasTrack(
         return overall
 
     def turn_row(self, case: "PandasCase", turn: "PandasTurn", attempts: Sequence[Attempt[Code]]) -> Mapping[str, Json]:
-        """Case features, the reference code and the model's."""
+        """Returns case features, the reference code and the model's code."""
         gold = turn.gold
         artefact = attempts[-1].artefact if attempts else None
         return {
@@ -282,8 +299,9 @@ class PandasTrack(
         return recorded_response(row)
 
     def unscored(self, artefact: Code) -> Mapping[str, tuple[str, ...]]:
-        """Without code nothing can be said of the code."""
-        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in (*STATIC, performance.METRIC))}
+        """Returns the metrics that do not apply because there is no code."""
+        unscored = (*STATIC, *met.METRICS, performance.METRIC)
+        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in unscored)}
 
 
 TRACK = PandasTrack()

@@ -1,4 +1,4 @@
-"""What can be said of code before it runs."""
+"""Checks code before it runs."""
 
 import ast
 
@@ -13,9 +13,9 @@ KNOWN_MODULES = frozenset({"pandas", "numpy", "math", "re", "datetime", "collect
 
 
 def validate(artefact: Code | None, error: ArtefactError | None, context: PandasContext) -> ValidationRow:
-    """`invalid` where there is no code or it does not parse; `suspicious` where it does not set `result`.
+    """Returns `invalid` if there is no code or it does not parse, `suspicious` if it does not set `result`.
 
-    Other modules than `KNOWN_MODULES` are noted; whether they are there, and what they may do, the sandbox decides.
+    Imports other than `KNOWN_MODULES` are noted; only the sandbox decides whether they exist and what they may do.
     """
     if artefact is None:
         return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
@@ -35,7 +35,7 @@ def validate(artefact: Code | None, error: ArtefactError | None, context: Pandas
 
 
 def _modules(tree: ast.AST) -> set[str]:
-    """The modules that code imports, by their first name."""
+    """Returns the modules that code imports, by the first part of their names."""
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {name.partition(".")[0] for name in names}

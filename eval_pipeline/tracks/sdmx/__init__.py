@@ -1,1 +1,1 @@
-"""Indicator selection from statistical data sets described in SDMX (docs/sdmx.md)."""
+"""The track `sdmx`: selecting indicators from statistical data sets described in SDMX (docs/sdmx.md)."""

@@ -1,6 +1,8 @@
-"""Reading a response into a selection."""
+"""Parses a response into a selection."""
 
 from collections.abc import Iterator
+
+from pydantic_core import from_json
 
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.base import ArtefactError
@@ -14,18 +16,37 @@ _MAX_CHARS = 3_000_000
 
 
 def parse_selection(text: str) -> Selection:
-    """Finds the selection in a response: JSON alone, in a fence, or with prose around it.
+    """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list, alone.
 
-    A term without a name, or one that is no more than an id, gets its name from the catalogue when it is executed.
+    A term without a name, or given by its id only, gets its name from the catalogue when it is executed.
 
     Raises:
         ArtefactError: with its error class.
     """
-    value = find_json(text, lambda found: isinstance(found, dict) and KEY in found, "a selection", FORM, _MAX_CHARS)
-    selection = merged(_entries(value[KEY]))
+    found = _bare_list(text)
+    if found is None:
+        found = find_json(
+            text, lambda value: isinstance(value, dict) and KEY in value, "a selection", FORM, _MAX_CHARS
+        )[KEY]
+    selection = merged(_entries(found))
     if selection.terms > MAX_TERMS:
         raise _invalid(f"the selection has {selection.terms} terms, at most {MAX_TERMS} are read")
     return selection
+
+
+def _bare_list(text: str) -> Json:
+    """Returns the list of a selection if the text is nothing else, as in the columns `selection` and `target`; or None.
+
+    Lists inside a longer text are not accepted, since they may be parts of broken answers.
+    """
+    if not text.lstrip().startswith("[") or len(text) > _MAX_CHARS:
+        return None
+    try:
+        found = from_json(text)
+    except ValueError:
+        return None
+    named = isinstance(found, list) and all(isinstance(entry, dict) and "dataset_id" in entry for entry in found)
+    return found if found and named else None
 
 
 def _entries(value: Json) -> Iterator[tuple[Place, list[Pair]]]:
@@ -40,7 +61,7 @@ def _entries(value: Json) -> Iterator[tuple[Place, list[Pair]]]:
 
 
 def _items(value: Json, what: str, *, plain: bool = False) -> list[Json]:
-    """A list of objects, or with `plain` of objects and ids."""
+    """Checks that a value is a list of objects or, with `plain`, of objects and ids."""
     if not isinstance(value, list):
         raise _invalid(f"{what} must be a list")
     if not plain and not all(isinstance(item, dict) for item in value):

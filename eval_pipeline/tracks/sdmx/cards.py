@@ -1,4 +1,4 @@
-"""What there is to see of a turn: the selection by data set and dimension, right, wrong and missing codes."""
+"""Cards of a turn: the selection by data set and dimension, with right, extra and missing codes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,7 +9,9 @@ from eval_pipeline.tracks.cards import Card, Cell, FactsCard, Mark, TableCard, T
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.execute import misnamed
-from eval_pipeline.tracks.sdmx.scoring import PlaceScore, Verdict, from_evidence
+from eval_pipeline.tracks.sdmx.metrics.macro_precision import macro_precision
+from eval_pipeline.tracks.sdmx.metrics.macro_recall import macro_recall
+from eval_pipeline.tracks.sdmx.scoring import PlaceScore, Verdict, from_evidence, only_if_valid
 from eval_pipeline.tracks.sdmx.selection import Selection
 
 _MOST_TERMS, _MOST_SETS, _MOST_UNKNOWN, _MOST_TEXT = 60, 10, 30, 200
@@ -24,7 +26,7 @@ SdmxSeen = Seen[SdmxContext, SdmxGold, Selection]
 
 
 def turn_cards(seen: SdmxSeen) -> list[Card]:
-    """The cards of a turn; without an attempt what was to be selected."""
+    """Returns the cards of a turn; without an attempt, they show what should have been selected."""
     return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
 
 
@@ -34,8 +36,9 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
     failed = final.outcome if final is not None and isinstance(final.outcome, Failed) else None
     yield FactsCard("Data sets", [*_data_sets(target, scores, final, catalogue)])
     if failed is not None and final is not None:
-        # The evidence of such a turn only says that all of the target is missing.
         yield from _not_run(final, failed, target, catalogue)
+        if final.artefact is not None:
+            yield _both_views(scores)
         yield from _wanted(target, catalogue)
         return
     by_set: dict[str, list[PlaceScore]] = {}
@@ -53,7 +56,7 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
 def _data_sets(
     target: Selection, scores: Sequence[PlaceScore], final: Attempt[Selection] | None, catalogue: Catalogue
 ) -> Iterator[tuple[str, Text]]:
-    """Data sets of the target and of the selection, with their names."""
+    """Yields the data sets of target and selection, with their names."""
     selected = [score.data_set for score in scores if score.count("tp") or score.count("fp")]
     if final is not None and final.artefact is not None and isinstance(final.outcome, Failed):
         selected = list(final.artefact.data_sets)
@@ -83,7 +86,7 @@ def _is_wrong(place: PlaceScore) -> bool:
 
 
 def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalogue) -> TableCard:
-    """A row a code; dimensions with something wrong first."""
+    """Shows one row per code; dimensions with errors come first."""
     rows: list[list[Text]] = []
     for place in sorted(places, key=lambda place: not _is_wrong(place)):
         dimension = _dimension_name(data_set, place.dimension, catalogue)
@@ -119,7 +122,7 @@ def _wanted(target: Selection, catalogue: Catalogue) -> Iterator[Card]:
 
 
 def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catalogue: Catalogue) -> Iterator[Card]:
-    """A selection that did not run: each of its codes, and which the catalogue does not have."""
+    """Shows a selection that did not run: its codes, and which of them the catalogue lacks."""
     if final.artefact is None:
         yield FactsCard("Why there is no selection", [("error", Cell(failed.message[:1000], Mark.WRONG))])
         return
@@ -140,6 +143,20 @@ def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catal
     columns = ["dimension", "data set", "code", "name as the model says", "what is known of it"]
     left_out = max(len(rows) - _MOST_UNKNOWN, 0)
     yield TableCard("The selection, which did not run", columns, rows[:_MOST_UNKNOWN], remark, True, left_out)
+
+
+def _both_views(scores: Sequence[PlaceScore]) -> FactsCard:
+    """Shows the scores of a selection that did not run: as it was given, and if only valid selections counted."""
+    views = (("as it was said", scores), ("if only valid selections counted", only_if_valid(scores, answered=False)))
+    return FactsCard("What it earns", [(title, _earned(places)) for title, places in views])
+
+
+def _earned(places: Sequence[PlaceScore]) -> str:
+    recall = macro_recall(places, answered=False)
+    shown = "not defined" if recall is None else f"{recall:.2f}"
+    counts = {verdict: sum(place.count(verdict) for place in places) for verdict in _MARKS}
+    told = ", ".join(f"{counts[verdict]:,} {word}" for verdict, (word, _) in _MARKS.items())
+    return f"macro recall {shown}, macro precision {macro_precision(places, answered=False):.2f} ({told})"
 
 
 def _misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[Card]:

@@ -1,4 +1,4 @@
-"""The suite's file format of a case (docs/sdmx.md), and reading it into the data model."""
+"""The file format of a case (docs/sdmx.md), and its conversion to the data model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ _Location = tuple[int | str, ...]
 
 
 def _any_turns(turns: tuple[Any, ...]) -> tuple[Any, ...]:
-    # Here, since a bound on the length is told for turns that are there and wrong, too.
+    # Checked here, because pydantic would report the minimum length even for turns that exist but are wrong.
     if not turns:
         raise ValueError("expected at least 1 user turn")
     return turns
 
 
 class TermFile(BaseModel):
-    """A term of a target: both halves must match."""
+    """A term of a target; id and name must both match."""
 
     model_config = _FORMAT
 
@@ -36,7 +36,7 @@ class TermFile(BaseModel):
 
 
 class DimensionFile(BaseModel):
-    """A dimension of a target; without values it scores as if it were not there."""
+    """A dimension of a target; without values, it is scored as if absent."""
 
     model_config = _FORMAT
 
@@ -45,7 +45,7 @@ class DimensionFile(BaseModel):
 
 
 class DataSetFile(BaseModel):
-    """A data set of a target; the rank is kept, and not used."""
+    """A data set of a target; the rank is stored but not used."""
 
     model_config = _FORMAT
 
@@ -55,7 +55,7 @@ class DataSetFile(BaseModel):
 
 
 class TargetFile(BaseModel):
-    """What is to be selected; an empty list where nothing is."""
+    """What should be selected; may be empty."""
 
     model_config = _FORMAT
 
@@ -63,7 +63,7 @@ class TargetFile(BaseModel):
 
 
 class SdmxTurnFile(BaseModel):
-    """A request of the user with its target."""
+    """A user's request with its target."""
 
     model_config = _FORMAT
 
@@ -88,12 +88,12 @@ class SdmxCaseFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SdmxContext:
-    """What the turns of a case are about.
+    """The context of a case's turns.
 
     Attributes:
-        name: the case's own, for people.
-        retriever: of the suite, with its catalogue.
-        requests: per turn, what its candidates are retrieved for: its question after those before it.
+        name: name of the case, for display.
+        retriever: the suite's retriever, with its catalogue.
+        requests: for each turn, the text for which candidates are retrieved: its question and those before it.
     """
 
     name: str
@@ -106,16 +106,16 @@ class SdmxContext:
         return self.retriever.catalogue
 
     def candidates(self, turn: Turn) -> Candidates:
-        """What the turn is offered."""
+        """Returns the candidates offered to the model for the turn."""
         return self.retriever.candidates(self.requests[turn.index])
 
 
 @dataclass(frozen=True, slots=True)
 class SdmxGold:
-    """What a turn's right answer is.
+    """The gold of a turn.
 
     Attributes:
-        retriever: of the suite, for the oracle's damage.
+        retriever: the suite's retriever, for damaging the oracle's answer.
     """
 
     target: Selection
@@ -127,11 +127,11 @@ SdmxCase: TypeAlias = Case[SdmxContext, SdmxGold]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriever: Retriever) -> SdmxCase:
-    """A case from the suite's file format.
+    """Parses a case from the suite's file format.
 
     Raises:
-        CaseError: naming each field that is wrong, and each data set, dimension and term of a target that the
-            catalogue lacks.
+        CaseError: a field is wrong, or a target uses data sets, dimensions or terms that are not in the catalogue; the
+            message names all of them.
     """
     parsed = checked_form(SdmxCaseFile, raw)
     problems = [
@@ -196,7 +196,7 @@ def _target_problems(entries: Sequence[DataSetFile], catalogue: Catalogue) -> It
 
 
 def _term_problem(data_set: str, dimension: str, term: TermFile, catalogue: Catalogue) -> tuple[str, str] | None:
-    """Field and sentence where the catalogue lacks a term of the target."""
+    """Returns field and sentence if the catalogue lacks a term of the target."""
     problem = catalogue.term_problem(data_set, dimension, term.id)
     if problem is not None:
         return "id", problem

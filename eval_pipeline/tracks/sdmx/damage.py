@@ -1,6 +1,7 @@
-"""Responses that go wrong in a given way, made from the target (for the simulated provider).
+"""Makes responses that are wrong in a given way by changing the target (for the simulated provider).
 
-Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+Every response is scored before it is returned, so the metrics are certain to report the failure mode that was asked
+for.
 """
 
 import json
@@ -21,19 +22,19 @@ from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, selectio
 Places = dict[Place, tuple[Pair, ...]]
 
 _NEAR = 8
-"""Near-duplicates among which one is drawn."""
+"""How many similarly named terms a wrong one is drawn from."""
 
 
 def selection_response(selection: Selection) -> str:
-    """A selection as a model would write it."""
+    """Returns a selection as a model would write it."""
     return json.dumps(selection_json(selection), ensure_ascii=False)
 
 
 def damaged_response(gold: SdmxGold, mode: str, rng: Random) -> str | None:
-    """A response whose `failure_mode` is the given one, or None where this target cannot go wrong so.
+    """Returns a response with the given `failure_mode`, or None if this target cannot fail in that way.
 
     Raises:
-        ValueError: for a mode that is not in `FAILURE_MODES`.
+        ValueError: the mode is not in `FAILURE_MODES`.
     """
     if mode not in _CANDIDATES:
         raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(_CANDIDATES)}")
@@ -42,7 +43,7 @@ def damaged_response(gold: SdmxGold, mode: str, rng: Random) -> str | None:
 
 
 def _mode_of(text: str, gold: SdmxGold) -> str | None:
-    """The failure mode that the metrics give a response."""
+    """Returns the failure mode that the metrics give to a response."""
     catalogue = gold.retriever.catalogue
     try:
         outcome = run_selection(parse_selection(text), catalogue)
@@ -77,7 +78,7 @@ def _unknown_code(gold: SdmxGold, rng: Random) -> str:
 
 
 def _wrong_data_sets(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """A data set left out, or one too many."""
+    """Yields responses that leave out one data set or add one."""
     held = gold.target.data_sets
     if len(held) > 1:
         left_out = rng.choice(held)
@@ -91,8 +92,17 @@ def _wrong_data_sets(gold: SdmxGold, rng: Random) -> Iterator[str]:
     yield _said({})
 
 
+def _wrong_names(gold: SdmxGold, rng: Random) -> Iterator[str]:
+    """Yields responses with one term under a name that the catalogue does not have."""
+    for place in _filled(gold, rng):
+        terms = gold.target.places[place]
+        index = rng.randrange(len(terms))
+        id, name = terms[index]
+        yield _said({**gold.target.places, place: (*terms[:index], (id, f"{name} series"), *terms[index + 1 :])})
+
+
 def _swapped_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """One term in the place of another that is nearly called the same."""
+    """Yields responses in which one term is replaced by another with a similar name."""
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
         index = rng.randrange(len(terms))
@@ -101,7 +111,7 @@ def _swapped_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
 
 
 def _missing_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """One term left out, where others of its dimension stay if there are any."""
+    """Yields responses with one term left out, first from dimensions that keep other terms."""
     ordered = sorted(_filled(gold, rng), key=lambda place: len(gold.target.places[place]) < 2)
     for place in ordered:
         terms = gold.target.places[place]
@@ -110,7 +120,7 @@ def _missing_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
 
 
 def _extra_dimension(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """One term of a dimension that the target does not ask for."""
+    """Yields responses that add a term in a dimension that the target does not use."""
     for data_set in gold.target.data_sets:
         for dimension in gold.retriever.catalogue.data_sets[data_set].dimensions.values():
             place = (data_set, dimension.id)
@@ -119,7 +129,7 @@ def _extra_dimension(gold: SdmxGold, rng: Random) -> Iterator[str]:
 
 
 def _extra_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """One term too many beside right ones."""
+    """Yields responses that add one wrong term to the right ones."""
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
         for other in _near(gold, place, rng.choice(terms), rng):
@@ -127,7 +137,10 @@ def _extra_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
 
 
 def _other(gold: SdmxGold, rng: Random) -> Iterator[str]:
-    """A term swapped and another added, or one left out and a dimension too many."""
+    """Yields responses with several faults.
+
+    Either one term is swapped and another added, or one is left out and a dimension added.
+    """
     for place in _filled(gold, rng):
         terms = gold.target.places[place]
         near = list(_near(gold, place, terms[0], rng))
@@ -139,6 +152,7 @@ _CANDIDATES: dict[str, Callable[[SdmxGold, Random], Iterator[str]]] = {
     "no_answer": _no_answer,
     "execution_error": _execution_error,
     "wrong_data_sets": _wrong_data_sets,
+    "wrong_names": _wrong_names,
     "swapped_terms": _swapped_terms,
     "extra_dimension": _extra_dimension,
     "missing_terms": _missing_terms,
@@ -152,13 +166,13 @@ def _said(places: Places) -> str:
 
 
 def _filled(gold: SdmxGold, rng: Random) -> list[Place]:
-    """Places of the target with terms, in a drawn order."""
+    """Returns the places of the target that have terms, in random order."""
     places = [place for place, terms in gold.target.places.items() if terms]
     return rng.sample(places, len(places))
 
 
 def _drawn(gold: SdmxGold, rng: Random) -> tuple[Place, Dimension]:
-    """A place of the target, else any of the catalogue."""
+    """Returns a random place of the target that has terms, or any place of the catalogue if there is none."""
     filled = _filled(gold, rng)
     if filled:
         data_set, dimension = filled[0]
@@ -169,7 +183,7 @@ def _drawn(gold: SdmxGold, rng: Random) -> tuple[Place, Dimension]:
 
 
 def _near(gold: SdmxGold, place: Place, pair: Pair, rng: Random) -> Iterator[Pair]:
-    """Terms that are not in the target, those called most nearly the same first."""
+    """Yields terms that are not in the target, those with the most similar names first."""
     codes = gold.retriever.catalogue.data_sets[place[0]].dimensions[place[1]].codes
     taken = set(gold.target.places[place])
     alike = [term.pair for term in gold.retriever.alike(codes, pair[1], _NEAR) if term.pair not in taken]

@@ -1,4 +1,4 @@
-"""Running a selection: every data set, dimension and code has to be in the catalogue."""
+"""Runs a selection: checks that every data set, dimension and code is in the catalogue."""
 
 from collections.abc import Iterator
 
@@ -10,20 +10,21 @@ _MOST_TOLD = 5
 
 
 def run_selection(selection: Selection, catalogue: Catalogue) -> Outcome:
-    """The selection with the names it left out, or why it cannot run.
+    """Returns the selection with missing names filled in, or the reason why it cannot run.
 
-    A name that is not the catalogue's runs: it makes another term, which is then scored as wrong.
+    A term whose name differs from the catalogue's still runs; it counts as a different term and is then scored as
+    wrong.
     """
     problems = list(selection_problems(selection, catalogue))
     if problems:
         told = "; ".join(problems[:_MOST_TOLD])
         more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
         return Failed(ErrorClass.VALUE, told + more)
-    return Ran(selection_json(_named(selection, catalogue)))
+    return Ran(selection_json(named(selection, catalogue)))
 
 
 def selection_problems(selection: Selection, catalogue: Catalogue) -> Iterator[str]:
-    """A sentence for each data set, dimension and code that the catalogue lacks."""
+    """Yields a sentence for each data set, dimension and code that is not in the catalogue."""
     told: set[str] = set()
     for (data_set, dimension), terms in selection.places.items():
         problem = catalogue.data_set_problem(data_set) or catalogue.dimension_problem(data_set, dimension)
@@ -35,7 +36,7 @@ def selection_problems(selection: Selection, catalogue: Catalogue) -> Iterator[s
 
 
 def misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[tuple[Place, Pair]]:
-    """Terms whose name is not one that the catalogue gives their id."""
+    """Yields the terms whose name is not the one that the catalogue gives for their id."""
     for place, terms in selection.places.items():
         for id, name in terms:
             known = catalogue.find(*place, id)
@@ -43,8 +44,14 @@ def misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[tuple[Place
                 yield place, (id, name)
 
 
-def _named(selection: Selection, catalogue: Catalogue) -> Selection:
+def named(selection: Selection, catalogue: Catalogue) -> Selection:
+    """Returns the selection with missing names added from the catalogue; an unknown id stays without a name."""
     return merged(
-        (place, [(id, name or catalogue.find(*place, id)[0].name) for id, name in terms])
+        (place, [(id, name or _name(place, id, catalogue)) for id, name in terms])
         for place, terms in selection.places.items()
     )
+
+
+def _name(place: Place, id: str, catalogue: Catalogue) -> str:
+    known = catalogue.find(*place, id)
+    return known[0].name if known else ""

@@ -1,4 +1,4 @@
-"""Macro precision, recall and F1 of a suite: means over conversations, each the mean over its turns (docs/sdmx.md)."""
+"""Macro precision, recall and F1 of a suite: the mean over each conversation's turns, then over conversations."""
 
 import json
 from collections import defaultdict
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 METRICS = ("macro_precision", "macro_recall", "macro_f1")
 PREFIX = "case_"
-"""Before a metric's name in `statistics` where its mean is over conversations, not over turns."""
+"""Prefix of a metric's name in the table `statistics` when its mean is over conversations instead of turns."""
 ALL = "all"
 
 Conversation = tuple[str, int]
-"""Case and sample."""
+"""The case's id and the sample number."""
 
 
 def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
-    """The figures overall and per tag, and precision and recall per dimension and per data set.
+    """Returns the figures overall and for each tag, and precision and recall for each dimension and data set.
 
     Args:
         tables: `turn_results`, `sdmx_turns` and `sdmx_dimensions` of one evaluation.
@@ -46,12 +46,15 @@ def _tags(results: "pa.Table") -> list[set[str]]:
 
 
 def _case_means(turns: "pa.Table", metric: str) -> dict[Conversation, float]:
-    """The mean of a metric over the turns of each conversation that have it."""
+    """Returns each conversation's mean of a metric, over the turns that have a value."""
     return _means(_rows(turns, metric))
 
 
 def _per_value(dimensions: "pa.Table", column: str, measured: str, split: str, metric: str) -> Iterator[CaseShares]:
-    """A figure for each dimension or data set: the mean over conversations of the mean over their turns' pairs."""
+    """Yields a figure for each dimension or data set.
+
+    It is the mean over conversations of the mean within each conversation.
+    """
     by_value: defaultdict[str, list[tuple[Conversation, Any]]] = defaultdict(list)
     for (place, measure), value in zip(_rows(dimensions, measured), dimensions[column].to_pylist(), strict=True):
         by_value[value].append((place, measure))

@@ -1,4 +1,4 @@
-"""Prompts: system, the data sets of the suite, the conversation so far, the candidates, the request."""
+"""Builds prompts: instructions, the suite's data sets, the conversation so far, the candidates and the request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -55,12 +55,13 @@ _SCHEMA: Mapping[str, Json] = {
 
 
 def build_prompt(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
-    """The prompt of a turn. System and data sets are the same for every turn of the suite.
+    """Builds the prompt of a turn.
 
-    Only where there are more data sets than a request is offered do they depend on the request, and follow it.
+    The instructions and the list of data sets are normally the same for every turn of the suite. If the suite has more
+    data sets than one prompt shows, the list depends on the request and comes after it.
 
     Raises:
-        KeyError: for a version that is not in `VERSIONS`.
+        KeyError: the version is not in `VERSIONS`.
     """
     context = case.context
     found = context.candidates(turn)
@@ -95,7 +96,7 @@ def _data_set_lines(data_set: "DataSet", most: int) -> Iterator[str]:
 
 
 def _candidates_text(retriever: "Retriever", found: "Candidates") -> str:
-    """Candidates of the large dimensions; data sets that share a code list share a line."""
+    """Returns the candidates of the large dimensions; data sets that share a code list share a line."""
     places: dict[tuple[str, tuple[Term, ...]], list[str]] = {}
     for (data_set, dimension), terms in found.places.items():
         codes = retriever.catalogue.data_sets[data_set].dimensions[dimension].codes

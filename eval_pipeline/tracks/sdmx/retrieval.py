@@ -1,4 +1,7 @@
-"""Candidates for a request: terms of each dimension ranked by BM25, with the countries that the request names first."""
+"""Finds candidate terms for a request.
+
+Each dimension's terms are ranked by BM25; countries that the request names come first.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,23 +18,24 @@ from eval_pipeline.tracks.sdmx.selection import Place
 from eval_pipeline.tracks.sdmx.words import Vocabulary, words
 
 _REMEMBERED = 512
-"""Requests whose candidates are kept: the prompt and the evidence of a turn ask for the same."""
+"""How many requests have their candidates cached: the prompt and the scoring of a turn need the same ones."""
 
 
 Words = tuple[str, ...]
 _PHRASE = re.compile(r"[,;:.!?()\n]| and ")
 _MOST_PHRASES = 16
 _SHARED = 0.5
-"""How much the whole request counts beside one of its parts."""
+"""Weight of the whole request's score when it is added to the score of one of its parts."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a request was offered.
+    """The terms and data sets that the prompt offers for a request.
 
     Attributes:
-        places: (data set, dimension) → terms, the best first; those of small dimensions all, in the list's order.
-        data_sets: the data sets shown, the best first.
+        places: for each (data set, dimension) its candidate terms, best first; small dimensions have all their terms,
+            in list order.
+        data_sets: the data sets that are shown, best first.
     """
 
     places: Mapping[Place, tuple[Term, ...]]
@@ -42,12 +46,12 @@ class Candidates:
         return {place: frozenset(term.pair for term in terms) for place, terms in self.places.items()}
 
     def offers(self, place: Place, pair: tuple[str, str]) -> bool:
-        """Whether the term was among them."""
+        """Returns whether the term was among the candidates."""
         return pair in self._pairs.get(place, frozenset())
 
 
 class Index:
-    """BM25 over the terms of one code list: id, name, synonyms, name of the parent and description."""
+    """A BM25 search index of one code list. It covers each term's id, name, synonyms, parent's name and description."""
 
     def __init__(self, codes: CodeList) -> None:
         from bm25s import BM25
@@ -62,19 +66,20 @@ class Index:
         self._vocabulary.forget()
 
     def _numbers(self, term: Term) -> list[int]:
-        """What stands for a term, as numbers; the name is what people say, so it counts twice."""
+        """Returns the words that describe a term, as numbers; its name counts twice because people use names."""
         above = self._codes.by_id.get(term.parent, ()) if term.parent else ()
         name = self._vocabulary.numbers(term.name)
         others = (term.id, *term.synonyms, *(parent.name for parent in above), term.description)
         return name + name + self._vocabulary.numbers(" ".join(others))
 
     def best(self, asked: Sequence[Words], most: int) -> list[Term]:
-        """The terms that share a word with the request, the best first; at most so many.
+        """Returns at most `most` terms that share a word with the request, best first.
 
         Args:
-            asked: words of the request, then of its parts. Each part has its turn at its best term, so that of a long
-                list every item is found; a part is ranked together with the whole, which says what all items share.
-            most: terms wanted.
+            asked: the words of the whole request, then of each of its parts. The parts take turns in giving their best
+                term, so that every item of an enumeration is found. Each part's ranking also includes the whole
+                request, which says what all items have in common.
+            most: how many terms to return at most.
         """
         tokens = self._vocabulary.tokens
         known = [[tokens[word] for word in part if word in tokens] for part in asked]
@@ -87,23 +92,23 @@ class Index:
                 scores = self._scorer.get_scores_from_ids(part)
                 hits = np.flatnonzero(scores > 0)
                 rankings.append(_ranked(hits, scores + _SHARED * whole, most))
-        # The best of each ranking, then the second best of each and so on, each term once.
+        # Take the best term of each ranking, then the second best of each, and so on; no term twice.
         places = dict.fromkeys(place for row in zip_longest(*rankings) for place in row if place is not None)
         return [self._codes.terms[place] for place in list(places)[:most]]
 
 
 class Retriever:
-    """Finds candidates in a catalogue; builds the index of a code list when it is first asked for."""
+    """Finds candidates in a catalogue; the index of a code list is built when it is first needed."""
 
     def __init__(self, catalogue: Catalogue, most: int, most_data_sets: int) -> None:
-        """Args: the most candidates of a dimension, and the most data sets, that a request is offered."""
+        """Takes the catalogue, and the maximum numbers of candidates per dimension and of data sets per request."""
         self.catalogue, self.most, self.most_data_sets = catalogue, most, most_data_sets
         self._indexes: dict[str, Index] = {}
         self._countries: dict[str, Mapping[str, tuple[Term, ...]]] = {}
         self.candidates = lru_cache(maxsize=_REMEMBERED)(self._candidates)
 
     def _candidates(self, request: str) -> Candidates:
-        """The candidates for a request, which is the text of the turn and of those before it."""
+        """Returns the candidates for a request, which consists of the text of the turn and of the turns before it."""
         asked, named = _phrases(request), countries_in(request)
         ranked: dict[str, list[Term]] = {}
         places: dict[Place, tuple[Term, ...]] = {}
@@ -114,7 +119,7 @@ class Retriever:
         return Candidates(places, tuple(data_set.id for data_set in chosen))
 
     def alike(self, codes: CodeList, name: str, most: int) -> list[Term]:
-        """The terms of a list whose names are nearest to a name, that one among them."""
+        """Returns the terms of a code list whose names are most similar to a name, including the exact match."""
         return self._index(codes).best([tuple(words(name))], most)
 
     def _of_dimension(
@@ -129,12 +134,15 @@ class Retriever:
         if named and is_geographic(dimension.id):
             stands_for = self._countries_of(codes)
             meant = [term for code in named for term in stands_for.get(code, ())]
-            # All members of a group, however many; then what else the words say.
+            # First all members of the named group, however many they are; then the terms that the words match.
             found = list(dict.fromkeys([*meant, *found]))[: max(self.most, len(meant))]
         return tuple(found)
 
     def _data_sets(self, asked: Sequence[Words]) -> list[DataSet]:
-        """The data sets that a request is offered: all, or those whose descriptions and terms fit best."""
+        """Returns the data sets to show for a request.
+
+        These are all of them, or, if there are too many, those whose descriptions and terms match best.
+        """
         known = list(self.catalogue.data_sets.values())
         if len(known) <= self.most_data_sets:
             return known
@@ -145,7 +153,7 @@ class Retriever:
 
     @cached_property
     def _data_set_index(self) -> Index:
-        """The data sets as if they were terms, with the names of their dimensions as synonyms."""
+        """An index in which each data set is a term, with the names of its dimensions as synonyms."""
         terms = tuple(
             Term(found.id, found.name, found.description, "", tuple(d.name for d in found.dimensions.values()))
             for found in self.catalogue.data_sets.values()
@@ -158,7 +166,7 @@ class Retriever:
         return self._indexes[codes.id]
 
     def _countries_of(self, codes: CodeList) -> Mapping[str, tuple[Term, ...]]:
-        """Alpha-3 code → the terms that stand for the country."""
+        """Returns the terms for each country, by the country's alpha-3 code."""
         if codes.id not in self._countries:
             found: dict[str, tuple[Term, ...]] = {}
             for term in codes.terms:
@@ -170,9 +178,10 @@ class Retriever:
 
 
 def _phrases(request: str) -> list[Words]:
-    """The words of the request, then those of each of its parts: of a long list every item is to be found.
+    """Returns the words of the request, then those of each of its parts, so that every item of a list is found.
 
-    The parts of the last line come first: before it are the questions of earlier turns, which must not crowd it out.
+    The parts of the last line come first. The lines before it are questions of earlier turns, which must not crowd out
+    the current one.
     """
     lines = reversed(request.splitlines())
     texts = (request, *(part for line in lines for part in _PHRASE.split(line)))
@@ -181,7 +190,7 @@ def _phrases(request: str) -> list[Words]:
 
 
 def _ranked(hits: Any, scores: Any, most: int) -> list[int]:
-    """Those of the places with the highest scores, the highest first; of equal ones the first in the list."""
+    """Returns the positions with the highest scores, highest first; equal scores keep the list's order."""
     found = scores[hits]
     if len(hits) <= most:
         ordered: list[int] = hits[np.lexsort((hits, -found))].tolist()
@@ -189,6 +198,6 @@ def _ranked(hits: Any, scores: Any, most: int) -> list[int]:
     least = np.partition(found, len(found) - most)[len(found) - most]
     above = hits[found > least]
     ordered = above[np.lexsort((above, -scores[above]))].tolist()
-    # Thousands may share the least score, so they are not sorted: they come in the list's order anyway.
+    # Thousands may share the lowest score. They are not sorted, because they already are in the list's order.
     ties: list[int] = hits[found == least][: most - len(ordered)].tolist()
     return ordered + ties

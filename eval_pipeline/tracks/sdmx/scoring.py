@@ -1,14 +1,14 @@
-"""Comparing a selection with its target, dimension by dimension; what the metrics count."""
+"""Compares a selection with its target, dimension by dimension; the metrics count the result."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
+    from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, Doubt
     from eval_pipeline.tracks.sdmx.retrieval import Candidates
 
 Verdict = Literal["tp", "fp", "fn"]
@@ -21,8 +21,9 @@ class JudgedTerm:
     """A term of the target or of the selection.
 
     Attributes:
-        retrieved: it was among the candidates.
-        from_target: the structures lack it; see `catalogue.Term`.
+        retrieved: whether it was among the candidates.
+        from_target: whether it is missing from the supplied structures; see `catalogue.Term`.
+        doubt: what the catalogue lacks of it, or None; see `catalogue.Doubt`.
     """
 
     id: str
@@ -30,15 +31,22 @@ class JudgedTerm:
     verdict: Verdict
     retrieved: bool = True
     from_target: bool = False
+    doubt: "Doubt | None" = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the catalogue has data set, dimension and id, even if under another name."""
+        return self.doubt in {None, "other_name"}
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceScore:
-    """What became of one dimension of one data set.
+    """The result for one dimension of one data set.
 
     Attributes:
-        target: whether the target gives terms for it, names it without any, or does not name it.
-        terms: in the order of the target, then of the selection.
+        target: `given` if the target has terms for it, `empty` if the target names it without terms, `absent` if the
+            target does not name it.
+        terms: first the terms of the target, then those that were only selected.
     """
 
     data_set: str
@@ -47,12 +55,12 @@ class PlaceScore:
     terms: tuple[JudgedTerm, ...]
 
     def count(self, verdict: Verdict) -> int:
-        """Terms of that verdict."""
+        """Returns how many terms have this verdict."""
         return sum(term.verdict == verdict for term in self.terms)
 
     @property
     def precision(self) -> float | None:
-        """TP / (TP + FP); 0 where the target has terms and nothing was selected; None without a term on either side."""
+        """TP / (TP + FP); 0 if the target has terms but nothing was selected; None if neither side has a term."""
         if not self.terms:
             return None
         selected = self.count("tp") + self.count("fp")
@@ -60,13 +68,13 @@ class PlaceScore:
 
     @property
     def recall(self) -> float | None:
-        """TP / (TP + FN); None where the target has no term here."""
+        """TP / (TP + FN); None if the target has no term here."""
         wanted = self.count("tp") + self.count("fn")
         return self.count("tp") / wanted if wanted else None
 
     @property
     def f1(self) -> float | None:
-        """2 TP / (2 TP + FP + FN); None without a term on either side."""
+        """2 TP / (2 TP + FP + FN); None if neither side has a term."""
         both = 2 * self.count("tp")
         return both / (both + self.count("fp") + self.count("fn")) if self.terms else None
 
@@ -74,7 +82,7 @@ class PlaceScore:
 def compare(
     target: Selection, selected: Selection, candidates: "Candidates", catalogue: "Catalogue"
 ) -> tuple[PlaceScore, ...]:
-    """A score for each place that the target or the selection names, those of the target first."""
+    """Returns a score for each place that the target or the selection names, the target's places first."""
     return tuple(_scores(target, selected, candidates, catalogue))
 
 
@@ -94,19 +102,30 @@ def _scores(
 def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: "Candidates", catalogue: "Catalogue") -> JudgedTerm:
     id, name = pair
     from_target = any(term.from_target for term in catalogue.find(*place, id) if term.name == name)
-    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target)
+    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target, catalogue.doubt(*place, pair))
+
+
+def only_if_valid(places: Sequence[PlaceScore], answered: bool) -> tuple[PlaceScore, ...]:
+    """Returns the scores, where a selection that is not completely in the catalogue counts as empty."""
+    return tuple(places) if answered else tuple(map(_unselected, places))
+
+
+def _unselected(place: PlaceScore) -> PlaceScore:
+    terms = tuple(replace(term, verdict="fn") for term in place.terms if term.verdict != "fp")
+    return replace(place, terms=terms)
 
 
 def as_evidence(turn_id: str, sample: int, scores: Sequence[PlaceScore]) -> tuple[Evidence, ...]:
-    """Scores as the record keeps them: kind `dimension`, the precision as value.
+    """Converts the scores to evidence for the record: its kind is `dimension`, its value the precision.
 
-    Verdicts: `exact`, `partial` (some right), `missed` (none of the target's), `extra` (not asked for), `empty`.
+    The verdict is `exact`, `partial` (some terms are right), `missed` (no term of the target was selected), `extra`
+    (the target does not use the dimension) or `empty`.
     """
     return tuple(Evidence(turn_id, sample, KIND, _word(score), score.precision, _details(score)) for score in scores)
 
 
 def from_evidence(evidence: Sequence[Evidence]) -> tuple[PlaceScore, ...]:
-    """The scores that `as_evidence` wrote."""
+    """Converts evidence that `as_evidence` made back to scores."""
     return tuple(
         PlaceScore(
             found.details["dataset_id"],
@@ -131,7 +150,14 @@ def _word(score: PlaceScore) -> str:
 
 def _details(score: PlaceScore) -> dict[str, Json]:
     terms = [
-        {"id": t.id, "name": t.name, "verdict": t.verdict, "retrieved": t.retrieved, "from_target": t.from_target}
+        {
+            "id": t.id,
+            "name": t.name,
+            "verdict": t.verdict,
+            "retrieved": t.retrieved,
+            "from_target": t.from_target,
+            "doubt": t.doubt,
+        }
         for t in score.terms
     ]
     return {

@@ -1,4 +1,4 @@
-"""What a target asks for and what a system selects: terms by data set and dimension."""
+"""The common form of targets and of systems' answers: terms by data set and dimension."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from eval_pipeline.core.model import Json
 
 Pair = tuple[str, str]
-"""Id and name: a term."""
+"""A term, as its id and name."""
 Place = tuple[str, str]
-"""Data set and dimension."""
+"""A data set and one of its dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Terms by data set and dimension.
+    """The selected terms by data set and dimension.
 
     Attributes:
-        places: (data set, dimension) → its terms, each once, in the order in which they came; may be empty.
+        places: the terms of each (data set, dimension), without duplicates, in the order given; may be empty.
     """
 
     places: Mapping[Place, tuple[Pair, ...]]
 
     @property
     def data_sets(self) -> tuple[str, ...]:
-        """The data sets of which at least one term is named."""
+        """The data sets with at least one term."""
         return tuple(dict.fromkeys(data_set for (data_set, _), terms in self.places.items() if terms))
 
     @property
     def terms(self) -> int:
-        """How many terms there are."""
+        """The number of terms."""
         return sum(map(len, self.places.values()))
 
 
@@ -36,7 +36,7 @@ NOTHING = Selection({})
 
 
 def merged(entries: Iterable[tuple[Place, Iterable[Pair]]]) -> Selection:
-    """A selection from entries that may name a place or a term more than once."""
+    """Makes a selection from entries; a place or a term may occur in several of them."""
     places: dict[Place, dict[Pair, None]] = {}
     for place, terms in entries:
         places.setdefault(place, {}).update(dict.fromkeys(terms))
@@ -44,7 +44,7 @@ def merged(entries: Iterable[tuple[Place, Iterable[Pair]]]) -> Selection:
 
 
 def selection_json(selection: Selection) -> dict[str, Json]:
-    """The selection in the answer form: `{"indicator_selection": [...]}`, as the suites' files have it."""
+    """Returns the selection in the JSON form of answers and suite files: `{"indicator_selection": [...]}`."""
     data_sets: dict[str, list[Json]] = {}
     for (data_set, dimension), terms in selection.places.items():
         values = [{"id": id, "name": name} for id, name in terms]
@@ -54,7 +54,7 @@ def selection_json(selection: Selection) -> dict[str, Json]:
 
 
 def selection_from_json(value: Json) -> Selection:
-    """The selection that `selection_json` wrote."""
+    """Reads a selection that `selection_json` wrote."""
     return merged(
         ((entry["dataset_id"], found["dimension_name"]), [(term["id"], term["name"]) for term in found["values"]])
         for entry in value["indicator_selection"]
@@ -63,7 +63,7 @@ def selection_from_json(value: Json) -> Selection:
 
 
 def selection_text(selection: Selection) -> str:
-    """The selection as people read it: a line a data set and dimension, its terms with their names."""
+    """Returns the selection as readable text: one line for each data set and dimension, with the names of the terms."""
     lines = [
         f"{data_set} {dimension}: {', '.join(f'{id} ({name})' for id, name in terms)}"
         for (data_set, dimension), terms in selection.places.items()

@@ -1,4 +1,4 @@
-"""The track: how the stages deal with indicator selection."""
+"""The track class, which connects indicator selection to the stages of an evaluation."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -58,11 +58,12 @@ _FEATURE_COLUMNS = (
 _TURN_COLUMNS = (
     Column("target", "JSON", "The target's terms by data set and dimension; never NULL."),
     Column("selection", "JSON", "What the final attempt selected, in the same form; NULL where it did not run."),
+    Column("said", "JSON", "What it named, also where it did not run, in the same form; NULL where nothing was read."),
     Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
     Column("candidates", "BIGINT", "Terms that the request was offered, over all dimensions, from 0; never NULL."),
 )
 _REJECTED_SCORE = 0.6
-"""Judgement, not measurement: one of the two is a slip of the authors."""
+"""Chosen by judgement, not measured: the authors must have made a mistake in one of the two places."""
 
 
 class _Executor:
@@ -90,9 +91,10 @@ class SdmxTrack(
     Reports,
     Explains["SdmxContext", "SdmxGold", Selection],
 ):
-    """See `tracks.base.Task` and `tracks.capabilities`.
+    """Implements `tracks.base.Task` and the capabilities in `tracks.capabilities`.
 
-    What reads catalogues and cases is imported where it is used: every evaluation asks every track for its columns.
+    Modules that read catalogues and cases are imported inside the methods that use them, because every evaluation loads
+    every track to learn its columns.
     """
 
     name = "sdmx"
@@ -114,7 +116,7 @@ class SdmxTrack(
     complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Retriever":
-        """The suite's catalogue; see `source.read_catalogue`."""
+        """Reads the suite's catalogue; see `source.read_catalogue`."""
         from eval_pipeline.tracks.sdmx.catalogue import source
 
         return source.read_catalogue(folder, options)
@@ -138,38 +140,38 @@ class SdmxTrack(
         return case_file.read_case(raw, suite, file, line, shared)
 
     def gold_place(self, index: int) -> tuple[str | int, ...]:
-        """A request of the conversation."""
+        """Returns the place of a turn's gold in the case: an entry of `conversation`."""
         return "conversation", index
 
     def contradictions(self, case: "SdmxCase") -> list[Contradiction]:
-        """Turns whose target names a data set that the authors say they left out."""
+        """Returns turns whose target names a data set that the case lists as rejected."""
         rejected = {name.strip() for name in str(case.features["rejected_data_sets"]).split(",")} - {""}
         both = ((turn, sorted(rejected.intersection(_target(turn).data_sets))) for turn in case.turns)
         told = "the target names data sets that the case rejects"
         return [Contradiction(turn.id, f"{told}: {', '.join(names)}", _REJECTED_SCORE) for turn, names in both if names]
 
     def answer_keys(self, turn: "SdmxTurn", results: Sequence[Json]) -> list[str]:
-        """Selections of the same terms, in whatever order."""
+        """Returns a key for each result; selections of the same terms have the same key, whatever their order."""
         return [canonical_json(_in_order(selection_from_json(told))) for told in results]
 
     def expected_text(self, turn: "SdmxTurn") -> str:
-        """The target, a line a dimension."""
+        """Returns the target as text, one line per dimension."""
         return selection_text(_target(turn))
 
     def gold_json(self, turn: "SdmxTurn") -> Json:
-        """The target as the suite's file has it."""
+        """Returns the target in the form of the suite's file."""
         return selection_json(_target(turn))
 
     def gold_is_empty(self, turn: "SdmxTurn") -> bool:
-        """Whether nothing is to be selected."""
+        """Returns whether the target has no terms."""
         return not _target(turn).terms
 
     def gold_complexity(self, turn: "SdmxTurn") -> int:
-        """Terms of the target."""
+        """Returns the number of terms in the target."""
         return _target(turn).terms
 
     def prefix_key(self, case: "SdmxCase") -> str:
-        """One for all: instructions, and data sets where all are shown."""
+        """Returns the same key for all cases: they share the instructions and, if all are shown, the data sets."""
         return ""
 
     def prompt(self, case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
@@ -177,7 +179,7 @@ class SdmxTrack(
         return build_prompt(case, turn, history, version)
 
     def context_json(self, case: "SdmxCase") -> Json:
-        """The data sets there are, with their dimensions; an application has its own catalogue."""
+        """Returns the data sets and their dimensions only; an application that is evaluated has its own catalogue."""
         context = case.context
         return {
             "data_sets": [
@@ -206,27 +208,28 @@ class SdmxTrack(
         return validate_selection(artefact, error, context.catalogue)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """It holds nothing."""
+        """Returns an executor, which needs no resources."""
         return _executor()
 
     def answer_text(self, value: Json) -> str:
-        """The selection, a line a dimension."""
+        """Returns the selection as text, one line per dimension."""
         return selection_text(selection_from_json(value))
 
     def gather(self, case: "SdmxCase", turn: "SdmxTurn", final: Attempt[Selection]) -> tuple[Evidence, ...]:
-        """A row of kind `dimension` for each data set and dimension of target or selection; see `scoring`."""
+        """Returns one piece of evidence for each data set and dimension of target or selection; see `scoring`."""
         context = case.context
-        selected = _selected(final) or NOTHING
+        selected = _said(final, context) or NOTHING
         scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
         return as_evidence(turn.id, final.sample, scores)
 
     def values(
         self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
-        """What the metrics take.
+        """Returns the inputs of the metrics.
 
-        `places`: what became of each dimension. `answered`: the final attempt ran. `no_answer`: no attempt gave any
-        text. `failed`: the final attempt did not run.
+        `places` holds the result of each dimension, including terms that the catalogue lacks. `answered` means that the
+        final attempt ran (only if the catalogue has everything that it names), `failed` that it did not. `no_answer`
+        means that no attempt produced any text.
         """
         answered = _selected(attempts[-1]) is not None
         return {
@@ -238,20 +241,22 @@ class SdmxTrack(
         }
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
-        """`macro_f1`."""
+        """Returns the value of `macro_f1`."""
         graded: float | None = metrics["macro_f1"]
         return graded
 
     def turn_row(
         self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]]
     ) -> Mapping[str, Json]:
-        """Case features, target, selection and how much was offered."""
+        """Returns the case's features, the target, the selection, the terms as given, and the number of candidates."""
         context = case.context
         selected = _selected(attempts[-1]) if attempts else None
+        said = _said(attempts[-1], context) if attempts else None
         return {
             **case.features,
             "target": selection_json(_target(turn))[KEY],
             "selection": None if selected is None else selection_json(selected)[KEY],
+            "said": None if said is None else selection_json(said)[KEY],
             "target_terms": _target(turn).terms,
             "candidates": sum(map(len, context.candidates(turn).places.values())),
         }
@@ -259,15 +264,14 @@ class SdmxTrack(
     def table_rows(
         self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]], evidence: Sequence[Evidence]
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
-        """Rows of `sdmx_terms` and `sdmx_dimensions`."""
+        """Returns rows of `sdmx_terms` and `sdmx_dimensions`."""
         found: defaultdict[str, list[Mapping[str, Json]]] = defaultdict(list)
         for score in from_evidence(evidence):
             place = {"dataset_id": score.data_set, "dimension": score.dimension}
             for term in score.terms:
                 judged = {"id": term.id, "name": term.name, "verdict": term.verdict}
-                found[tables.TERMS.name].append(
-                    {**place, **judged, "retrieved": term.retrieved, "from_target": term.from_target}
-                )
+                known = {"retrieved": term.retrieved, "from_target": term.from_target}
+                found[tables.TERMS.name].append({**place, **judged, **known, "valid": term.valid, "doubt": term.doubt})
             counts = {"true_positives": "tp", "false_positives": "fp", "false_negatives": "fn"}
             row: dict[str, Json] = {**place, "target": score.target}
             row |= {name: sum(term.verdict == verdict for term in score.terms) for name, verdict in counts.items()}
@@ -281,7 +285,7 @@ class SdmxTrack(
         return conversation_figures(found)
 
     def oracle(self, turn: "SdmxTurn") -> str:
-        """The target as a selection."""
+        """Returns the target, written as a model's answer."""
         from eval_pipeline.tracks.sdmx.damage import selection_response
 
         return selection_response(_target(turn))
@@ -299,10 +303,12 @@ class SdmxTrack(
         return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
-        """The selection in `response`, as text or as JSON."""
+        """Returns the selection in `response`, which may be text or JSON."""
         response = row.get("response")
         if isinstance(response, str):
             return response
+        if isinstance(response, list):
+            return canonical_json({KEY: response})
         if isinstance(response, dict) and KEY in response:
             return canonical_json(response)
         raise ValueError(f"a prediction of track sdmx needs 'response' with '{KEY}', as in the cases")
@@ -314,7 +320,7 @@ async def _executor() -> AsyncIterator[Executor]:
 
 
 def _in_order(selection: Selection) -> Json:
-    """Its terms by data set and dimension, sorted, those without any left out."""
+    """Returns the selection's terms by data set and dimension, sorted; places without terms are left out."""
     return sorted([*place, *sorted(id for id, _ in terms)] for place, terms in selection.places.items() if terms)
 
 
@@ -323,8 +329,21 @@ def _target(turn: "SdmxTurn") -> Selection:
 
 
 def _selected(attempt: Attempt) -> Selection | None:
-    """What an attempt selected; None where it did not run."""
+    """Returns what an attempt selected, or None if it did not run."""
     return selection_from_json(attempt.outcome.value) if isinstance(attempt.outcome, Ran) else None
+
+
+def _said(attempt: Attempt, context: "SdmxContext") -> Selection | None:
+    """Returns what an attempt named, whether or not the catalogue has it; None if no selection could be read.
+
+    A term that is not in the catalogue cannot run, but it was selected, and counts as wrong in its dimension.
+    """
+    from eval_pipeline.tracks.sdmx.execute import named
+
+    found = _selected(attempt)
+    if found is not None or attempt.artefact is None:
+        return found
+    return named(attempt.artefact, context.catalogue)
 
 
 TRACK = SdmxTrack()

@@ -1,4 +1,4 @@
-"""The validator: what can be said of a selection before it runs."""
+"""The validator: what can be known about a selection before it runs."""
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
@@ -8,9 +8,10 @@ from eval_pipeline.tracks.sdmx.selection import NOTHING, Selection
 
 
 def validate_selection(selection: Selection | None, error: ArtefactError | None, catalogue: Catalogue) -> ValidationRow:
-    """What a selection is worth trying.
+    """Returns a verdict on a selection before it runs.
 
-    `invalid`: something is not in the catalogue. `suspicious`: a term has a name that the catalogue does not give it.
+    `invalid` means that something is not in the catalogue. `suspicious` means that a term has a name that the catalogue
+    does not give it.
     """
     if selection is None:
         message = "there is no response" if error is None else error.message

@@ -1,4 +1,4 @@
-"""Words of a text as retrieval compares them."""
+"""Splits text into words for retrieval."""
 
 import re
 import unicodedata
@@ -16,23 +16,23 @@ _NEW = -1
 
 
 def normalised(text: str) -> str:
-    """The text in lower case, without accents and punctuation, its words parted by single spaces."""
+    """Returns the text in lower case without accents and punctuation, with single spaces between words."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join(_WORD.findall("".join(c for c in plain if not unicodedata.combining(c))))
 
 
 def words(text: str) -> Iterator[str]:
-    """The words that say something, without the ending of plurals."""
+    """Yields the meaningful words, without plural endings."""
     for word in _raw_words(text):
         if word not in _STOP:
             yield _stem(word)
 
 
 class Vocabulary:
-    """Words as numbers; much faster than `words` where a hundred thousand texts share most of theirs.
+    """Converts words to numbers; much faster than `words` for a hundred thousand texts that share most of their words.
 
     Attributes:
-        tokens: word, as `words` gives it → its number.
+        tokens: the number of each word, in the form that `words` yields.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Vocabulary:
         self._known: dict[str, int | None] = dict.fromkeys(_STOP)
 
     def numbers(self, text: str) -> list[int]:
-        """The numbers of a text's words; new words get the next ones."""
+        """Returns the numbers of a text's words; new words get the next free numbers."""
         known, found = self._known, []
         for word in _raw_words(text):
             number = known.get(word, _NEW)
@@ -51,7 +51,7 @@ class Vocabulary:
         return found
 
     def forget(self) -> None:
-        """Lets go of what only `numbers` needs."""
+        """Frees the memory that only `numbers` needs."""
         self._known = {}
 
 
@@ -60,7 +60,7 @@ def _raw_words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Singular of regular plurals: `prices`, `countries`."""
+    """Returns the singular of regular plurals such as `prices` and `countries`."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

@@ -1,1 +1,1 @@
-"""Track `sql`: text to SQL."""
+"""The track `sql`: text to SQL."""

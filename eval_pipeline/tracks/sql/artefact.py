@@ -1,4 +1,4 @@
-"""Reading a response into a query, or into the refusal to write one."""
+"""Parses a response into a query, or into a refusal to write one."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,11 @@ Confidence = Literal["high", "medium", "low"]
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 FORM = '{"sql": "SELECT …", "confidence": "high"} or {"sql": null, "reason": "…"}'
 _MOST = 200_000
-_FENCE = re.compile(r"^[ \t]*+```[\w+-]*+[ \t]*+\n(.*?)^[ \t]*+```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*+```[\w+-]*+[ \t]*+\n(.*?)(?:^[ \t]*+```|\Z)", re.MULTILINE | re.DOTALL)
+"""A Markdown fence. It need not be closed, because models that run out of tokens leave it open."""
+_OPENED = re.compile(
+    r"\s*+```(?:[\w+-]*+[ \t]*+\n|(?:sql|sqlite|duckdb|postgres|postgresql|mysql|tsql)\b)?", re.IGNORECASE
+)
 _SQL = re.compile(
     r"--|/\*|\(|(?:SELECT|WITH|FROM|VALUES|TABLE|EXPLAIN|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT|INSERT|UPDATE|DELETE|MERGE"
     r"|REPLACE|UPSERT|TRUNCATE|CREATE|ALTER|DROP|RENAME|COMMENT|ATTACH|DETACH|COPY|EXPORT|IMPORT|INSTALL|LOAD|PRAGMA|SET|RESET"
@@ -21,17 +25,17 @@ _SQL = re.compile(
     r"|REINDEX|CHECKPOINT|USE|KILL|DO)\b",
     re.IGNORECASE,
 )
-"""What a statement begins with, be it one that the validator will reject; prose does not."""
+"""Matches the beginning of any SQL statement, even one that the validator rejects, but not of prose."""
 
 
 @value
 class SqlAnswer:
-    """What a model answered.
+    """The answer of a model.
 
     Attributes:
-        sql: None where it declined.
-        confidence: in its SQL; None where it did not say.
-        reason: why it declined, or what it remarked.
+        sql: None if it declined.
+        confidence: its confidence in the SQL; None if it stated none.
+        reason: why it declined, or a remark.
     """
 
     sql: str | None
@@ -40,14 +44,14 @@ class SqlAnswer:
 
     @property
     def declined(self) -> bool:
-        """Whether the model would not or could not write SQL."""
+        """Whether the model refused to write SQL or could not."""
         return self.sql is None
 
 
 def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
-    """The query in a response: JSON alone, in a fence, or with prose around it.
+    """Returns the query in a response: plain JSON, JSON in a fence, or JSON surrounded by prose.
 
-    A recorded answer may also be SQL without JSON: alone, or in a fence, of several the last.
+    A recorded answer may also be SQL without JSON, either alone or in a fence (the last one, if there are several).
 
     Raises:
         ArtefactError: with its error class.
@@ -64,11 +68,21 @@ def parse_query(text: str, *, recorded: bool = False) -> SqlAnswer:
         raise _invalid("'sql' is empty; to decline, answer null with a reason")
     if sql is None:
         return SqlAnswer(None, reason=reason or "")
-    return SqlAnswer(sql, _confidence(confidence), reason or "")
+    return SqlAnswer(without_fence(sql), _confidence(confidence), reason or "")
+
+
+def without_fence(sql: str) -> str:
+    """Returns the SQL inside a Markdown fence, closed or not; text without a fence is returned unchanged."""
+    opened = _OPENED.match(sql)
+    if opened is None:
+        return sql
+    inner = sql[opened.end() :]
+    closed = inner.find("```")
+    return (inner if closed < 0 else inner[:closed]).strip() or sql
 
 
 def _bare_sql(text: str) -> str:
-    """The SQL of a text that begins as SQL does, or of its last fence that does; empty where an answer is in JSON."""
+    """Returns a text that begins like SQL, or else its last fence that does; empty if the answer is in JSON."""
     text = text.strip()
     if _SQL.match(text):
         return text
@@ -89,7 +103,7 @@ def _confidence(said: Json) -> Confidence | None:
 
 
 def query_json(query: SqlAnswer) -> Json:
-    """The query as JSON, in the answer form."""
+    """Returns the query as JSON in the answer form."""
     if query.sql is None:
         return {"sql": None, "reason": query.reason}
     told: dict[str, Json] = {"sql": query.sql}
@@ -98,7 +112,7 @@ def query_json(query: SqlAnswer) -> Json:
 
 
 def query_from_json(told: Mapping[str, Json]) -> SqlAnswer:
-    """The query that `query_json` wrote."""
+    """Reads a query that `query_json` wrote."""
     return SqlAnswer(told["sql"], told.get("confidence"), told.get("reason", ""))
 
 

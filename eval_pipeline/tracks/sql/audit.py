@@ -1,4 +1,4 @@
-"""Doubts about the gold: accepted queries that disagree, and which answers of models are the same."""
+"""Finds signs of wrong gold (accepted queries that disagree), and recognises equal answers of models."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from eval_pipeline.tracks.sql.cases.case_file import Gold, SqlCase
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS
 
 _DISAGREE_SCORE, _TABLES_SCORE = 0.6, 0.3
-"""Judgement, not measurement: two right answers with different results may be meant so; see docs/gold.md."""
+"""Chosen by judgement, not measured: two right answers may intentionally have different results; see docs/gold.md."""
 _DIGITS = 6
 
 
 def contradictions(case: SqlCase) -> list[Contradiction]:
-    """Turns with accepted queries that give different results, or that read other tables than are expected."""
+    """Returns turns whose accepted queries have different results, or read other tables than the expected ones."""
     found = ((turn, next(_doubts(turn.gold), None)) for turn in case.turns)
     return [Contradiction(turn.id, *doubt) for turn, doubt in found if doubt is not None]
 
@@ -35,9 +35,9 @@ def _doubts(gold: Gold) -> Iterator[tuple[str, float]]:
 
 
 def answer_key(told: Json) -> str:
-    """Results with the same rows, in whatever order and under whatever names, are the same answer.
+    """Returns a key that is equal for results with the same rows, whatever their order and the names of columns.
 
-    Of results with more rows than the record keeps, the first ones in their order and the count.
+    For results with more rows than the record keeps, it uses the first rows in their order, and the number of rows.
     """
     if "declined" in told:
         return "declined"
@@ -51,7 +51,7 @@ def answer_key(told: Json) -> str:
 
 
 def _rounded(cell: Json) -> Json:
-    """Numbers to a few digits, so that 2 and 2.0 and float noise are one."""
+    """Rounds numbers to a few digits, so that 2 equals 2.0 and floating-point noise is ignored."""
     return f"{cell:.{_DIGITS}g}" if isinstance(cell, (int, float)) and not isinstance(cell, bool) else cell
 
 

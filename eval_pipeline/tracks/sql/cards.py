@@ -1,4 +1,4 @@
-"""What there is to see of a turn: expected and returned rows, both queries, the database that tells them apart."""
+"""Makes the cards that show a turn: expected and returned rows, both queries, the database that tells them apart."""
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -36,7 +36,19 @@ _DECIDED: Mapping[str, tuple[str, Mark | None]] = {
     "proved": ("proved to mean the same", Mark.RIGHT),
     "refuted": ("refuted", Mark.WRONG),
     "agreed": ("the same on every database tried, which is no proof", Mark.RIGHT),
+    "weakly_agreed": ("the same on every database tried, which tell little", None),
     "undecided": ("undecided", None),
+}
+
+_REASONS: Mapping[str, tuple[str, Mark | None]] = {
+    "different_on_data": ("another result on the suite's database", Mark.WRONG),
+    "refuted_on_fitting_database": ("another result on a generated database", Mark.WRONG),
+    "refuted_on_unusual_database": (
+        "another result on generated databases only that do not fit the data (empty tables, NULL, values never seen)",
+        None,
+    ),
+    "undecided_without_data": ("without data nothing shows that it is right", Mark.WRONG),
+    "not_refuted": ("no database tried speaks against it", Mark.RIGHT),
 }
 
 _DECIMAL = re.compile(r"-?\d{1,40}\.\d{1,40}")
@@ -45,7 +57,7 @@ SqlSeen = Seen[Context, Gold, SqlAnswer]
 
 
 def turn_cards(seen: SqlSeen) -> list[Card]:
-    """The cards of a turn; without an attempt the gold query."""
+    """Returns the cards of a turn; if there is no attempt, only the gold query."""
     return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
 
 
@@ -56,7 +68,7 @@ def _cards(seen: SqlSeen, final: Attempt[SqlAnswer] | None) -> Iterator[Card]:
     if facts := [*_facts(seen, final, sql, accepted)]:
         yield FactsCard("Verdict", facts)
     counterexample = details_of(seen.evidence, EQUIVALENCE).get("counterexample")
-    yield from _results(seen.evidence, final, counterexample)
+    yield from _results(seen, final, counterexample)
     if sql is not None and accepted is not None:
         yield DifferenceCard("Queries", "Gold", accepted, "Answer", sql)
     elif sql is not None:
@@ -91,18 +103,20 @@ def _facts(
         if differing:
             yield "the queries differ in", ", ".join(differing)
     yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)
+    if told := _REASONS.get(str(seen.metrics.get("outcome_reason"))):
+        yield f"by the headline {seen.turn.gold.options.headline}".replace("_", " "), Cell(*told)
     if mode := seen.metrics.get("failure_mode"):
         yield "failure mode", str(mode).replace("_", " ")
 
 
 def _ladder(found: Evidence | None, execution: Evidence | None) -> Iterator[tuple[str, Text]]:
-    """What decided whether the queries mean the same, and on how many databases."""
+    """Yields what decided whether the queries are equivalent, and on how many databases they were tested."""
     if found is None:
         return
     yield "do they mean the same", _said(_DECIDED, str(found.details.get("rung")))
     message = str(found.details.get("message") or "")
     counterexample = found.details.get("counterexample")
-    if counterexample is not None and _is_shipped(counterexample):  # whose file is named by a hash
+    if counterexample is not None and _is_shipped(counterexample):  # the name of its file is a hash
         message = message.replace(str(counterexample["database"]), "the suite's database")
     if message and (execution is None or message != execution.details.get("message")):
         yield "reason", message[:_MOST_MESSAGE]
@@ -111,7 +125,7 @@ def _ladder(found: Evidence | None, execution: Evidence | None) -> Iterator[tupl
 
 
 def _is_shipped(counterexample: Json) -> bool:
-    """Whether it is a database of the suite, of which only the results are kept."""
+    """Returns whether the counterexample is a database of the suite, for which only the results are stored."""
     return counterexample is not None and "tables" not in counterexample
 
 
@@ -126,26 +140,33 @@ def _validator(evidence: Sequence[Evidence], *, blocked_is_right: bool) -> Itera
         yield "the validator rejects it", Cell(told, Mark.RIGHT if blocked_is_right else Mark.WRONG)
 
 
-def _results(
-    evidence: Sequence[Evidence], final: Attempt[SqlAnswer] | None, counterexample: Json
-) -> Iterator[BesideCard | TableCard]:
-    """The rows of both on the suite's database, where they differ; else those that were returned."""
+def _results(seen: SqlSeen, final: Attempt[SqlAnswer] | None, counterexample: Json) -> Iterator[BesideCard | TableCard]:
+    """Yields both results on the suite's database if they differ; only the gold's rows if no rows were returned."""
     told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else {}
+    execution = of_kind(seen.evidence, EXECUTION)
+    verdict = execution.verdict if execution is not None else None
+    expected = seen.expected_result
     if told.get("rows") is None:
-        return
-    execution = of_kind(evidence, EXECUTION)
-    if execution is not None and execution.verdict == "different" and _is_shipped(counterexample):
+        if expected is not None:
+            yield _rows("Rows expected", expected)
+    elif execution is not None and verdict == "different" and _is_shipped(counterexample):
         yield _on_shipped(counterexample, execution.details)
-        return
-    rows = [[cell_text(cell) for cell in row[:_MOST_COLUMNS]] for row in told["rows"][:_MOST_ROWS]]
-    columns = [str(name)[:_MOST_CELL] for name in told["columns"][:_MOST_COLUMNS]]
-    is_same = execution is not None and execution.verdict == "match"
-    title = "Rows returned, the same as expected" if is_same else "Rows returned"
-    yield TableCard(title, columns, rows, left_out=told["row_count"] - len(rows))
+    elif verdict == "match":
+        yield _rows("Rows returned, the same as expected", told)
+    elif expected is not None:
+        yield beside("Rows on the suite's database", _result(expected), _result(told), cell_text, same=same_value)
+    else:
+        yield _rows("Rows returned", told)
+
+
+def _rows(title: str, result: Mapping[str, Any]) -> TableCard:
+    rows = [[cell_text(cell) for cell in row[:_MOST_COLUMNS]] for row in result["rows"][:_MOST_ROWS]]
+    columns = [str(name)[:_MOST_CELL] for name in result["columns"][:_MOST_COLUMNS]]
+    return TableCard(title, columns, rows, left_out=result["row_count"] - len(rows))
 
 
 def _on_shipped(counterexample: Json, details: Mapping[str, Any]) -> BesideCard:
-    """Both results; of long ones the rows that only one has, as they were found when all rows were compared."""
+    """Returns both results; of long ones, the rows that only one has, as found when all rows were compared."""
     expected, returned = _result(counterexample["expected"]), _result(counterexample["generated"])
     title, remark = "Rows on the suite's database", ""
     if missing := details.get("missing"):
@@ -167,7 +188,7 @@ def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
 
 
 def _generated(counterexample: Json) -> Iterator[Card]:
-    """The database that was made to tell the queries apart, and what both give on it."""
+    """Yields the generated database that tells the queries apart, and the results of both on it."""
     both = _result(counterexample["expected"]), _result(counterexample["generated"])
     yield beside("Rows on the counterexample below", *both, cell_text, same=same_value)
     tables = counterexample["tables"]
@@ -199,7 +220,7 @@ def _hashable(cell: Json) -> Hashable:
 
 
 def same_value(one: Hashable, other: Hashable) -> bool:
-    """Whether two cells are the same; decimals are kept as texts, in which `30.50` is 30.5."""
+    """Returns whether two cells are equal; decimals are stored as text, in which `30.50` equals 30.5."""
     return one == other or same_cell(_as_number(one), _as_number(other))
 
 
@@ -208,7 +229,7 @@ def _as_number(cell: Hashable) -> Hashable:
 
 
 def cell_text(cell: Any) -> str:
-    """A cell as SQL tools show it."""
+    """Returns a cell in the form that SQL tools use."""
     if cell is None:
         return "NULL"
     if isinstance(cell, bool):

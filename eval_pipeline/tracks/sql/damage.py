@@ -1,6 +1,7 @@
-"""Responses that go wrong in a given way, made from the gold (for the simulated provider).
+"""Makes responses that are wrong in a given way by changing the gold (for the simulated provider).
 
-Every response is scored before it is given out, so that what was drawn is what the metrics will find.
+Every response is scored before it is returned, so the metrics are certain to report the failure mode that was asked
+for.
 """
 
 import json
@@ -22,9 +23,9 @@ from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
 
 _Kinds = tuple[type[exp.Expr], ...]
 _Way = tuple[Callable[[exp.Expr], bool], _Kinds]
-"""How to change a node, and of which kinds; whether it could be changed."""
+"""A function that changes a node and returns whether it could, and the kinds of nodes that it applies to."""
 _CONFIDENCE_WHEN_WRONG = (0.25, 0.40, 0.35)
-"""How often a wrong answer claims each of `LEVELS`."""
+"""How often a wrong answer states each of `LEVELS`."""
 _OTHER_AGGREGATE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.Sum: exp.Avg,
     exp.Avg: exp.Sum,
@@ -43,10 +44,10 @@ _OTHER_COMPARISON: dict[type[exp.Expr], type[exp.Expr]] = {
 
 
 def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
-    """A response whose `failure_mode` is the given one, or None where this gold cannot go wrong so.
+    """Returns a response with the given `failure_mode`, or None if this gold cannot fail in that way.
 
     Raises:
-        ValueError: for a mode that is not in `FAILURE_MODES`.
+        ValueError: the mode is not in `FAILURE_MODES`.
     """
     if mode not in _CANDIDATES:
         raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
@@ -57,7 +58,7 @@ def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
 
 
 def mode_of(text: str, gold: Gold) -> str | None:
-    """The failure mode that the metrics give a response."""
+    """Returns the failure mode that the metrics give to a response."""
     if not text.strip():
         return "no_answer"
     try:
@@ -89,7 +90,7 @@ def mode_of(text: str, gold: Gold) -> str | None:
 
 def _fails(sql: str, gold: Gold) -> bool:
     path = gold.database.path()
-    return path is not None and isinstance(runner().run_now(path, runnable(sql, gold.database.dialect)), Failed)
+    return path is not None and isinstance(runner().run_now(path, runnable(sql, gold.database)), Failed)
 
 
 def _said(sql: str, rng: Random) -> str:
@@ -97,13 +98,13 @@ def _said(sql: str, rng: Random) -> str:
 
 
 def _tree(gold: Gold) -> exp.Expr | None:
-    """A copy of the first accepted query's tree, to be changed."""
+    """Returns a copy of the first accepted query's syntax tree, which may be changed."""
     found = parsed(gold.accepted[0], gold.database.dialect) if gold.accepted else None
     return None if found is None else found.copy()
 
 
 def _changed(gold: Gold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr], bool]) -> Iterator[str]:
-    """The query with one node of these kinds changed, each node in turn in a drawn order."""
+    """Yields the query with one node of these kinds changed, trying the nodes in random order."""
     tree = _tree(gold)
     count = 0 if tree is None else len(list(tree.find_all(*kinds)))
     for place in rng.sample(range(count), count):
@@ -116,7 +117,7 @@ def _changed(gold: Gold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr]
 def _written(tree: exp.Expr, gold: Gold, rng: Random) -> Iterator[str]:
     try:
         yield _said(tree.sql(dialect=gold.database.dialect), rng)
-    except SqlglotError:  # a tree that the dialect cannot say
+    except SqlglotError:  # the dialect cannot express this tree
         return
 
 
@@ -173,7 +174,7 @@ def _unknown_name(gold: Gold, rng: Random) -> Iterator[str]:
 
 
 def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
-    """A further column that no row can give."""
+    """Yields queries with an added column that fails for every row."""
     broken = "ABS(-9223372036854775807 - 1)" if gold.database.dialect == "sqlite" else "CAST('n/a' AS INTEGER)"
     for sql in gold.accepted[:1]:
         yield _said(f"SELECT answer.*, {broken} AS checked FROM ({sql.rstrip('; ')}) AS answer", rng)
@@ -181,7 +182,7 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
 
 
 def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
-    """Another table in the place of one, a join left out, or a count of another table."""
+    """Yields queries with a table replaced, a join left out, or a count of another table."""
     names = [table.name for table in gold.database.schema.tables]
 
     def swapped(node: exp.Expr) -> bool:
@@ -204,7 +205,7 @@ def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
 
 
 def _wrong_aggregate(gold: Gold, rng: Random) -> Iterator[str]:
-    """Another aggregate, or one over other values: all instead of the different ones, a column instead of rows."""
+    """Yields queries with another aggregate or other aggregated values, e.g. without DISTINCT or of another column."""
 
     def swapped(node: exp.Expr) -> bool:
         node.replace(_OTHER_AGGREGATE[type(node)](this=node.this.copy()))
@@ -235,7 +236,7 @@ def _wrong_aggregate(gold: Gold, rng: Random) -> Iterator[str]:
 
 
 def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
-    """A condition dropped, or turned round."""
+    """Yields queries with a condition removed or inverted."""
 
     def dropped(node: exp.Expr) -> bool:
         found = list(atoms(node.this))
@@ -263,7 +264,7 @@ def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
 
 
 def _other(gold: Gold, rng: Random) -> Iterator[str]:
-    """One column too few or too many, another limit, another order."""
+    """Yields queries with one column too few or too many, another limit, or another order."""
 
     def narrower(node: exp.Expr) -> bool:
         if len(node.expressions) < 2:

@@ -1,8 +1,8 @@
-"""Evidence: what the validator says of a query, and how its result compares with those of the accepted queries."""
+"""Gathers evidence: the validator's findings on a query, and how its result compares with the accepted queries'."""
 
 import atexit
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,18 +14,22 @@ from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, runnable, validated
+from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
+from eval_pipeline.tracks.sql.published import best_scores, published_scores
+from eval_pipeline.tracks.sql.words import SAME
 
-VALIDATION, EXECUTION, EQUIVALENCE, EFFICIENCY, JUDGEMENT = (
+VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
     "validation",
     "execution",
     "equivalence",
+    "published_scores",
     "efficiency",
     "judgement",
 )
-"""Kinds of evidence; a judgement is added by the stage that asks the judge."""
+"""The kinds of evidence; the stage that asks the judge adds the judgement."""
 TIMED_RUNS = 5
 DECIDED = ("equivalent", "agreed", "different")
-"""Verdicts of the ladder that say something."""
+"""The verdicts on equivalence that leave nothing for a judge to decide."""
 _NO_DATA = "the suite ships no data for this database"
 
 
@@ -35,9 +39,10 @@ class Compared:
 
     Attributes:
         execution: on the suite's database: `match`, `different`, `error` (one of the two does not run) or `no_data`.
-        soft_f1: cells in common there; None where there are no two results.
-        details: of that, for readers.
-        ladder: what `equivalence.check` says; None where it was not asked.
+        soft_f1: F1 of the cells in both results; None if one is missing.
+        details: details of the execution, for readers.
+        ladder: the result of `equivalence.check`; None if that was not run.
+        published: scores as other benchmarks count them, see `published.published_scores`; empty without two results.
     """
 
     accepted: str
@@ -45,39 +50,48 @@ class Compared:
     soft_f1: float | None
     details: Mapping[str, Json]
     ladder: Equivalence | None = None
+    published: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def right(self) -> bool:
-        """Same result on the suite's database, and not refuted on a generated one."""
+        """Whether the results agree on the suite's database and no generated database refutes the query."""
         verdict = self.ladder.verdict if self.ladder is not None else None
         if self.execution == "no_data":
-            return verdict in ("equivalent", "agreed")
+            return verdict in SAME
         return self.execution == "match" and verdict != "different"
+
+    @property
+    def robust(self) -> bool:
+        """Whether they agree there, and no generated database that fits the data refutes the query."""
+        refuted_elsewhere = self.ladder is not None and self.ladder.evidence.get("fits_data") is False
+        return self.right or (self.execution == "match" and refuted_elsewhere)
 
 
 @lru_cache(maxsize=1)
 def runner() -> SqlRunner:
-    """Child processes for comparing, kept as long as this process lives."""
+    """Returns the runner whose child processes compare queries; they are kept until this process ends."""
     found = SqlRunner(SqlLimits())
     atexit.register(found.close)
     return found
 
 
 def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
-    """Evidence on a turn's final attempt, of the kinds that there are; none where there is no SQL."""
+    """Returns the available evidence on a turn's final attempt; none if there is no SQL."""
     query, gold = final.artefact, turn.gold
     if query is None or query.sql is None:
         return ()
     return tuple(
         Evidence(turn.id, final.sample, kind, verdict, value, details)
-        for kind, verdict, value, details in _found(case.context, gold, query.sql, final)
+        for kind, verdict, value, details in _found(
+            case.context, gold, query.sql, final, asks_for_order(turn.question, case.tags)
+        )
     )
 
 
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer]) -> Iterator[_Found]:
+def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], asks_order: bool) -> Iterator[_Found]:
     yield _validation(sql, context.database)
     if not gold.accepted:
         return
@@ -86,12 +100,14 @@ def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer]) ->
         yield EXECUTION, "error", None, {"accepted": gold.accepted[0], "message": message}
         yield EQUIVALENCE, "undecided", None, {"rung": "undecided", "message": message}
         return
-    best = compare(gold, sql)
+    best = compare(gold, sql, asks_order)
     yield EXECUTION, best.execution, best.soft_f1, {"accepted": best.accepted, **best.details}
     if (ladder := best.ladder) is not None:
         told = ladder.evidence
         message = told.get("reason") or told.get("error") or ""
         yield EQUIVALENCE, ladder.verdict, ladder.value, {"rung": ladder.rung, "message": message, **told}
+    if best.published:
+        yield PUBLISHED, "scored", None, best.published
     if best.execution == "match":
         yield from _efficiency(context.database, sql, best)
 
@@ -103,13 +119,22 @@ def _validation(sql: str, database: Database) -> _Found:
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
 
 
-def compare(gold: Gold, sql: str) -> Compared:
-    """A query that runs, compared with the accepted query that it fits best.
+def compare(gold: Gold, sql: str, asks_order: bool = False) -> Compared:
+    """Compares a query that runs with the accepted query that it matches best.
 
-    That is the first one that it is right by; else the one with the same result on the suite's database, or the most
-    cells in common.
+    That is the first one by which it is right; otherwise one with the same result on the suite's database, or the one
+    with the most cells in common. Each of the `published` scores is the best over all accepted queries.
+
+    Args:
+        gold: the accepted queries.
+        sql: the query.
+        asks_order: whether the question asks for an order of rows, as defog understands it.
     """
-    compared = [executed(gold.database, sql, accepted) for accepted in gold.accepted]
+    compared = [executed(gold.database, sql, accepted, asks_order) for accepted in gold.accepted]
+    return replace(_best(compared, gold, sql), published=best_scores([found.published for found in compared]))
+
+
+def _best(compared: Sequence[Compared], gold: Gold, sql: str) -> Compared:
     candidates = [found for found in compared if found.execution in ("match", "no_data")]
     if not candidates:
         candidates = [max(compared, key=lambda found: found.soft_f1 or 0.0)]
@@ -118,15 +143,15 @@ def compare(gold: Gold, sql: str) -> Compared:
         climbed.append(_climbed(found, gold, sql))
         if climbed[-1].right:
             return climbed[-1]
-    return max(climbed, key=lambda found: (found.execution == "match", found.soft_f1 or 0.0))
+    return max(climbed, key=lambda found: (found.robust, found.execution == "match", found.soft_f1 or 0.0))
 
 
-def executed(database: Database, sql: str, accepted: str) -> Compared:
-    """The results of both on the suite's database, as multisets of rows."""
+def executed(database: Database, sql: str, accepted: str, asks_order: bool = False) -> Compared:
+    """Compares the results of both on the suite's database as multisets of rows."""
     path = database.path()
     if path is None:
         return Compared(accepted, "no_data", None, {"message": _NO_DATA})
-    mine, theirs = (runner().run_now(path, runnable(text, database.dialect)) for text in (sql, accepted))
+    mine, theirs = (runner().run_now(path, runnable(text, database)) for text in (sql, accepted))
     for whose, found in (("generated", mine), ("expected", theirs)):
         if isinstance(found, Failed):
             return Compared(accepted, "error", None, {"message": f"the {whose} query does not run: {found.message}"})
@@ -136,11 +161,15 @@ def executed(database: Database, sql: str, accepted: str) -> Compared:
     if not same and len(mine.columns) == len(theirs.columns):
         details |= _differing(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
-    return Compared(accepted, "match" if same else "different", score, details)
+    published = published_scores(mine, theirs, accepted, asks_order)
+    return Compared(accepted, "match" if same else "different", score, details, published=published)
 
 
 def _differing(mine: Rows, theirs: Rows) -> dict[str, Json]:
-    """The first rows that only one of two long results has, with their places; short ones are kept whole."""
+    """Returns the first rows that only one of two long results has, with their positions.
+
+    Short results are kept whole.
+    """
     if max(len(mine), len(theirs)) <= SHOWN_ROWS:
         return {}
     extra, missing = only_in_one(mine, theirs)
@@ -153,7 +182,7 @@ def _kept(rows: Rows, places: Sequence[int]) -> dict[str, Json]:
 
 
 def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
-    """With the word of the ladder, which also knows what order of rows the accepted query asks for."""
+    """Adds the result of the equivalence check, which also considers the row order that the accepted query asks for."""
     path, options = gold.database.path(), gold.options
     ladder = check(
         sql,
@@ -172,11 +201,14 @@ def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
 
 
 def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found]:
-    """CPU time of both queries, least of five runs in turns; the same text takes the same time."""
+    """Yields the CPU times of both queries: the least of five alternating runs; equal texts get equal times.
+
+    Nothing is known about the CPU time that a server spends on a query.
+    """
     path = database.path()
-    if path is None:
+    if path is None or database.server is not None:
         return
-    texts = (runnable(sql, database.dialect), runnable(best.accepted, database.dialect))
+    texts = (runnable(sql, database), runnable(best.accepted, database))
     taken = runner().time_pair_now(path, *texts, TIMED_RUNS)
     if isinstance(taken, Failed):
         return
@@ -188,11 +220,11 @@ def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found
 
 
 def of_kind(evidence: Sequence[Evidence], kind: str) -> Evidence | None:
-    """The evidence of a kind, where there is any."""
+    """Returns the evidence of a kind, or None if there is none."""
     return next((found for found in evidence if found.kind == kind), None)
 
 
 def details_of(evidence: Sequence[Evidence], kind: str) -> Mapping[str, Any]:
-    """The details of the evidence of a kind; none where there is none."""
+    """Returns the details of the evidence of a kind; empty if there is none."""
     found = of_kind(evidence, kind)
     return {} if found is None else found.details

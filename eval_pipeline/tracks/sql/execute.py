@@ -1,4 +1,4 @@
-"""Running what a model wrote: the validator first, then the query on the suite's database."""
+"""Runs a model's SQL: first the validator checks it, then it runs on the suite's database."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -8,6 +8,7 @@ from typing import ClassVar
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
+from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import SqlCase
@@ -16,7 +17,7 @@ from eval_pipeline.tracks.sql.validation.validator import Validation, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 
 SHOWN_ROWS = 20
-"""Rows of a result that the record keeps of an attempt."""
+"""How many rows of an attempt's result are recorded."""
 _SHOWN_CELL = 200
 _CLASS_OF = {SYNTAX: ErrorClass.SYNTAX, SAFETY: ErrorClass.SANDBOX, SCHEMA: ErrorClass.COLUMN}
 
@@ -30,10 +31,10 @@ class SqlExecutor:
         self._runner = runner
 
     async def execute(self, artefact: SqlAnswer, case: SqlCase) -> Outcome:
-        """What a query gives.
+        """Returns the outcome of a query.
 
-        Where a refusal is expected, what the validator blocks is the outcome that was wanted: an answer, not an error
-        after which the model would be asked to write something that gets through.
+        If a refusal is expected, a block by the validator is the desired outcome. It then counts as an answer and not
+        as an error, so that the model is not asked to write a query that passes.
         """
         context = case.context
         if artefact.sql is None:
@@ -47,13 +48,13 @@ class SqlExecutor:
         path = context.database.path()
         if path is None:
             return Ran({"sql": artefact.sql, "columns": None, "rows": None, "row_count": None})
-        found = await self._runner.run(path, runnable(artefact.sql, context.database.dialect))
+        found = await self._runner.run(path, runnable(artefact.sql, context.database))
         return found if isinstance(found, Failed) else Ran(_shown(artefact.sql, found))
 
 
 @asynccontextmanager
 async def open_executor() -> AsyncIterator[Executor]:
-    """An executor with child processes of its own."""
+    """Opens an executor with its own child processes."""
     async with SqlRunner(SqlLimits()) as runner:
         yield SqlExecutor(runner)
 
@@ -64,18 +65,22 @@ def _validated(sql: str, database: Database) -> Validation:
 
 
 def validated(sql: str, database: Database) -> Validation:
-    """What the validator says of a query to a database; the same query is looked at once."""
+    """Returns the validator's result for a query to a database; results are cached."""
     return _validated(sql, database)
 
 
 @lru_cache(maxsize=4096)
-def runnable(sql: str, dialect: str) -> str:
-    """The query in the dialect of the engine that runs it: SQLite and DuckDB run their own, DuckDB all others.
+def runnable(sql: str, database: Database) -> str:
+    """Returns the query in the dialect of the engine that runs it.
 
-    What cannot be translated stays as it is: the engine says what is wrong with it.
+    SQLite, DuckDB and servers run their own; DuckDB runs all other dialects. A query that cannot be translated is left
+    unchanged, so that the engine reports the problem.
     """
-    if dialect in ("sqlite", "duckdb"):
+    dialect = database.dialect
+    if database.server is not None:
         return sql
+    if dialect in ("sqlite", "duckdb"):
+        return joined_operators(sql)
     from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     try:
@@ -85,7 +90,7 @@ def runnable(sql: str, dialect: str) -> str:
 
 
 def shown_result(sql: str, found: SqlRows) -> Json:
-    """What the record keeps of a result."""
+    """Returns a result in the form that the record stores."""
     return _shown(sql, found)
 
 
@@ -95,7 +100,7 @@ def _shown(sql: str, found: SqlRows) -> Json:
 
 
 def kept_rows(rows: Sequence[Sequence[object]]) -> list[list[Json]]:
-    """The first of some rows, as the record keeps them."""
+    """Returns the first rows in the form that the record stores."""
     kept: list[list[Json]] = parse_json(json_text([[_cell(cell) for cell in row] for row in rows[:SHOWN_ROWS]]))
     return kept
 
@@ -108,7 +113,7 @@ def _cell(cell: object) -> Json:
 
 
 def result_text(told: Json) -> str:
-    """The outcome of an attempt that ran, as people read it: the query, or why there is none."""
+    """Returns the outcome of an attempt that ran as text: the query, or why there is none."""
     if "declined" in told:
         return f"(declined) {told['declined']}".strip()
     if "blocked" in told:

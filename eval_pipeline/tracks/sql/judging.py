@@ -1,4 +1,4 @@
-"""Which pairs the judge is asked about, and what is known without asking."""
+"""Decides which pairs the judge is asked about, and which values are known without asking."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,10 @@ DECIDED_WITHOUT = "decided by evidence, so the judge was not asked"
 
 
 def to_judge(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer], evidence: Sequence[Evidence]) -> ToJudge | None:
-    """The pair of a turn, with the value where it needs no judge; None where no SQL is expected.
+    """Returns a turn's pair, with its value if no judge is needed; None if no SQL is expected.
 
-    Compared is the accepted query that is the same text, else the one that fits best by the evidence.
+    The query is compared with the accepted query of the same text, or else with the one that matches best by the
+    evidence.
     """
     context, gold = case.context, turn.gold
     if not gold.accepted:

@@ -1,4 +1,4 @@
-"""Prompts: system, the schema of the database as a message of its own, the question."""
+"""Builds prompts: instructions, the schema of the database as a separate message, and the question."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -39,10 +39,10 @@ _DIALECTS = {"duckdb": "DuckDB", "sqlite": "SQLite", "postgres": "PostgreSQL", "
 
 
 def build_prompt(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
-    """The prompt of a turn. System and schema are the same for every case about a database.
+    """Builds the prompt of a turn. Instructions and schema are the same for every case about a database.
 
     Raises:
-        KeyError: for a version that is not in `VERSIONS`.
+        KeyError: the version is not in `VERSIONS`.
     """
     context = case.context
     dialect = context.database.dialect
@@ -57,7 +57,7 @@ def build_prompt(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], versi
 
 
 def schema_text(schema: "SqlSchema") -> str:
-    """The schema as models read it: `CREATE TABLE` statements, descriptions of columns as comments."""
+    """Returns the schema as `CREATE TABLE` statements, with descriptions of columns as comments."""
     return "\n\n".join("\n".join(_table_lines(table)) for table in schema.tables)
 
 

@@ -1,4 +1,4 @@
-"""Answers recorded elsewhere: rows of predictions in the answer form."""
+"""Reads answers that were recorded elsewhere, as rows of predictions in the answer form."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from eval_pipeline.tracks.sql.artefact import LEVELS
 
 
 def recorded_response(row: Mapping[str, Json]) -> str:
-    """The response text in a row of recorded predictions.
+    """Returns the response text in a row of recorded predictions.
 
-    `response` is the raw answer, as text or JSON. Else `sql`, or `answer`, is the SQL, with `confidence` and `reason`
-    beside it; a reason without SQL declines.
+    If there is `response`, it is the raw answer, as text or JSON. Otherwise `sql` or `answer` is the SQL, next to
+    `confidence` and `reason`; a reason without SQL is a refusal.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: with one sentence.
     """
     response = row.get("response")
     if isinstance(response, str):
@@ -37,7 +37,7 @@ def recorded_response(row: Mapping[str, Json]) -> str:
 
 
 def _text(row: Mapping[str, Json], name: str) -> str:
-    """A field's text without white space around it; empty where there is none."""
+    """Returns a field's text without surrounding white space; empty if there is none."""
     value = row.get(name)
     if value is None:
         return ""

@@ -1,4 +1,4 @@
-"""The sheet `SQL`: how queries were compared, what the validator said, and how far the judge can be believed."""
+"""The sheet `SQL`: how queries were compared, the validator's verdicts, and how reliable the judge is."""
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -16,7 +16,7 @@ _LABELS = (
     ("Why the validator rejected", "validation_category"),
     ("Databases", "database"),
 )
-"""Title, and column of `sql_turns`."""
+"""The title, and the column of `sql_turns`."""
 _COUNTS = "count(*) AS turns, count(*) FILTER (correct) AS correct, avg(correct::INT) AS accuracy"
 _JUDGED = ("same", "partly", "different")
 _FIGURES = (

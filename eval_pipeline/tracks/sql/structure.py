@@ -1,4 +1,4 @@
-"""In what two queries differ, by their syntax trees: tables, filters, aggregates."""
+"""Compares the syntax trees of two queries: their tables, filters and aggregates."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, TABLES
 
 @lru_cache(maxsize=4096)
 def parsed(sql: str, dialect: str) -> exp.Expr | None:
-    """The syntax tree of a query, not to be changed; None where it does not parse."""
+    """Returns the syntax tree of a query, which must not be changed; None if it does not parse."""
     try:
         return parse_statement(sql, dialect)
     except SqlSyntaxError:
@@ -21,9 +21,9 @@ def parsed(sql: str, dialect: str) -> exp.Expr | None:
 
 
 def differences(generated: str, expected: str, dialect: str) -> frozenset[str]:
-    """Which of tables, filters and aggregates are not the same; none where one of the two does not parse.
+    """Returns which of tables, filters and aggregates differ; empty if one of the queries does not parse.
 
-    Filters are compared by operator, negation, columns and literals, whatever their order and the aliases of tables.
+    Filters are compared by operator, negation, columns and literals; their order and aliases of tables are ignored.
     """
     one, other = parsed(generated, dialect), parsed(expected, dialect)
     if one is None or other is None:
@@ -58,7 +58,7 @@ def _filters(statement: exp.Expr) -> Counter[tuple[object, ...]]:
 
 
 def _is_negated(atom: exp.Expr) -> bool:
-    """Whether an odd number of NOTs applies to a condition, up to its clause; `NOT LIKE` is one of its own."""
+    """Returns whether an odd number of NOTs applies to a condition within its clause; `NOT LIKE` counts separately."""
     negated, above = bool(atom.args.get("negate")), atom.parent
     while isinstance(above, exp.Not | exp.Paren | exp.Connector):
         negated ^= isinstance(above, exp.Not)
@@ -71,7 +71,7 @@ def _literals(atom: exp.Expr) -> Iterator[str]:
 
 
 def atoms(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that AND, OR, NOT and brackets connect."""
+    """Yields the conditions that AND, OR, NOT and parentheses connect."""
     if isinstance(condition, exp.Connector):
         yield from atoms(condition.left)
         yield from atoms(condition.right)

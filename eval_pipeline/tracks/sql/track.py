@@ -1,4 +1,4 @@
-"""The track: how the stages deal with text to SQL."""
+"""The track class, which connects text to SQL to the stages of an evaluation."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -17,6 +17,7 @@ from eval_pipeline.tracks.capabilities import (
     Explains,
     Gathers,
     Judged,
+    Mutates,
     Recovers,
     Reports,
     Seen,
@@ -33,6 +34,7 @@ from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
 from eval_pipeline.tracks.sql.recorded import recorded_response
+from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,13 +67,14 @@ class SqlTrack(
     Judged["Context", "Gold", SqlAnswer],
     Damageable["Context", "Gold"],
     Audits["Context", "Gold"],
+    Mutates["Context", "Gold"],
     Reports,
     Explains["Context", "Gold", SqlAnswer],
 ):
-    """See `tracks.base.Task` and `tracks.capabilities`.
+    """Implements `tracks.base.Task` and the capabilities in `tracks.capabilities`.
 
-    What parses SQL is imported where it is used: every evaluation asks every track for its columns, and sqlglot takes
-    30 MiB.
+    Modules that parse SQL are imported inside the methods that use them, because every evaluation loads every track to
+    learn its columns, and sqlglot takes 30 MiB.
     """
 
     name = "sql"
@@ -112,15 +115,21 @@ class SqlTrack(
         return case_file.read_case(raw, suite, file, line, shared)
 
     def check_gold(self, case: "SqlCase") -> "list[tuple[SqlTurn, str]]":
-        """Turns with an accepted query that the validator rejects or that does not run."""
+        """Returns turns with an accepted query that the validator rejects or that does not run, with the problem."""
         from eval_pipeline.tracks.sql.cases.gold import gold_problem
 
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
     def gold_place(self, index: int) -> tuple[str | int, ...]:
-        """The case itself: it is one question."""
+        """Returns the place of the gold: the case itself, as it is one question."""
         return ()
+
+    def turn_mutants(self, case: "SqlCase", turn: "SqlTurn") -> TurnMutants | None:
+        """See `mutants.turn_mutants_score`."""
+        from eval_pipeline.tracks.sql.mutants import turn_mutants_score
+
+        return turn_mutants_score(turn)
 
     def contradictions(self, case: "SqlCase") -> "list[Contradiction]":
         """See `audit.contradictions`."""
@@ -135,7 +144,7 @@ class SqlTrack(
         return [answer_key(told) for told in results]
 
     def expected_text(self, turn: "SqlTurn") -> str:
-        """The first accepted query, or that a refusal is right."""
+        """Returns the first accepted query, or a text that says that a refusal is right."""
         from eval_pipeline.tracks.sql.cases.gold import gold_text
 
         return gold_text(turn.gold)
@@ -153,16 +162,16 @@ class SqlTrack(
         return gold.gold_result(turn.gold)
 
     def gold_is_empty(self, turn: "SqlTurn") -> bool:
-        """Whether a refusal is right."""
+        """Returns whether a refusal is right."""
         gold: Gold = turn.gold
         return not gold.should_pass
 
     def gold_complexity(self, turn: "SqlTurn") -> int:
-        """Joins, predicates, subqueries and aggregates of the first accepted query; 0 where a refusal is right."""
+        """Counts joins, predicates, subqueries and aggregates of the first accepted query; 0 if a refusal is right."""
         return turn.gold.parts
 
     def prefix_key(self, case: "SqlCase") -> str:
-        """The database: its schema comes first."""
+        """Returns the name of the database, as prompts begin with its schema."""
         return case.context.database.name
 
     def prompt(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
@@ -170,7 +179,7 @@ class SqlTrack(
         return build_prompt(case, turn, history, version)
 
     def context_json(self, case: "SqlCase") -> Json:
-        """Name, dialect and schema of the database, and the hint."""
+        """Returns name, dialect and schema of the database, and the hint."""
         database = case.context.database
         return {
             "database": database.name,
@@ -192,7 +201,7 @@ class SqlTrack(
         return query_from_json(value)
 
     def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: "SqlCase") -> ValidationRow:
-        """What the validator says: `invalid` is never run; declining is valid."""
+        """Returns the validator's result: an `invalid` query is never run; declining is valid."""
         if artefact is None:
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
         if artefact.sql is None:
@@ -205,7 +214,7 @@ class SqlTrack(
         return ValidationRow(True, "valid" if found.is_valid else "invalid", checks, sentences)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """Child processes that run queries."""
+        """Returns an executor whose child processes run queries."""
         from eval_pipeline.tracks.sql.execute import open_executor
 
         return open_executor()
@@ -233,10 +242,11 @@ class SqlTrack(
     def values(
         self, case: "SqlCase", turn: "SqlTurn", attempts: Sequence[Attempt[SqlAnswer]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
-        """What the metrics take; see their parameters.
+        """Returns the inputs of the metrics; see their parameters.
 
-        `generated`: the final attempt's SQL. `answered`: its response had the answer form. `blocked`: the validator
-        rejected it where a refusal is right. `failed`: it did not run. `differing`: in what its syntax tree differs.
+        `generated` is the final attempt's SQL. `answered`: its response had the answer form. `blocked`: the validator
+        rejected it when a refusal is right. `failed`: it did not run. `differing`: the parts of the syntax tree that
+        differ.
         """
         from eval_pipeline.tracks.sql import evidence as evidence_of
         from eval_pipeline.tracks.sql.harmless import is_harmless
@@ -273,23 +283,26 @@ class SqlTrack(
             "cell_f1": execution.value if execution is not None else None,
             "equivalence": ladder.verdict if ladder is not None else None,
             "rung": ladder.details["rung"] if ladder is not None else None,
+            "fits_data": ladder.details.get("fits_data") if ladder is not None else None,
+            "headline": gold.options.headline,
             "equivalence_message": ladder.details.get("message", "") if ladder is not None else "",
             "time_ratio": efficiency.value if efficiency is not None else None,
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,
+            "published": evidence_of.details_of(evidence, evidence_of.PUBLISHED),
             "differing": differing,
             "judgement": evidence_of.details_of(evidence, evidence_of.JUDGEMENT),
             "attempts_outcomes": attempt_outcomes(attempts),
         }
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
-        """`soft_f1`, 1.0 for a right outcome; a refusal is right or wrong."""
+        """Returns `soft_f1`, but 1.0 for a right outcome; a refusal is only right or wrong."""
         if metrics["outcome_correct"]:
             return 1.0
         graded: float | None = metrics["soft_f1"]
         return 0.0 if graded is None else graded
 
     def turn_row(self, case: "SqlCase", turn: "SqlTurn", attempts: Sequence[Attempt[SqlAnswer]]) -> Mapping[str, Json]:
-        """Case features, the accepted queries and the model's."""
+        """Returns the case's features, the accepted queries and the model's query."""
         gold, context = turn.gold, case.context
         query = attempts[-1].artefact if attempts else None
         difficulty = case.features.get("difficulty")
@@ -306,7 +319,7 @@ class SqlTrack(
         }
 
     def oracle(self, turn: "SqlTurn") -> str:
-        """The first accepted query, or a refusal."""
+        """Returns the first accepted query or a refusal, written as a model's answer."""
         from eval_pipeline.tracks.sql.cases.gold import drawn_confidence, gold_response
 
         return gold_response(turn.gold, drawn_confidence(turn.id))
@@ -328,7 +341,7 @@ class SqlTrack(
         return recorded_response(row)
 
     def unscored(self, artefact: SqlAnswer) -> Mapping[str, tuple[str, ...]]:
-        """Without the model's words for its confidence nothing is said of that."""
+        """Returns the metrics that need the model's confidence, if the answer states none."""
         if artefact.sql is None or artefact.confidence is not None:
             return {}
         return {"no confidence was recorded": ("confidence", "confidence_calibration")}

@@ -1,15 +1,18 @@
-"""Names that tables and metrics share with the modules that parse SQL: to be had without loading those."""
+"""Names shared by tables, metrics and the modules that parse SQL, so that the latter need not be loaded."""
 
 from typing import Literal
 
 DEFAULT_DIALECT = "duckdb"
-"""Of queries and databases whose suite names none."""
+"""The dialect of queries and databases if the suite names none."""
 
 Category = Literal["syntax error", "schema violation", "safety violation"]
-"""Of what the validator finds wrong."""
+"""The category of a problem that the validator finds."""
 SYNTAX: Category = "syntax error"
 SCHEMA: Category = "schema violation"
 SAFETY: Category = "safety violation"
 
+SAME = ("equivalent", "agreed", "weakly_agreed")
+"""The verdicts on equivalence by which a query counts as right, if there is no data to run it on."""
+
 TABLES, FILTERS, AGGREGATES = "tables", "filters", "aggregates"
-"""In what the syntax trees of two queries may differ."""
+"""The parts in which the syntax trees of two queries may differ."""

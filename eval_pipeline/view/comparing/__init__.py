@@ -1,1 +1,1 @@
-"""Evaluations side by side: which, on which turns they agree, what they said there, and the paired test."""
+"""Evaluations side by side: which ones, on which turns they agree, their answers, and the paired test."""

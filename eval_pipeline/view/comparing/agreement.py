@@ -1,4 +1,7 @@
-"""Groups of turns by who was right: all, only one, all wrong alike. Codes stand in addresses, words on pages."""
+"""Groups of turns by who was right: all, only some, or all wrong in the same way.
+
+Addresses use codes for the groups, pages use words.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,23 +9,23 @@ from typing import NamedTuple
 from eval_pipeline.view.comparing.sides import LETTERS
 
 RIGHT, WRONG, NO_ANSWER, UNSCORED = "r", "w", "n", "u"
-"""States of a turn in an evaluation; a code of several sides has one for each."""
+"""The states of a turn in one evaluation; the code of a group has one letter per evaluation."""
 ALL_RIGHT, DIFFERENTLY, ALIKE, NOT_ANSWERED, NOT_SCORED = (
     "all-right", "all-wrong-differently", "all-wrong-alike", "not-answered", "not-scored",
 )  # fmt: skip
 REGRESSIONS = "regressions"
-"""Stands for all groups in which the first is right and another one wrong."""
+"""Stands for all groups in which the first evaluation is right and another one is wrong."""
 AFTER_PATTERNS = {NOT_ANSWERED: 20, DIFFERENTLY: 40, ALIKE: 50, NOT_SCORED: 60, ALL_RIGHT: 70}
 REGRESSED, OTHERS = 0, 30
-"""Where groups come: these by name, those that differ by what the first is, and how many are right."""
+"""Ranks that order the groups: these have fixed ones; the others depend on the first side and how many are right."""
 
 
 class Group(NamedTuple):
-    """Turns on which the sides stand alike to one another.
+    """Turns with the same pattern of right and wrong answers.
 
     Attributes:
-        code: of the address: a letter for each side where they differ, else a name.
-        turns: how many there are.
+        code: code in the address: one letter per evaluation if they differ, otherwise a name.
+        turns: how many turns there are.
     """
 
     code: str
@@ -30,26 +33,26 @@ class Group(NamedTuple):
 
 
 def rank(code: str) -> int:
-    """Where a group comes: those that the first alone got right before all, what all got right last."""
+    """Returns the rank of a group: those that only the first got right come first, those that all got right last."""
     if code in AFTER_PATTERNS:
         return AFTER_PATTERNS[code]
     return (REGRESSED if code.startswith(RIGHT) else OTHERS) + code.count(RIGHT)
 
 
 def is_regression(code: str) -> bool:
-    """The first is right and another one wrong."""
+    """Returns whether the first evaluation is right and another one is wrong."""
     return code not in AFTER_PATTERNS and code.startswith(RIGHT)
 
 
 def is_code(text: str, sides: int) -> bool:
-    """Whether a text names a group of that many sides, or all regressions."""
+    """Returns whether a text is the code of a group for that many evaluations, or of all regressions."""
     if text in AFTER_PATTERNS or text == REGRESSIONS:
         return True
     return len(text) == sides and set(text) == {RIGHT, WRONG}
 
 
 def words(code: str, sides: int) -> str:
-    """What a group is, in words."""
+    """Describes a group in words."""
     named = {
         REGRESSIONS: "A right, another wrong" if sides > 2 else "Only B wrong",
         ALL_RIGHT: "All right",

@@ -1,4 +1,4 @@
-"""A page of turns side by side: what each evaluation said there, and how that differs from what the first one said."""
+"""A page of turns side by side: each evaluation's answer, and how it differs from the first one's."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.ids import parse_json, text_hash
+from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
@@ -20,6 +21,7 @@ from eval_pipeline.view.comparing.sql import (
 )
 from eval_pipeline.view.differences import Piece, differences
 from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.filtering.found import Order as Turns
 from eval_pipeline.view.filtering.sql import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
@@ -29,23 +31,24 @@ if TYPE_CHECKING:
 PAGE_SIZE = 20
 _MOST_TAGS = 200
 MOST_SHOWN = 2_000
-"""Characters of an answer or a response; the turn's own page has all of them."""
+"""The most characters shown of an answer or a response; the page of the turn shows all."""
 _MOST_RESULT = 1_000_000
-"""Characters of a result that is compared row by row."""
+"""The most characters of a result that is compared row by row."""
 _MOST_WORDS = 600
-"""Of two texts together that are compared word by word: a page does so with dozens of them."""
+"""The most words, in two texts together, for a word-by-word comparison; a page makes dozens of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an evaluation said on a turn.
+    """What an evaluation answered on a turn.
 
     Attributes:
-        row: of `turn_results`.
-        response: of its last attempt, cut; None where the call failed.
-        answer_pieces, response_pieces: against those of the first evaluation; of the first, and where they are the
-            same, None.
-        rows: how the rows that it returned differ from the first one's; None where they are no rows.
+        row: its row of `turn_results`.
+        response: response of its last attempt, cut; None if the call failed.
+        answer_pieces, response_pieces: differences from the first evaluation's; None for the first, and if they are
+            equal.
+        rows: how its result rows differ from the first one's; None if the results are not tables.
+        other_prompt: whether its first attempt had another prompt than the first evaluation's.
     """
 
     row: Row
@@ -53,15 +56,16 @@ class Said:
     answer_pieces: Sequence[Piece] | None = None
     response_pieces: Sequence[Piece] | None = None
     rows: RowDifferences | None = None
+    other_prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn that all sides have.
+    """A turn that all evaluations have.
 
     Attributes:
-        place: where it stands in the list.
-        sides: what each said, in their order.
+        place: its position in the list.
+        sides: what each evaluation answered, in order.
     """
 
     turn_id: str
@@ -69,49 +73,47 @@ class Turn:
     sides: Sequence[Said]
 
 
-class Order:
-    """The common turns of a choice in their order, regressions first; some megabytes for a hundred thousand."""
+class Order(Turns):
+    """The chosen common turns in order, regressions first; takes some megabytes for a hundred thousand turns."""
 
     def __init__(self, sql: str, rows: "pa.Table") -> None:
+        super().__init__(rows)
         self.sql = sql
-        self._rows = rows
 
     @cached_property
     def groups(self) -> Sequence[Group]:
-        """The groups that there are, in their order."""
+        """The groups that have turns, in the order of their ranks."""
         counted = self._rows["code"].value_counts().to_pylist()
         return [Group(row["values"], row["counts"]) for row in counted]
 
-    def __len__(self) -> int:
-        return int(self._rows.num_rows)
-
     def page(self, beyond: Position | None, *, backwards: bool) -> "Places":
-        """The places after a position, or before it; the first ones where there is none."""
+        """Returns the page of places after a position, or before it; without a position, the first page."""
         size = len(self)
         start, end = 0, min(PAGE_SIZE, size)
         if beyond is not None and backwards:
-            end = bisect_left(range(size), beyond, key=self._at)
+            end = bisect_left(range(size), beyond, key=self.position)
             start = max(0, end - PAGE_SIZE)
         elif beyond is not None:
-            start = bisect_right(range(size), beyond, key=self._at)
+            start = bisect_right(range(size), beyond, key=self.position)
             end = min(start + PAGE_SIZE, size)
         rows = self._rows.slice(start, end - start).to_pylist()
         return Places(rows, start > 0, end < size)
 
+    def position(self, place: int) -> Position:
+        """Returns the position of the turn at a place, counted from 0."""
+        return Position(*(self._rows[name][place].as_py() for name in Position._fields))
+
     def among(self, others: "pa.Table") -> "pa.Table":
-        """Those of other rows that are of these turns."""
+        """Returns those of other rows that belong to these turns."""
         keys = ["turn_id", "sample"]
         return others.join(self._rows.select(keys), keys, join_type="left semi")
 
-    def _at(self, place: int) -> Position:
-        return Position(*(self._rows[name][place].as_py() for name in Position._fields))
-
 
 class Places(NamedTuple):
-    """Where turns of a page stand.
+    """The positions of a page's turns.
 
     Attributes:
-        rows: with a position and `turn_id`.
+        rows: rows with the position and `turn_id`.
         before, after: whether there are turns before and after these.
     """
 
@@ -121,7 +123,7 @@ class Places(NamedTuple):
 
 
 def order(look: Look, sides: Sequence[Evaluation], choice: Choice) -> Order:
-    """All common turns of a choice; found once a state of the store."""
+    """Returns all chosen common turns; computed once per state of the store."""
     silent = [number for number, side in enumerate(sides) if _failed_calls(look, side)]
     sql = turns_sql(sides, choice, silent)
     return look.remembered(("compared", sql), lambda: Order(sql, look.table(sql)), large=True)
@@ -133,19 +135,19 @@ def _failed_calls(look: Look, side: Evaluation) -> int:
 
 
 def left_out(look: Look, sides: Sequence[Evaluation]) -> int:
-    """Turns that all have but that were asked otherwise, or have another gold, in one of them."""
+    """Counts the turns that all evaluations have, but with a different question or gold in one of them."""
     sql = otherwise_sql(sides)
     return look.remembered(("left out", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
 def tags(look: Look, sides: Sequence[Evaluation]) -> list[tuple[str, int]]:
-    """Tags of the turns, the most frequent first."""
+    """Returns the tags of the turns, the most frequent first."""
     sql = tags_sql(sides, _MOST_TAGS)
     return look.remembered(("tags", sql), lambda: [(row["value"], row["turns"]) for row in look.rows(sql)])
 
 
 def with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[Row]) -> list[Turn]:
-    """The turns of a page with what each evaluation said there."""
+    """Returns the turns of a page with each evaluation's answer."""
     if not rows:
         return []
     said = [_said(look, side, rows) for side in sides]
@@ -159,20 +161,21 @@ def with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[R
 
 
 def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[str, int], Row]:
-    """Results and last attempts of an evaluation on some turns."""
-    # By id alone, which the store can look up: other samples of these turns are few.
+    """Returns results and last attempts of an evaluation for some turns."""
+    # By id alone, which the store can look up; the other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
     found = look.rows(f"SELECT * FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
     modes = _failure_modes(look, side, chosen)
     attempts = look.rows(
-        f"""SELECT turn_id, sample, left(response, {MOST_SHOWN + 1}) AS response, error_message,
+        f"""SELECT turn_id, sample, number, prompt_hash, left(response, {MOST_SHOWN + 1}) AS response, error_message,
             CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
         FROM attempts AS a WHERE {of_evaluation(side, "a")} AND {chosen} ORDER BY number"""
     )
     last = {(row["turn_id"], row["sample"]): row for row in attempts}
+    asked = {(row["turn_id"], row["sample"]): row["prompt_hash"] for row in attempts if not row["number"]}
     none = {"response": None, "error_message": None, "result": None}
     return {
-        key: row | last.get(key, none) | {"failure_mode": modes.get(key)}
+        key: row | last.get(key, none) | {"prompt_hash": asked.get(key), "failure_mode": modes.get(key)}
         for row in found
         for key in [(row["turn_id"], row["sample"])]
     }
@@ -191,14 +194,20 @@ def _alone(row: Row) -> Said:
 
 
 def _against(first: Row, row: Row) -> Said:
-    """What was said, against what the first said."""
+    """Returns an evaluation's answer with its differences from the first one's."""
     return Said(
         row,
         row["response"],
         _pieces(first["answer"], row["answer"]),
         _pieces(first["response"], row["response"]),
         row_differences(_result(first), _result(row)),
+        _other_prompt(first["prompt_hash"], row["prompt_hash"]),
     )
+
+
+def _other_prompt(first: str | None, second: str | None) -> bool:
+    """Returns whether two prompts are known and differ, by their hashes."""
+    return first != second and not {first, second} & {None, text_hash(UNKNOWN)}
 
 
 def _result(row: Row) -> Any:
@@ -206,7 +215,7 @@ def _result(row: Row) -> Any:
 
 
 def _pieces(first: str | None, second: str | None) -> Sequence[Piece] | None:
-    """The words that differ; None where they are the same, or one of them is not there."""
+    """Returns the words that differ; None if the texts are equal or one is missing."""
     if first is None or second is None or first == second:
         return None
     return differences(first[:MOST_SHOWN], second[:MOST_SHOWN], _MOST_WORDS)

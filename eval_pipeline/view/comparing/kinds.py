@@ -1,4 +1,4 @@
-"""How the wrong answers of an evaluation fail, counted over some turns."""
+"""Counts how the wrong answers of an evaluation fail, over some turns."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ _MOST_KINDS = 8
 
 
 def kinds(look: Look, side: Evaluation, turns: Order) -> Sequence[tuple[str, int]]:
-    """Failure modes of wrong answers to these turns, else error classes; the most frequent first."""
+    """Returns the failure modes (or else error classes) of wrong answers to these turns, the most frequent first."""
     return look.remembered(("kinds", side.partition, turns.sql), lambda: _counted(look, side, turns))
 
 
 def kind_sql(side: Evaluation) -> str:
-    """What is said of how an answer fails, of a row `r` of `turn_results` and `t` of the track's table."""
+    """Returns the SQL for how an answer fails; `r` is a row of `turn_results`, `t` of the track's table."""
     return "coalesce(t.failure_mode, r.error_class)" if "failure_mode" in side.columns else "r.error_class"
 
 

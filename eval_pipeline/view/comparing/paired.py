@@ -1,4 +1,4 @@
-"""The paired test of each evaluation against the first: as published, else made of what the record holds."""
+"""The paired test of each evaluation against the first: the published result, or one computed from the record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ _NOT_ON_RECORD = "the record does not hold both evaluations to their end"
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A pair, tested.
+    """The test of a pair.
 
     Attributes:
-        letter: of the second one.
-        row: as in `model_comparisons`, the first evaluation as model_a; None where there is no such row.
-        published: it stands in the store, corrected for all pairs of the suite; else it was made for this page.
+        letter: letter of the second evaluation.
+        row: as in `model_comparisons`, with the first evaluation as model_a; None if there is none.
+        published: whether it is in the store, corrected for all pairs of the suite; otherwise it was made for this
+            page.
         missing: why there is no row.
     """
 
@@ -41,7 +42,7 @@ class Test:
 
     @property
     def verdict(self) -> str:
-        """Which is better, if that can be said."""
+        """Which of the two is better, if that is known."""
         if self.row is None:
             return f"not tested: {self.missing}"
         return pair_verdict(self.row | {"model_a": f"A ({self.first.model_version})", "model_b": self._second})
@@ -52,20 +53,20 @@ class Test:
 
     @property
     def figures(self) -> Sequence[tuple[str, str]]:
-        """Both figures, each as what was counted and the lead of its columns; one where nothing is missing."""
+        """Both figures, each as a description and the prefix of its columns; only one if no answers are missing."""
         if self.row is None or is_refused(self.row["reason"]):
             return ()
         missing = self.row["unanswered_a"] or self.row["unanswered_b"]
-        alone = [("what both answered", "")]
+        alone = [("answered by both", "")]
         return [*alone, ("unanswered as wrong", "conservative_")] if missing else alone
 
     def coverage(self, side: str) -> str:
-        """How far the turns of a side got."""
+        """Returns how far the turns of one side got."""
         return Coverage.from_row(self.row, f"_{side}").text() if self.row is not None else ""
 
 
 def tests_of(visit: Visit, sides: Sequence[Evaluation]) -> list[Test]:
-    """The first evaluation against each of the others."""
+    """Tests the first evaluation against each of the others."""
     first, *others = (side.partition for side in sides)
     return [_tested(visit, letter, first, other) for letter, other in zip(LETTERS[1:], others, strict=False)]
 
@@ -76,14 +77,15 @@ def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> T
         return Test(letter, first, second, row, published=True)
     try:
         made = partial(_made, Workspace(visit.bench.home), first, second)
-        row = visit.look.remembered(("paired", first, second), made)  # an error is not: it may be gone the next time
+        # An error is not cached, as it may not occur the next time.
+        row = visit.look.remembered(("paired", first, second), made)
     except EvalError as error:
         return Test(letter, first, second, None, published=False, missing=str(error))
     return Test(letter, first, second, row, published=False, missing="" if row else _NOT_ON_RECORD)
 
 
 def _published(look: Look, first: Partition, second: Partition) -> Row | None:
-    """The row of the very two evaluations, whichever of them it has first."""
+    """Returns the published row of exactly these two evaluations, in either order."""
     sql = """SELECT * FROM model_comparisons
         WHERE suite = ? AND model_a = ? AND eval_date_a = ? AND model_b = ? AND eval_date_b = ?"""
     one, other = _named(first), _named(second)

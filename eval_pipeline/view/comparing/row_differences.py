@@ -1,4 +1,4 @@
-"""Rows that two queries returned: what both have, what only one has."""
+"""Compares the rows that two queries returned: which rows both have, and which only one has."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ Rows = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RowDifferences:
-    """Rows of a second result against those of a first one; an equal row counts as often as it is there.
+    """Compares the rows of a second result with those of a first; duplicate rows count as often as they occur.
 
     Attributes:
-        columns: of the first result, and of the second one.
-        removed, added: some of the rows that only the first, and that only the second has.
-        only_first, only_second, common: how many rows there are.
-        reordered: both have the same rows, in another order.
+        columns: columns of the first and of the second result.
+        removed, added: some of the rows that only the first has, and that only the second has.
+        only_first, only_second, common: number of rows.
+        reordered: whether both have the same rows in a different order.
     """
 
     columns: tuple[Sequence[str], Sequence[str]]
@@ -33,12 +33,12 @@ class RowDifferences:
 
     @property
     def is_same(self) -> bool:
-        """Nothing is different but perhaps the order."""
+        """Whether both have the same rows, perhaps in a different order."""
         return not self.only_first and not self.only_second
 
 
 def row_differences(first: Any, second: Any) -> RowDifferences | None:
-    """How two results differ, each `{"columns": […], "rows": [[…]]}`; None where one of them is no table."""
+    """Compares two results of the form `{"columns": […], "rows": [[…]]}`; None if one of them is not a table."""
     if not (_is_table(first) and _is_table(second)):
         return None
     before, after = ([(canonical_json(row), row) for row in result["rows"]] for result in (first, second))
@@ -65,7 +65,7 @@ def _is_table(result: Any) -> bool:
 
 
 def _beyond(rows: Sequence[tuple[str, Any]], other: Counter[str]) -> list[Any]:
-    """Rows that the other result has less often, in their order."""
+    """Returns the rows that the other result has less often, in their order."""
     left, found = Counter(other), []
     for key, row in rows:
         if left[key]:

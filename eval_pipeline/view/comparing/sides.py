@@ -1,11 +1,11 @@
-"""Which evaluations stand side by side: as an address says it, and how that address is written."""
+"""Which evaluations are side by side: how an address names them, and how such an address is written."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.links import compare_path
+from eval_pipeline.reports.links import compare_arguments, compare_path
 from eval_pipeline.store.ddl import text
 from eval_pipeline.view.evaluation import Evaluation, evaluation_at, model_versions_of
 from eval_pipeline.view.page import NotFoundError, Visit
@@ -18,14 +18,15 @@ Dates = Mapping[str, Sequence[date]]
 
 
 def sides_of(visit: Visit) -> list[Evaluation]:
-    """The evaluations that the address names, the first one being what the others are held against.
+    """Returns the evaluations that the address names; the first one is the baseline.
 
-    `versions` says model versions with commas, or is said several times, as a form does; then the older evaluation
-    comes first. A model version without a date in `eval_dates` stands with the one that comparisons take.
+    `versions` lists model versions separated by commas. If it is given several times, as a form does, the older
+    evaluation comes first. For a model version without a date in `eval_dates`, the evaluation used by comparisons is
+    chosen.
 
     Raises:
-        NotFoundError: the store lacks one of them.
-        UsageError: they are not two to six different ones.
+        NotFoundError: the store does not have one of them.
+        UsageError: they are not two to six different evaluations.
     """
     known = model_versions_of(visit.look, visit.suite)
     if not known:
@@ -33,7 +34,7 @@ def sides_of(visit: Visit) -> list[Evaluation]:
     said = visit.request.query_params.getlist("versions")
     names, days = _split(said), _split(visit.request.query_params.getlist("eval_dates"))
     chosen = [one.rpartition(",") for one in visit.request.query_params.getlist("side") if one]
-    if chosen:  # the form of the page itself: each names an evaluation
+    if chosen:  # from the page's own form, in which each choice names an evaluation
         names, days = [name for name, _, _ in chosen], [day for _, _, day in chosen]
     if len(days) > len(names):
         raise UsageError(
@@ -47,13 +48,20 @@ def sides_of(visit: Visit) -> list[Evaluation]:
         for place, name in enumerate(ordered)
     ]
     if len(set(partitions)) != len(partitions) or not LEAST <= len(partitions) <= MOST:
-        raise UsageError(f"side by side stand {LEAST} to {MOST} different evaluations; choose them on the first page")
+        raise UsageError(
+            f"{LEAST} to {MOST} different evaluations can be shown side by side; choose them on the first page"
+        )
     return [evaluation_at(visit.look, partition) for partition in partitions]
 
 
 def sides_address(sides: Sequence[Evaluation], arguments: Mapping[str, object] | None = None) -> str:
-    """The address of evaluations side by side, with dates: it is the same tomorrow."""
+    """Returns the address of evaluations side by side, with dates, so that it shows the same tomorrow."""
     return compare_path([side.partition for side in sides], arguments)
+
+
+def address_arguments(sides: Sequence[Evaluation]) -> dict[str, str]:
+    """Returns the arguments of an address that name evaluations side by side, with their dates."""
+    return compare_arguments([side.partition for side in sides])
 
 
 def _split(said: Sequence[str]) -> list[str]:
@@ -61,7 +69,7 @@ def _split(said: Sequence[str]) -> list[str]:
 
 
 def _latest(look: Look, suite: str) -> Mapping[str, date]:
-    """The evaluation of each model version that comparisons take, the newest first, the most accurate among equals."""
+    """Returns each model version's evaluation that comparisons use: newest first, and most accurate first on a date."""
 
     def read() -> dict[str, date]:
         sql = f"SELECT model_version, eval_date FROM leaderboard({text(suite)}, with_retired := true)"
@@ -77,7 +85,7 @@ def _newest(latest: Mapping[str, date]) -> list[str]:
 
 
 def _older_first(names: Sequence[str], latest: Mapping[str, date]) -> list[str]:
-    """A form lists them in its own order; among those of a date that order, the most accurate first, stays."""
+    """Orders model versions by date; for equal dates, the order of the form is kept (most accurate first)."""
     return sorted(dict.fromkeys(names), key=lambda name: latest.get(name, date.max))
 
 
@@ -89,7 +97,7 @@ def _day(name: str, said: str, known: Dates, latest: Mapping[str, date]) -> date
     try:
         day = date.fromisoformat(said)
     except ValueError as error:
-        raise UsageError(f"'{said}' is no date; expected YYYY-MM-DD") from error
+        raise UsageError(f"'{said}' is not a date; expected YYYY-MM-DD") from error
     if day not in known[name]:
         listed = ", ".join(map(str, known[name]))
         raise NotFoundError(f"the store has no evaluation of '{name}' on this suite of {day}; of: {listed}")

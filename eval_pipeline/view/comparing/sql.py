@@ -1,4 +1,4 @@
-"""Turns of several evaluations side by side, as SQL that a page runs and shows."""
+"""The SQL queries for turns of several evaluations side by side; the page shows what it runs."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -23,7 +23,7 @@ _MOST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which of the common turns: of a group, with a tag, with a text in question, answers or responses."""
+    """Which common turns to show: of a group, with a tag, or with a text in question, answers or responses."""
 
     group: str = ""
     tag: str = ""
@@ -31,12 +31,12 @@ class Choice:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What an address says of it."""
+        """The arguments for the address."""
         return {"group": self.group, "tag": self.tag, "q": self.text}
 
 
 class Position(NamedTuple):
-    """Where a turn stands: regressions first, then group by group in the suite's order."""
+    """The position of a turn: regressions first, then group by group in the suite's order."""
 
     rank: int
     code: str
@@ -46,22 +46,23 @@ class Position(NamedTuple):
 
 
 def choice_of(query: QueryParams, sides: int) -> Choice:
-    """The choice in an address. Raises UsageError where there is no such group."""
+    """Reads the choice from an address. Raises a UsageError if there is no such group."""
     found = Choice(*(query.get(name, "").strip() for name in ("group", "tag", "q")))
     if any(len(value) > _MOST or "\0" in value for value in (found.group, found.tag, found.text)):
-        raise UsageError("what is filtered by is too long, or no text")
+        raise UsageError("the text to filter by is too long, or not a text")
     if found.group and not agreement.is_code(found.group, sides):
         raise UsageError(f"there is no group '{found.group}' of {sides} model versions")
     return found
 
 
 def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int]) -> str:
-    """The query for the common turns that are chosen, regressions first, each with its group.
+    """Returns the query for the chosen common turns, regressions first, each with its group.
 
     Args:
-        sides: whose turns.
-        choice: which of them.
-        silent: places of the sides some of whose calls failed: only there attempts say who answered.
+        sides: the evaluations.
+        choice: which turns to include.
+        silent: indexes of the evaluations with failed calls; only these need `attempts` to tell which turns were
+            answered.
     """
     conditions = " AND ".join([*_alike_in_all(sides), *_conditions(sides, choice)])
     states = ",\n  ".join(f"{_state(side, number, number in silent)} AS s{number}" for number, side in enumerate(sides))
@@ -78,20 +79,20 @@ def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[in
 
 
 def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
-    """The query for tags of the turns of the first, the most frequent first."""
+    """Returns the query for the tags of the first evaluation's turns, the most frequent first."""
     return f"""SELECT value, count(*) AS turns FROM (
         SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r WHERE {of_evaluation(sides[0], "r")})
         GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
 
 
 def otherwise_sql(sides: Sequence[Evaluation]) -> str:
-    """The query for turns that all have, but were asked, or are to be answered, otherwise in one of them."""
+    """Returns the query that counts turns that all have, but whose question or gold differs in one of them."""
     joined = "\n".join(_join(side, number) for number, side in enumerate(sides) if number)
     return f"SELECT count(*) AS turns\n{_first(sides)}\n{joined}\nWHERE NOT ({' AND '.join(_alike_in_all(sides))})"
 
 
 def silent_sql(side: Evaluation) -> str:
-    """The query for turns of an evaluation whose last call failed."""
+    """Returns the query that counts an evaluation's turns whose last call failed."""
     failed = f"r.outcome = {text(CALL_ERROR)}"
     return f"SELECT count(*) AS turns FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {failed}"
 
@@ -133,13 +134,19 @@ def _join(side: Evaluation, number: int) -> str:
 
 
 def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
-    """Only what was asked alike, and has the same gold, says something of the models."""
+    """Returns conditions for turns with the same question and gold in all.
+
+    Only those say something about the models.
+    """
     others = range(1, len(sides))
     return [f"t{n}.{name} IS NOT DISTINCT FROM t0.{name}" for n in others for name in ("question", "expected")]
 
 
 def _state(side: Evaluation, number: int, silent: bool) -> str:
-    """A turn that is answered in no attempt is told apart from one that is answered wrongly (docs/statistics.md)."""
+    """Returns the SQL for a turn's state.
+
+    A turn without any answer is distinct from a wrong one (docs/statistics.md).
+    """
     own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
     answered = (
         f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
@@ -161,7 +168,7 @@ def _conditions(sides: Sequence[Evaluation], choice: Choice) -> Iterator[str]:
 
 
 def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
-    """Question or id, an answer or a response of any side has the text."""
+    """Returns the condition that the question, the id, or an answer or response of any side contains the text."""
     names = ["t0.turn_id", "t0.question", *(f"t{number}.answer" for number in range(len(sides)))]
     shown = " OR ".join(_contains(name, wanted) for name in names)
     of_any = " OR ".join(f"({of_evaluation(side, 'a')})" for side in sides)
@@ -176,14 +183,14 @@ def _contains(sql: str, wanted: str) -> str:
 
 
 def position_text(position: Position) -> str:
-    """A position for an address."""
+    """Encodes a position for an address."""
     return json.dumps(position, separators=(",", ":"))
 
 
 def position_from(found: str) -> Position:
-    """The position that an address names. Raises UsageError where it is none."""
+    """Decodes the position in an address. Raises a UsageError if it is invalid."""
     try:
         rank, code, case_id, turn_index, sample = without_surrogates(json.loads(found))
         return Position(int(rank), str(code), str(case_id), int(turn_index), int(sample))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise UsageError("the address names no place among the turns") from error
+        raise UsageError("the address contains an invalid position") from error

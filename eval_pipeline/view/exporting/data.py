@@ -1,7 +1,7 @@
-"""What the list of an exported evaluation shows, as a file that a page loads as a script.
+"""Writes the data of an exported evaluation's list as a file that the page loads as a script.
 
-A page from disk may load scripts but fetch nothing. All texts may come from a model: the file is ASCII without `<`,
-so that nothing in it ends a script or a line, and the page puts each into the document as text.
+A page opened from disk can load scripts but cannot fetch data. As all texts may come from a model, the file is ASCII
+without `<`, so that no text can end the script or a line; the page inserts every text as plain text.
 """
 
 import json
@@ -19,7 +19,7 @@ from eval_pipeline.view.published import Look, Row
 
 MOST_TURNS = 5_000
 MOST_SEARCHED = 4_000
-"""Characters of a text that is looked through."""
+"""The most characters of a text that the search covers."""
 _MOST_SHOWN = 300
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\x7f": "\\u007f"})
 
@@ -29,8 +29,8 @@ class Chosen:
     """The turns that are exported.
 
     Attributes:
-        rows: of each what the list shows, in the suite's order.
-        of: how many the evaluation has.
+        rows: what the list shows of each turn, in the suite's order.
+        of: how many turns the evaluation has.
     """
 
     rows: Sequence[Row]
@@ -38,7 +38,7 @@ class Chosen:
 
     @property
     def text(self) -> str:
-        """How many of how many, in a sentence."""
+        """A sentence on how many of the turns are exported."""
         if len(self.rows) == self.of:
             return f"All {self.of:,} turns of the evaluation."
         return (
@@ -48,7 +48,7 @@ class Chosen:
 
 
 def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> Chosen:
-    """All turns of an evaluation, else a fair sample; the same one each time."""
+    """Returns all turns of an evaluation if they are few, otherwise always the same representative sample."""
     modes, of_track = "NULL", ""
     if "failure_mode" in evaluation.columns:
         modes = "t.failure_mode"
@@ -57,7 +57,8 @@ def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> 
             f"ON {of_evaluation(evaluation, 't')} AND t.turn_id = r.turn_id AND t.sample = r.sample"
         )
     where = of_evaluation(evaluation, "r")
-    # Which turns have the smallest hashes has nothing to do with what they are or how they were answered.
+    # The hash of an id is independent of the turn's content and of its answer, so the smallest hashes are a fair
+    # sample.
     rows = look.rows(
         f"""WITH drawn AS (
             SELECT r.* FROM turn_results AS r WHERE {where}
@@ -82,12 +83,15 @@ def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> 
 
 
 def data_script(turns: Sequence[Row]) -> str:
-    """The file: an assignment of one list."""
+    """Returns the content of the file: the assignment of one list."""
     return f"globalThis.exportedTurns = {script_json([_entry(row) for row in turns])};\n"
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand in a script, or in an element of a page: ASCII, and nothing that ends either."""
+    """Returns JSON that is safe within a script or a page's element.
+
+    It is ASCII without characters that could end either.
+    """
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_ESCAPED)
 
 
@@ -116,6 +120,6 @@ def _searched(row: Row, place: str) -> Iterator[str]:
 
 
 def _shown(text: str | None) -> str:
-    """A text for a cell: on one line, cut where it is long."""
+    """Returns a text for a cell: on one line, cut if it is long."""
     line = " ".join(visible_text(text or "")[: 4 * _MOST_SHOWN].split())
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"

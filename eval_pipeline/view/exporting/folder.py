@@ -1,4 +1,7 @@
-"""Writes the folder: the list with its data and script, a page a turn by the templates of the workbench."""
+"""Writes the exported folder.
+
+It contains the list with its data and script, and a page per turn made with the workbench's templates.
+"""
 
 import os
 import shutil
@@ -16,6 +19,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.exported import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
 from eval_pipeline.store.durable import make_folders, write_error
+from eval_pipeline.view.around import Around
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
 from eval_pipeline.view.exporting.narrowing import narrow_to_next
@@ -27,7 +31,7 @@ from eval_pipeline.workspace.progress import SILENT, counted
 from eval_pipeline.workspace.workspace import Progress
 
 MOST_PAGE = 400_000
-"""Bytes of a turn's page; longer ones leave out sections, so that a folder takes two gigabytes at the very most."""
+"""The most bytes of a turn's page; longer ones omit sections, so that a folder takes at most two gigabytes."""
 _LEFT_OUT_FIRST = ("conversation", "judgement", "metrics", "cards", "attempts")
 _SCRIPT = "list.js"
 _STYLE = "style.css"
@@ -35,12 +39,12 @@ _STYLE = "style.css"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """The result of an export.
 
     Attributes:
-        turns: how many of how many, in a sentence.
+        turns: a sentence on how many turns were exported.
         size: bytes of all files.
-        shortened: pages that leave out sections.
+        shortened: how many pages omit sections.
     """
 
     folder: Path
@@ -53,18 +57,18 @@ class Exported:
 def export_evaluation(
     home: Home, suite: str, model_version: str, day: date | None, folder: Path | None, progress: Progress = SILENT
 ) -> Exported:
-    """Writes an evaluation of the published store as a folder; its newest one without a date.
+    """Writes an evaluation of the published store as a folder; without a date, the newest one.
 
     Args:
-        home: whose store.
-        suite: of the evaluation.
-        model_version: of the evaluation.
-        day: of the evaluation.
-        folder: what is to appear; None for the home's exports, where a purge of the model version finds it.
-        progress: told of the turns.
+        home: the home with the store.
+        suite: suite of the evaluation.
+        model_version: model version of the evaluation.
+        day: date of the evaluation.
+        folder: folder to write; None for one in the home's exports, where a purge of the model version finds it.
+        progress: is told about the turns.
 
     Raises:
-        UsageError: there is no such evaluation, or the folder holds something else.
+        UsageError: there is no such evaluation, or the folder contains something else.
         StoreError: there is no store, or a file cannot be written.
     """
     with Bench.of(home) as bench, bench.published.look() as look:
@@ -81,7 +85,7 @@ def export_evaluation(
 
 
 def _visit(bench: Bench, look: Any, suite: str, model_version: str, day: date | None) -> Visit:
-    """What pages are handed, as if somebody had asked for the evaluation; no server, no address, no token."""
+    """Returns a visit as if the evaluation had been requested, but without server, address or token."""
     from starlette.datastructures import QueryParams
 
     query = QueryParams({"model_version": model_version, "eval_date": day.isoformat() if day else ""})
@@ -90,13 +94,13 @@ def _visit(bench: Bench, look: Any, suite: str, model_version: str, day: date | 
 
 
 def _check_ours(target: Path) -> None:
-    """Only an earlier export is replaced: whoever names their documents by mistake keeps them."""
+    """Only allows replacing an earlier export, so that a folder named by mistake is not lost."""
     if target.exists() and not (target / MARKER).is_file() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} is there already and is no export; name a folder that is new or empty")
+        raise UsageError(f"{target} exists already and is not an export; name a new or empty folder")
 
 
 def _replaced(target: Path, fill: Callable[[Path], Exported]) -> Exported:
-    """Has the folder appear whole: written aside, then renamed."""
+    """Replaces the folder as a whole: the new one is written next to it and then renamed."""
     aside = target.with_name(f".new-{target.name}-{os.getpid()}")
     before = target.with_name(f".old-{target.name}-{os.getpid()}")
     try:
@@ -154,7 +158,7 @@ def _fill(
 
 
 def _turn_page(seen: TurnSeen, chosen: Chosen, place: int, pages: list[str]) -> tuple[str, bool]:
-    """The page of a turn, and whether it has all of its sections."""
+    """Returns the page of a turn, and whether it has all of its sections."""
     shown = [(part, part.values(seen)) for part in PARTS if part.exported]
     parts = [(part, values) for part, values in shown if values is not None]
     text = _rendered(seen, chosen, place, pages, parts, [])
@@ -173,7 +177,7 @@ def _rendered(
     seen: TurnSeen, chosen: Chosen, place: int, pages: list[str], parts: list[tuple[Any, Mapping[str, Any]]],
     left_out: list[str],
 ) -> str:  # fmt: skip
-    """By the template of the workbench; addresses lead to other files of the folder, or to nothing."""
+    """Renders the workbench's template with addresses that lead to other files of the folder, or are omitted."""
     partition = seen.evaluation.partition
 
     def other(step: int) -> str | None:
@@ -187,13 +191,11 @@ def _rendered(
         seen=seen,
         evaluation=seen.evaluation,
         partition=partition,
-        arguments={},
         parts=parts,
-        around={"place": place, "matching": len(chosen.rows), "earlier": other(-1), "later": other(1)},
+        around=Around(f"../{INDEX}", {}, place, len(chosen.rows), other(-1), other(1)),
         queue=None,
         left_out=left_out,
         address=lambda *_: "",
-        turns_address=lambda *_: f"../{INDEX}",
     )
 
 

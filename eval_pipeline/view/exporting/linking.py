@@ -1,4 +1,4 @@
-"""Has the report of an evaluation link into its exported folder, where both are."""
+"""Adds a link from an evaluation's report to its exported folder, if both exist."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 
 def link_report(workspace: Workspace, found: Exported, progress: Progress) -> Path | None:
-    """Writes the report anew, and gives its page; None where there is none, or the folder lies elsewhere.
+    """Rewrites the report with the link and returns its page; None if there is no report or the folder is elsewhere.
 
-    What lies elsewhere is handed on, so that a link to it would lead nowhere tomorrow.
+    A folder elsewhere is meant to be passed on, so a link to it would soon be broken.
     """
     home, partition = workspace.home, found.partition
     folder = report_folder(home.reports, partition)

@@ -1,4 +1,4 @@
-"""Has a request see the rows of some turns only: thousands of pages would look for theirs in all that the store has."""
+"""Limits a request to the rows of some turns, as thousands of pages would otherwise each search the whole store."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,16 +9,16 @@ from eval_pipeline.view.filtering.sql import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
 BATCH = 200
-"""Turns that are looked at together."""
+"""How many turns are read together."""
 _OF_TURN = {*KEY, "turn_id"}
 _ATTEMPTS, _PROMPTS = "attempts", "prompts"
 
 
 def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> int:
-    """Narrows to as many of the rows, from the first on, as memory takes; how many.
+    """Limits the request to as many of the first rows as memory allows, and returns their number.
 
     Raises:
-        StoreError: it does not take one.
+        StoreError: memory is not even enough for one.
     """
     size = min(BATCH, len(rows))
     while True:
@@ -32,13 +32,13 @@ def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> i
 
 
 def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
-    """Tables of turns, cases and prompts hold what the turns of these rows need, for the rest of the request."""
+    """Limits the tables of turns, cases and prompts to what these rows need, for the rest of the request."""
     of_evaluation_now = of_evaluation(evaluation, "r")
     turns = f"r.turn_id IN ({_listed(row['turn_id'] for row in rows)})"
     cases = f"r.case_id IN ({_listed({row['case_id'] for row in rows})})"
     suite = f"r.suite = {text(evaluation.partition.suite)}"
     for table in _tables_of_turns(look):
-        # What earlier turns of a conversation said is shown too, drawn or not.
+        # Earlier turns of the same conversations are shown too, whether they were drawn or not.
         chosen = cases if table == _ATTEMPTS else turns
         look.shadow(table, f"{of_evaluation_now} AND {chosen}")
     look.shadow("cases", f"{suite} AND {cases}")
@@ -47,7 +47,10 @@ def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
 
 
 def _tables_of_turns(look: Look) -> Sequence[str]:
-    """Tables with rows of a turn in an evaluation; views follow from them."""
+    """Returns the tables that have rows per turn of an evaluation.
+
+    Views need no change because they use these tables.
+    """
     marks = ", ".join("?" * len(_OF_TURN))
     found = look.rows(
         f"""SELECT c.table_name FROM duckdb_columns() AS c SEMI JOIN duckdb_tables() AS t

@@ -1,1 +1,1 @@
-"""Which turns of an evaluation are shown, in which order: from the address to SQL."""
+"""Which turns of an evaluation are shown and in what order: translates the address to SQL."""

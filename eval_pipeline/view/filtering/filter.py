@@ -1,4 +1,4 @@
-"""A filter of turns as an address says it."""
+"""A filter of turns, as an address expresses it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ VERDICTS = ("right", "wrong", "unscored")
 DESCENDING = "desc"
 _NAMED = {"q": "text", "verdict": "verdict", "tag": "tag", "error_class": "error_class", "failure_mode": "failure_mode"}
 _MOST = 1_000
-"""Characters of a value; conditions of a filter are a tenth of that."""
+"""The most characters of a value; a filter may have a tenth as many conditions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a column has to hold.
+    """A condition on a column.
 
     Attributes:
         operator: one of `OPERATORS`.
-        value: as it was written; of no use with `empty` and `not_empty`.
+        value: as entered; ignored for `empty` and `not_empty`.
     """
 
     column: str
@@ -34,14 +34,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which turns, in which order, with which columns.
+    """Which turns to show, in what order and with which columns.
 
     Attributes:
-        text: that question, answer, a response or an error has, in whatever case.
+        text: text that question, answer, a response or an error contains, ignoring case.
         verdict: one of `VERDICTS`; empty for all.
         tag, error_class, failure_mode: empty for all.
-        sort: column; empty for the order of the suite.
-        columns: shown beside those that always are.
+        sort: the column to sort by; empty for the order of the suite.
+        columns: columns to show in addition to the default ones.
     """
 
     text: str = ""
@@ -56,7 +56,7 @@ class Filter:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What an address says of it; equal filters say the same."""
+        """The arguments for the address; equal filters have equal arguments."""
         return {
             **{argument: getattr(self, name) for argument, name in _NAMED.items()},
             "column": [condition.column for condition in self.conditions],
@@ -69,14 +69,14 @@ class Filter:
 
 
 def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
-    """The filter in an address.
+    """Reads the filter from an address.
 
     Raises:
-        UsageError: it names a column or an operator that there is not.
+        UsageError: it names an unknown column or operator.
     """
     for name, value in query.multi_items():
         if len(value) > _MOST or "\0" in value:
-            raise UsageError(f"the value of '{name}' is too long, or no text")
+            raise UsageError(f"the value of '{name}' is too long, or not a text")
     named = {name: query.get(argument, "").strip() for argument, name in _NAMED.items()}
     if named["verdict"] not in {"", *VERDICTS}:
         raise UsageError(f"unknown verdict '{named['verdict']}'; one of: {', '.join(VERDICTS)}")
@@ -92,7 +92,7 @@ def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
 
 def _conditions(columns: Sequence[str], operators: Sequence[str], values: Sequence[str]) -> Sequence[Condition]:
     if not len(columns) == len(operators) == len(values) <= _MOST // 10:
-        raise UsageError("each condition has one column, one is and one value")
+        raise UsageError("each condition needs exactly one column, one `is` and one value")
     found = [Condition(*parts) for parts in zip(columns, operators, values, strict=True) if parts[0]]
     for condition in found:
         if condition.operator not in OPERATORS:

@@ -1,4 +1,4 @@
-"""What a filter finds: pages of turns, neighbours of one, how many there are, what can be filtered by."""
+"""The results of a filter: pages of turns, a turn's neighbours, counts, and the values to filter by."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Turns:
 
     Attributes:
         sql: the query that was run.
-        first, last: positions of the first and last turn; None where there are none.
+        first, last: positions of the first and the last turn; None if there are none.
         before, after: whether there are turns before and after these.
     """
 
@@ -41,7 +41,7 @@ class Turns:
 def page_of_turns(
     look: Look, evaluation: Evaluation, filtered: Filter, beyond: Position | None, *, backwards: bool
 ) -> Turns:
-    """The turns after a position, or before it; the first ones where there is none."""
+    """Returns the page of turns after a position, or before it; without a position, the first page."""
     columns = wanted_columns(evaluation, filtered)
     sql = turns_sql(evaluation, filtered, columns, beyond=beyond, backwards=backwards, limit=PAGE_SIZE + 1)
     rows = look.rows(sql)
@@ -54,20 +54,23 @@ def page_of_turns(
 
 
 def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
-    """Columns of the list: those that always are, those asked for, those that the filter speaks of."""
+    """Returns the columns of the list: the default ones, those requested, and those that the filter uses."""
     spoken = [*(condition.column for condition in filtered.conditions), filtered.sort]
     spoken += ["failure_mode"] if "failure_mode" in evaluation.columns else []
     return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
 
 
 class Order:
-    """The turns of a filter in its order, by id and sample; some megabytes for a hundred thousand."""
+    """The turns that match a filter, in its order.
+
+    Only their ids and samples are held, so a hundred thousand turns need some megabytes of memory.
+    """
 
     def __init__(self, rows: "pa.Table") -> None:
         self._rows = rows
 
     def place(self, turn_id: str, sample: int) -> int | None:
-        """Where a turn stands, from 0; None where the filter does not have it."""
+        """Returns the place of a turn, counted from 0; None if the filter does not include it."""
         import pyarrow.compute as pc
 
         mine = pc.and_(pc.equal(self._rows["turn_id"], turn_id), pc.equal(self._rows["sample"], sample))
@@ -75,7 +78,7 @@ class Order:
         return None if place < 0 else place
 
     def at(self, place: int) -> tuple[str, int] | None:
-        """Id and sample of the turn at a place; None where there is none."""
+        """Returns id and sample of the turn at a place; None if there is no such place."""
         if not 0 <= place < len(self):
             return None
         return self._rows["turn_id"][place].as_py(), self._rows["sample"][place].as_py()
@@ -86,7 +89,7 @@ class Order:
 
 
 def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
-    """All turns of a filter in their order."""
+    """Returns all turns of a filter in order."""
     sql = turns_sql(evaluation, filtered, ())
 
     def read() -> Order:
@@ -96,9 +99,10 @@ def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
 
 
 def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator[pa.Table]":
-    """All turns of a filter with all columns, some thousands at a time; the first table may be empty.
+    """Yields all turns of a filter with all columns, some thousand at a time; the first table may be empty.
 
-    A query for each, from where the one before ended: sorting whole rows at once would take more memory than there is.
+    Each part is a separate query that starts where the previous one ended. Sorting all rows at once would need too much
+    memory.
     """
     beyond = None
     while True:
@@ -112,14 +116,14 @@ def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator
 
 
 def count(look: Look, evaluation: Evaluation, filtered: Filter) -> int:
-    """How many turns a filter has; counted once a state of the store."""
+    """Returns how many turns a filter has; counted once per state of the store."""
     sql = count_sql(evaluation, filtered)
     return look.remembered(("count", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What turns of an evaluation can be filtered by, the most frequent first, each with how many there are."""
+    """The values by which turns can be filtered, each with its number of turns, the most frequent first."""
 
     tags: Sequence[tuple[str, int]]
     error_classes: Sequence[tuple[str, int]]
@@ -127,7 +131,7 @@ class Choices:
 
 
 def choices(look: Look, evaluation: Evaluation) -> Choices:
-    """What there is to choose from."""
+    """Returns the values to choose from."""
 
     def read() -> Choices:
         tags = f"""SELECT value, count(*) AS turns FROM (

@@ -1,4 +1,4 @@
-"""A filter as SQL: one text, which the page runs and shows, so that what is shown is what was run."""
+"""Translates a filter to SQL. The page runs and shows the same text, so what is shown is what was run."""
 
 import json
 import re
@@ -20,18 +20,21 @@ from eval_pipeline.view.filtering.filter import (
 )
 
 PLACE = ("case_id", "turn_index", "sample")
-"""Columns that say where a turn stands in its evaluation; no two turns share them."""
+"""Columns that give a turn's position in its evaluation; no two turns have the same values."""
 _VERDICT = {"right": "r.correct", "wrong": "NOT r.correct", "unscored": "r.correct IS NULL"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _SORTED = 100
+_BEYOND_DIGITS = ":"
+"""The character after 9: digits, signs, `$`, `,`, `%`, and spaces come before it, letters after it."""
 _TEXTS = frozenset({"VARCHAR", "JSON"})
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 class Position(NamedTuple):
-    """Where a turn stands among those of a filter.
+    """The position of a turn in a filter's order.
 
     Attributes:
-        value: of the column sorted by; None where it is empty, and where nothing is sorted by.
+        value: value of the column sorted by; None if it is empty or if there is no such column.
     """
 
     value: Any
@@ -49,15 +52,15 @@ def turns_sql(
     backwards: bool = False,
     limit: int | None = None,
 ) -> str:
-    """The query for turns.
+    """Returns the query for turns.
 
     Args:
-        evaluation: whose turns.
-        filtered: which of them, in which order.
-        columns: that are wanted; the place of each turn comes first.
-        beyond: only those after this position; before it where `backwards`.
-        backwards: in the opposite order.
-        limit: so many at most.
+        evaluation: the evaluation with the turns.
+        filtered: which turns, and in what order.
+        columns: the columns to return, after those of the position.
+        beyond: only return turns after this position (before it, if `backwards`).
+        backwards: whether the order is reversed.
+        limit: maximum number of turns to return.
     """
     wanted = list(dict.fromkeys(("turn_id", *PLACE, *columns)))
     selected = ", ".join(evaluation.columns[name].sql for name in wanted)
@@ -74,34 +77,34 @@ def turns_sql(
 
 
 def count_sql(evaluation: Evaluation, filtered: Filter) -> str:
-    """The query that counts the turns of a filter."""
+    """Returns the query that counts the turns of a filter."""
     where = "\n  AND ".join(_conditions(evaluation, filtered))
     return "\n".join(["SELECT count(*) AS turns", *_source(evaluation, filtered, ()), f"WHERE {where}"])
 
 
 def position_of(filtered: Filter, row: dict[str, Any]) -> Position:
-    """The position of a row of `turns_sql` that has the column sorted by."""
+    """Returns the position of a row of `turns_sql`, which must include the column sorted by."""
     value = row[filtered.sort] if filtered.sort else None
     beginning = value[:_SORTED] if isinstance(value, str) else value
     return Position(beginning, *(row[name] for name in PLACE))
 
 
 def position_text(position: Position) -> str:
-    """A position for an address."""
+    """Encodes a position for an address."""
     return json.dumps(position, default=str, separators=(",", ":"), ensure_ascii=False)
 
 
 def position_from(found: str) -> Position:
-    """The position that an address names. Raises UsageError where it is none."""
+    """Decodes the position in an address. Raises a UsageError if it is invalid."""
     try:
         value, case_id, turn_index, sample = without_surrogates(json.loads(found))
         return Position(value, str(case_id), int(turn_index), int(sample))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise UsageError("the address names no place among the turns") from error
+        raise UsageError("the address contains an invalid position") from error
 
 
 def of_evaluation(evaluation: Evaluation, alias: str) -> str:
-    """The condition that a row is of the evaluation."""
+    """Returns the condition that a row belongs to the evaluation."""
     found = evaluation.partition
     return (
         f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)} "
@@ -110,7 +113,7 @@ def of_evaluation(evaluation: Evaluation, alias: str) -> str:
 
 
 def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
-    """FROM, with the track's table only where a column of it is used."""
+    """Yields the FROM clause, with the track's table only if one of its columns is used."""
     used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
     used |= {"failure_mode"} if filtered.failure_mode else set()
     yield "FROM turn_results AS r"
@@ -137,7 +140,7 @@ def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
 
 
 def _has_text(evaluation: Evaluation, wanted: str) -> str:
-    """Question, answer, a response or an error has the text."""
+    """Returns the condition that question, answer, a response or an error contains the text."""
     asked = " OR ".join(_contains(f"r.{name}", wanted) for name in ("turn_id", "question", "answer"))
     said = " OR ".join(_contains(f"a.{name}", wanted) for name in ("response", "error_message"))
     return (
@@ -151,7 +154,7 @@ def _contains(sql: str, wanted: str) -> str:
 
 
 def _condition(column: TurnColumn, condition: Condition) -> str:
-    """A condition as SQL. Raises UsageError where its value does not fit the column."""
+    """Returns a condition as SQL. Raises a UsageError if its value does not fit the column."""
     match condition.operator:
         case "empty":
             return f"{column.sql} IS NULL"
@@ -161,12 +164,37 @@ def _condition(column: TurnColumn, condition: Condition) -> str:
             return _contains(f"CAST({column.sql} AS VARCHAR)", condition.value)
         case _:
             sign = {IS: "=", IS_NOT: "IS DISTINCT FROM", AT_LEAST: ">=", AT_MOST: "<="}[condition.operator]
+            if (
+                column.type in _TEXTS
+                and condition.operator in {AT_LEAST, AT_MOST}
+                and _NUMBER.fullmatch(condition.value)
+            ):
+                return f"{_number(_comparable(column))} {sign} {float(condition.value)!r}"
             return f"{_comparable(column)} {sign} {_literal(column, condition.value)}"
 
 
-def _sortable(column: TurnColumn) -> str:
-    """What is sorted by: of texts the beginning, since the last one shown stands in the address of the next page."""
-    return f"left(CAST({column.sql} AS VARCHAR), {_SORTED})" if column.type in _TEXTS else column.sql
+def _sortable(column: TurnColumn, *, descending: bool) -> tuple[str, ...]:
+    """Returns the SQL expressions to sort by.
+
+    For texts it is the beginning, since the next page's address contains the last one.
+    """
+    if column.type not in _TEXTS:
+        return (column.sql,)
+    return _keys(f"left(CAST({column.sql} AS VARCHAR), {_SORTED})", descending=descending)
+
+
+def _keys(sql: str, *, descending: bool) -> tuple[str, str]:
+    """Returns the sort keys for texts: numbers by value and before other texts in both directions; NULL for NULL."""
+    last = "-inf" if descending else "inf"
+    return f"if({sql} IS NULL, NULL, coalesce({_number(sql)}, '{last}'::DOUBLE))", sql
+
+
+def _number(sql: str) -> str:
+    """Returns the number that a text represents, such as `1,234.5`, `$7`, or 0.12 for `12%`; NULL for other texts."""
+    # Most are numbers as they stand or begin with no sign of one: sparing these the slow cast makes a sort cheap.
+    plain = f"coalesce(TRY_CAST({sql} AS DOUBLE), TRY_CAST(translate({sql}, ',$% ', '') AS DOUBLE))"
+    value = f"if(isfinite({plain}), if(suffix({sql}, '%'), {plain} / 100, {plain}), NULL)"
+    return f"if({sql} < '{_BEYOND_DIGITS}', {value}, NULL)"
 
 
 def _comparable(column: TurnColumn) -> str:
@@ -174,7 +202,7 @@ def _comparable(column: TurnColumn) -> str:
 
 
 def _literal(column: TurnColumn, value: Any) -> str:
-    """A value of a column as SQL. Raises UsageError where it is none of its type."""
+    """Returns a column's value as SQL. Raises a UsageError if it is not of the column's type."""
     said = str(value).strip()
     try:
         match column.type:
@@ -198,24 +226,27 @@ def _order(evaluation: Evaluation, filtered: Filter, *, backwards: bool) -> str:
     if filtered.sort:
         down = filtered.descending != backwards
         nulls = "FIRST" if backwards else "LAST"
-        sorted_by = _sortable(evaluation.columns[filtered.sort])
-        places.insert(0, f"{sorted_by} {'DESC' if down else 'ASC'} NULLS {nulls}")
+        keys = _sortable(evaluation.columns[filtered.sort], descending=filtered.descending)
+        places[:0] = [f"{key} {'DESC' if down else 'ASC'} NULLS {nulls}" for key in keys]
     return ", ".join(places)
 
 
 def _beyond(evaluation: Evaluation, filtered: Filter, position: Position, *, backwards: bool) -> str:
-    """The condition that a turn comes after a position, or before it: empty values are the last."""
+    """Returns the condition that a turn comes after (or before) a position; empty values come last."""
     sign = "<" if backwards else ">"
     names = ", ".join(f"r.{name}" for name in PLACE)
     further = f"({names}) {sign} ({text(position.case_id)}, {position.turn_index}, {position.sample})"
     if not filtered.sort:
         return further
     column = evaluation.columns[filtered.sort]
-    sql = _sortable(column)
+    keys = _sortable(column, descending=filtered.descending)
     if position.value is None:
-        within = f"({sql} IS NULL AND {further})"
-        return f"({within} OR {sql} IS NOT NULL)" if backwards else within
+        within = f"({keys[0]} IS NULL AND {further})"
+        return f"({within} OR {keys[0]} IS NOT NULL)" if backwards else within
     literal = _literal(column, position.value)
+    literals = _keys(literal, descending=filtered.descending) if column.type in _TEXTS else (literal,)
     other = ">" if filtered.descending == backwards else "<"
-    ahead = f"{sql} {other} {literal} OR ({sql} = {literal} AND {further})"
-    return f"({ahead})" if backwards else f"({ahead} OR {sql} IS NULL)"
+    ahead = further
+    for key, value in reversed([*zip(keys, literals, strict=True)]):
+        ahead = f"{key} {other} {value} OR ({key} = {value} AND ({ahead}))"
+    return f"({ahead})" if backwards else f"({ahead} OR {keys[0]} IS NULL)"

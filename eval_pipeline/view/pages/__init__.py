@@ -1,4 +1,4 @@
-"""The pages of the workbench. Add one with a file here that has `PAGES`, and a line in the tuple."""
+"""The pages of the workbench. To add one, add a module with `PAGES` here and a line in the tuple."""
 
 from eval_pipeline.view.page import Page
 from eval_pipeline.view.pages import compare, download, home, reviews, turn, turns

@@ -1,18 +1,18 @@
-"""Side by side: two to six evaluations of a suite, regressions first."""
+"""The page that shows two to six evaluations of a suite side by side, regressions first."""
 
 from dataclasses import replace
 
 from starlette.responses import RedirectResponse, Response
 
+from eval_pipeline.view.addresses import AFTER, BEFORE, turn_address
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.kinds import kinds
 from eval_pipeline.view.comparing.paired import tests_of
-from eval_pipeline.view.comparing.sides import LETTERS, MOST, sides_address, sides_of
+from eval_pipeline.view.comparing.sides import LETTERS, MOST, address_arguments, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.implausible import implausible
 from eval_pipeline.view.page import Page, Visit
-from eval_pipeline.view.pages.turns import AFTER, BEFORE
 
 
 def _respond(visit: Visit) -> Response:
@@ -20,9 +20,8 @@ def _respond(visit: Visit) -> Response:
     choice = choice_of(visit.request.query_params, len(sides))
     canonical = sides_address(sides)
     asked = [visit.request.query_params.getlist(name) for name in ("versions", "eval_dates")]
-    wanted = [[",".join(names)] for names in zip(*(_named(side) for side in sides), strict=True)]
-    if asked != wanted:
-        # What is newest is another evaluation tomorrow; an address that is sent on has to stay.
+    if asked != [[names] for names in address_arguments(sides).values()]:
+        # The newest evaluation may be another one tomorrow; an address that is shared must stay the same.
         return RedirectResponse(sides_address(sides, choice.arguments), 303)
     everything = order(visit.look, sides, Choice())
     of_filter = order(visit.look, sides, replace(choice, group=""))
@@ -32,6 +31,8 @@ def _respond(visit: Visit) -> Response:
     page = turns.page(position_from(place) if place else None, backwards=backwards)
     shown = with_what_was_said(visit.look, sides, page.rows)
     here = choice.arguments
+    odd = implausible(visit.look, visit.suite)
+    among = {**address_arguments(sides), **here}
     return visit.page(
         "compare.html.j2",
         " and ".join(side.partition.model_version for side in sides) + f" on {visit.suite}",
@@ -45,11 +46,13 @@ def _respond(visit: Visit) -> Response:
         regressions_code=agreement.REGRESSIONS,
         words=agreement.words,
         common=len(everything),
+        odd=[odd.get(side.partition, ()) for side in sides],
         matching=len(turns),
         left_out=left_out(visit.look, sides),
         tests=tests_of(visit, sides),
         tags=tags(visit.look, sides),
         turns=shown,
+        turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),
         kinds=[kinds(visit.look, side, turns) for side in sides],
         sql=turns.sql,
         canonical=canonical,
@@ -58,10 +61,6 @@ def _respond(visit: Visit) -> Response:
         earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)}) if page.before and shown else None,
         later=sides_address(sides, here | {AFTER: position_text(shown[-1].place)}) if page.after and shown else None,
     )
-
-
-def _named(side: Evaluation) -> tuple[str, str]:
-    return side.partition.model_version, side.partition.eval_date.isoformat()
 
 
 PAGES = (Page("/suites/{suite}/compare", _respond),)

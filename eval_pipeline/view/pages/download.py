@@ -1,4 +1,4 @@
-"""The turns of a filter, all of them, as CSV or Parquet."""
+"""Downloads all turns of a filter as CSV or Parquet."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def _respond(visit: Visit) -> Response:
 
 
 def _write_csv(batches: "Iterator[pa.Table]", path: Path) -> None:
-    """Texts are quoted as in `turns.csv` of a report: a spreadsheet takes none of them for a formula."""
+    """Writes CSV with texts quoted as in a report's `turns.csv`, so that spreadsheets do not treat them as formulas."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -1,6 +1,6 @@
-"""Home: every suite with its model versions, newest first."""
+"""The home page: every suite with its model versions, newest first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.links import compare_path
 from eval_pipeline.store.ddl import text
+from eval_pipeline.view.implausible import implausible
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Look, Row
 
@@ -31,8 +32,9 @@ class Line:
 
     Attributes:
         figures: its row of the leaderboard.
-        dates, accuracies: of its series, oldest first.
-        loss: what is open of it, the last row of the series; None where nothing is.
+        dates, accuracies: its results over time, oldest first.
+        loss: the newest row of `trends` if a loss is open, otherwise None.
+        odd: signs that point to a wrong configuration instead of a bad model.
     """
 
     partition: Partition
@@ -40,10 +42,11 @@ class Line:
     dates: Sequence[date]
     accuracies: Sequence[float | None]
     loss: Row | None
+    odd: Sequence[str]
 
     @property
     def trend(self) -> str:
-        """What the line of the series shows, in words."""
+        """A description of the trend line in words."""
         known = [f"{value:.0%}" for value in self.accuracies if value is not None]
         return f"accuracy on {len(self.dates)} dates from {self.dates[0]} to {self.dates[-1]}: {', '.join(known)}"
 
@@ -63,7 +66,7 @@ class SuiteLines:
 
 
 def lost_turns(line: Line) -> str:
-    """Where the evaluation that lost stands side by side with the one from which it lost."""
+    """Returns the address that shows the evaluation with the loss next to the one before it."""
     assert line.loss is not None
     return compare_path([replace(line.partition, eval_date=line.loss["open_loss_against"]), line.partition])
 
@@ -86,17 +89,19 @@ def _lines(look: Look, suite: Row, *, with_retired: bool) -> SuiteLines:
     for row in look.rows(_TRENDS, [suite["suite"]]):
         series.setdefault(row["model_version"], []).append(row)
     shown = [row for row in board if with_retired or not row["retired"]]
-    lines = [_line(suite["suite"], row, series.get(row["model_version"], [])) for row in shown]
-    # The leaderboard's order among those of a date.
+    odd = implausible(look, suite["suite"])
+    lines = [_line(suite["suite"], row, series.get(row["model_version"], []), odd) for row in shown]
+    # Model versions with the same date keep the leaderboard's order.
     lines.sort(key=lambda line: line.partition.eval_date, reverse=True)
     return SuiteLines(suite, lines, len(board) - len(shown))
 
 
-def _line(suite: str, figures: Row, series: Sequence[Row]) -> Line:
+def _line(suite: str, figures: Row, series: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:
     last: dict[str, Any] | None = series[-1] if series else None
     loss = last if last and last["open_loss_date"] else None
     partition = Partition(suite, figures["model_version"], figures["eval_date"])
-    return Line(partition, figures, [row["eval_date"] for row in series], [row["accuracy"] for row in series], loss)
+    dates, accuracies = ([row[name] for row in series] for name in ("eval_date", "accuracy"))
+    return Line(partition, figures, dates, accuracies, loss, odd.get(partition, ()))
 
 
 PAGES = (Page("/", _respond),)

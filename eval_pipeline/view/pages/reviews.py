@@ -1,4 +1,4 @@
-"""Reviews of a suite: saying something of an answer, queues, what people are at odds about, and what follows."""
+"""The pages for reviews of a suite: adding reviews, queues, disputed answers, and proposals for the gold."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.analysis.reviews.drawing import WAYS
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.operations.reviewing import (
     Said,
     correction_from,
@@ -27,7 +28,7 @@ _ANSWER = ("turn_id", "model_version", "eval_date", "sample", "response_hash")
 
 
 def _reviews(visit: Visit) -> Response:
-    """Queues and figures."""
+    """Shows queues and figures."""
     desk = desk_of(visit)
     suite, current = desk.inputs.suite, desk.reviewed.current
     figures = visit.look.rows(
@@ -61,7 +62,7 @@ def _reviews(visit: Visit) -> Response:
 
 
 def _disputes(visit: Visit) -> Response:
-    """The answers that people are at odds about."""
+    """Shows the answers on which reviewers disagree."""
     desk = desk_of(visit)
     suite = desk.inputs.suite
     found = [
@@ -75,13 +76,13 @@ def _disputes(visit: Visit) -> Response:
 
 
 def _next(visit: Visit) -> Response:
-    """To the next answer of a queue that somebody has not reviewed."""
+    """Redirects to the next answer of a queue that the reviewer has not reviewed yet."""
     desk = desk_of(visit)
     return RedirectResponse(_address_of_next(visit, desk, visit.argument("queue"), None), 303)
 
 
 def _draw(visit: Visit) -> Response:
-    """Draws a queue and goes to its first answer."""
+    """Draws a queue and redirects to its first answer."""
     desk = desk_of(visit)
     by = _field(visit, "by")
     if by not in WAYS:
@@ -90,22 +91,25 @@ def _draw(visit: Visit) -> Response:
     size, seed = (whole_number(_field(visit, name)) for name in ("size", "seed"))
     if not 1 <= size <= 100_000:
         raise UsageError("the size of a queue is a number from 1 to 100,000")
+    visit.bench.published.make_room(visit.look)  # drawing reads whole columns of the record, and nothing of the store
     try:
         draw_queue(desk.inputs, versions or None, by, size, seed)
     except StoreError as error:
         raise UsageError(str(error)) from error
+    finally:
+        give_back_memory()
     return RedirectResponse(f"/suites/{desk.inputs.suite}/reviews", 303)
 
 
 def _update(visit: Visit) -> Response:
-    """Brings the tables of reviews in the store up to date."""
+    """Updates the tables of reviews in the store."""
     desk = desk_of(visit)
     keep_reviews(desk.inputs.anew())
     return RedirectResponse(f"/suites/{desk.inputs.suite}/reviews#figures", 303)
 
 
 def _say(visit: Visit) -> Response:
-    """Adds a review, and goes on: to the next of the queue, else back to where the reviewer came from."""
+    """Adds a review and redirects: to the next answer of the queue, or back to where the reviewer came from."""
     desk = desk_of(visit)
     item, queue, suite = _item_of(_values(visit)), _field(visit, "queue"), desk.inputs.suite
     key = (suite, item.model_version, item.eval_date, item.turn_id, item.sample)
@@ -154,7 +158,7 @@ def _values(visit: Visit) -> Mapping[str, Any]:
 
 
 def _item_of(values: Mapping[str, Any]) -> QueueItem:
-    """The answer that a form or a review names. Raises UsageError where it names none."""
+    """Returns the answer that a form or a review names. Raises a UsageError if it names none."""
     try:
         return QueueItem.model_validate({name: values[name] for name in _ANSWER} | {"stratum": ""})
     except ValueError as error:

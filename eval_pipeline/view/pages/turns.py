@@ -1,28 +1,29 @@
-"""Turns of an evaluation: filtered, sorted, a page at a time. The filter is the address."""
+"""The page with the turns of an evaluation, filtered and sorted. The address contains the filter."""
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.view.addresses import turns_address
+from eval_pipeline.view.addresses import AFTER, BEFORE, turns_address
+from eval_pipeline.view.drawn import drawn
 from eval_pipeline.view.evaluation import evaluation_of
 from eval_pipeline.view.filtering.filter import OPERATORS, VERDICTS, Filter, filter_of
 from eval_pipeline.view.filtering.found import choices, count, page_of_turns, wanted_columns
 from eval_pipeline.view.filtering.sql import position_from, position_of, position_text, turns_sql
+from eval_pipeline.view.implausible import implausible
 from eval_pipeline.view.page import Page, Visit
-
-AFTER, BEFORE = "after", "before"
 
 
 def _respond(visit: Visit) -> Response:
     evaluation = evaluation_of(visit)
     filtered = filter_of(visit.request.query_params, evaluation.columns)
     if not (visit.argument("model_version") and visit.argument("eval_date")):
-        # What is newest is another evaluation tomorrow; an address that is sent on has to stay.
+        # The newest evaluation may be another one tomorrow; an address that is shared must stay the same.
         return RedirectResponse(turns_address(evaluation.partition, filtered.arguments), 303)
     backwards = bool(visit.argument(BEFORE))
     place = visit.argument(BEFORE) or visit.argument(AFTER)
     beyond = position_from(place) if place else None
     found = page_of_turns(visit.look, evaluation, filtered, beyond, backwards=backwards)
     here = filtered.arguments
+    signs = implausible(visit.look, visit.suite).get(evaluation.partition, ())
     return visit.page(
         "turns.html.j2",
         f"Turns of {evaluation.partition.model_version} on {evaluation.partition.suite}",
@@ -41,6 +42,8 @@ def _respond(visit: Visit) -> Response:
         later=here | {AFTER: position_text(found.last)} if found.after and found.last else None,
         sql=turns_sql(evaluation, filtered, wanted_columns(evaluation, filtered)),
         position_of=position_of,
+        odd=signs,
+        drawn=drawn(visit.look, evaluation.partition),
     )
 
 

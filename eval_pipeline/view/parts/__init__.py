@@ -1,7 +1,16 @@
-"""The sections of the page about a turn, in their order. Add one with a file here and a line in the tuple."""
+"""The sections of the page about a turn, in order. To add one, add a module here and a line in the tuple."""
 
 from eval_pipeline.view.part import Part
-from eval_pipeline.view.parts import attempts, cards, conversation, history, judgement, metrics, review
+from eval_pipeline.view.parts import (
+    attempts,
+    cards,
+    conversation,
+    history,
+    judgement,
+    metrics,
+    prompt_differences,
+    review,
+)
 
 PARTS: tuple[Part, ...] = (
     cards.PART,
@@ -9,6 +18,7 @@ PARTS: tuple[Part, ...] = (
     attempts.PART,
     metrics.PART,
     judgement.PART,
+    prompt_differences.PART,
     conversation.PART,
     history.PART,
 )

@@ -1,4 +1,4 @@
-"""Every attempt: what the model said, what became of it, what it cost."""
+"""The section with every attempt: the response, its result and its cost."""
 
 from collections.abc import Mapping
 from typing import Any

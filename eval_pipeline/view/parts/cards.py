@@ -1,4 +1,4 @@
-"""What the track shows of a turn."""
+"""The section with the cards that the track makes for a turn."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
-    """The cards; where they cannot be made, why: the rest of the page is as good without them."""
+    """Returns the cards, or the reason why they cannot be made; the rest of the page does not need them."""
     try:
         found = seen_by_track(seen)
         if found is None:
@@ -24,7 +24,7 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
         return {"cards": cards_of(track, turn), "missing": ""}
     except EvalError as error:
         return {"cards": (), "missing": f"The track cannot show this turn: {error}"}
-    except Exception as error:  # a track may be anybody's: the rest of the page is shown all the same
+    except Exception as error:  # a track may be third-party code; its errors must not prevent the rest of the page
         _log.exception("the cards of %s", seen.turn_id)
         return {"cards": (), "missing": f"The track cannot show this turn ({type(error).__name__})."}
 

@@ -1,4 +1,4 @@
-"""The prompt as the conversation that it is."""
+"""The section that shows the prompt as a conversation."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,9 +16,9 @@ _START = re.compile(r"(?:\A|\n\n)\[(system|user|assistant)\]\n")
 
 
 def messages_of(prompt: str) -> Iterator[Message]:
-    """The messages of a prompt, as `Prompt.text` has put them together.
+    """Splits a prompt into its messages; the inverse of `Prompt.text`.
 
-    A message that itself holds a line such as `[user]` after an empty one is told apart by nobody.
+    A message that itself contains a line such as `[user]` after an empty line is split wrongly.
     """
     starts = list(_START.finditer(prompt))
     if not starts or starts[0].start():
@@ -27,19 +27,22 @@ def messages_of(prompt: str) -> Iterator[Message]:
         yield Message(start[1], prompt[start.end() : after.start() if after else None])
 
 
-def prompt_is_known(seen: TurnSeen, attempt: Row) -> bool:
-    """Whether the model was asked this.
+def prompt_is_known(attempt: Row, *, recorded: bool) -> bool:
+    """Returns whether the stored prompt is what the model was really asked.
 
-    Of recorded answers nobody may have told; an older import has the prompt that we would have sent.
+    For recorded answers it may be unknown; an older import holds the prompt that eval-pipeline would have sent.
     """
-    if not seen.recorded:
+    if not recorded:
         return True
     return attempt["prompt"] != UNKNOWN and PROVENANCE in (parse_json(attempt["metadata"] or "null") or {})
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
     found = [
-        (attempt["number"], list(messages_of(attempt["prompt"])) if prompt_is_known(seen, attempt) else None)
+        (
+            attempt["number"],
+            list(messages_of(attempt["prompt"])) if prompt_is_known(attempt, recorded=seen.recorded) else None,
+        )
         for attempt in seen.attempts
         if attempt["prompt"] is not None
     ]

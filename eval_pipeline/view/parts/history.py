@@ -1,4 +1,4 @@
-"""This turn over model versions and dates."""
+"""The section with this turn's results for all model versions and dates."""
 
 from collections.abc import Mapping
 from typing import Any

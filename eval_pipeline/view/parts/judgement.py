@@ -1,4 +1,4 @@
-"""What the LLM judge says, and its reasoning."""
+"""The section with the LLM judge's verdict and its reasoning."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each metric says, and why."""
+"""The section with the value of each metric and its reason."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from eval_pipeline.view.part import Part
 from eval_pipeline.view.turn_seen import TurnSeen
 
 _TELLING = ("label", "reason", "details", "error")
-"""Columns that say more than the value."""
+"""Columns that explain the value."""
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any]:

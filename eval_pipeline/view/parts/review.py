@@ -1,4 +1,4 @@
-"""What people say of the answer, and a form to say something."""
+"""The section with people's reviews of the answer, and a form to add one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
     try:
         desk = desk_of(seen.visit)
         track = desk.inputs.track
-    except EvalError as error:  # the suite is gone or broken: its turns are still looked at
+    except EvalError as error:  # the suite is gone or broken, but its turns can still be viewed
         return {"problem": str(error)}
     seen_hash = response_hash(seen.attempts[-1]["response"] if seen.attempts else None)
     partition = seen.evaluation.partition
@@ -34,7 +34,7 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
         "reviews": reviews,
         "mine": mine,
         "correction": json_text(mine.correction) if mine and mine.correction is not None else "",
-        # Whoever has not said anything yet is not told what others say: agreement would mean nothing.
+        # Reviewers see the reviews of others only after adding their own; otherwise their agreement would mean nothing.
         "told": mine is not None or back == "disputes",
         "together": verdict_of(reviews) if reviews else None,
         "elsewhere": len([one for one in current if one.turn_id == seen.turn_id and one.answer != key]),
@@ -48,13 +48,16 @@ def _values(seen: TurnSeen) -> Mapping[str, Any]:
 
 
 def _place(seen: TurnSeen, desk: Desk, key: AnswerKey) -> Mapping[str, Any] | None:
-    """Where the answer is in the queue that the address names; None where it names none, or it is not in it."""
+    """Returns the answer's place in the queue that the address names.
+
+    None if it names none or the answer is not in it.
+    """
     name, suite = seen.visit.argument("queue"), seen.evaluation.partition.suite
     progress = next((one for one in progress_of(desk.reviewed) if one.queue.id == name), None)
     if progress is None:
         return None
     items = list(progress.queue.items)
-    # Samples may have said the same: each is an item of its own.
+    # Several samples may have the same response; each is an item of its own.
     sample, day = seen.sample, seen.evaluation.partition.eval_date
     alike = [index for index, item in enumerate(items) if item.answer == key]
     same = [index for index in alike if (items[index].sample, items[index].eval_date) == (sample, day)]

@@ -1,6 +1,10 @@
 """Drawing answers to review: probabilities that hold, and figures that stay unbiased whoever disagrees."""
 
+from collections.abc import Collection, Iterable, Sequence
+from random import Random
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +24,11 @@ from eval_pipeline.analysis.reviews.drawing import (
     strata_of,
 )
 from eval_pipeline.analysis.reviews.figures import figure_rows
+from eval_pipeline.analysis.reviews.scores import NONE, AllScores, Places, Scores, Verdicts, together
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.suites.reviews.queues import QueueItem
+from eval_pipeline.suites.reviews.queues import Queue, QueueItem
 from eval_pipeline.suites.reviews.review import Review
 from eval_pipeline_tests.support import DAY
 
@@ -34,28 +39,111 @@ def answer(
     *,
     judged: bool | None = None,
     version: str = "a",
-    strict: tuple[bool, ...] = (),
-    answered: bool = True,
 ) -> Answer:
-    name, place = f"s/c{index}#0", Partition("s", version, DAY)
-    hashed = text_hash(f"{version} {index}")
-    return Answer(name, f"c{index}", 0, f"c{index}", place, 0, hashed, answered, correct, judged, False, strict)
+    return Answer(
+        (f"s/c{index}#0", version, str(DAY), 0),
+        Partition("s", version, DAY),
+        correct,
+        judged,
+        cluster=f"c{index}",
+        simulated=False,
+        response_hash=text_hash(f"{version} {index}"),
+    )
+
+
+def verdicts(values: Iterable[bool | None]) -> Verdicts:
+    return np.array([NONE if value is None else int(value) for value in values], np.int8)
+
+
+def scores_of(answers: Sequence[Answer], disputed: Collection[Answer] = ()) -> AllScores:
+    """The columns of answers."""
+    found = []
+    for partition in dict.fromkeys(one.partition for one in answers):
+        own = [one for one in answers if one.partition == partition]
+        found.append(
+            Scores(
+                partition,
+                pa.array([one.turn_id for one in own], pa.string()),
+                np.array([one.place[3] for one in own], np.int64),
+                verdicts(one.correct for one in own),
+                verdicts(one.judged for one in own),
+                np.array([one in disputed for one in own], bool),
+            )
+        )
+    return together(found)
+
+
+def drawn(answers: Sequence[Answer], by: str, size: int, seed: int) -> Queue:
+    """A queue of answers whose texts are known already."""
+    hashed = {one.place: one for one in answers}
+    return draw(scores_of(answers), by, size, seed, lambda found: [hashed[place] for _, place in found])
 
 
 def test_the_kinds_are_by_the_first_disagreement() -> None:
-    found = strata_of(
-        [
-            answer(0, True, judged=False, strict=(False,)),
-            answer(1, True, judged=True, strict=(True, False)),
-            answer(2, True),
-            answer(2, False, version="b"),
-            answer(3, True, judged=True, strict=(True,)),
-            answer(4, False, judged=False),
-            answer(5, None),
-        ]
-    )
+    contradicted = [answer(0, True, judged=False), answer(1, True, judged=True)]
+    others = [
+        answer(2, True),
+        answer(2, False, version="b"),
+        answer(3, True, judged=True),
+        answer(4, False, judged=False),
+        answer(5, None, judged=True),
+    ]
+    found = strata_of(scores_of(contradicted + others, disputed=contradicted))
     counts = {name: len(members) for name, members in found.items()}
     assert counts == {JUDGE_AND_METRIC: 1, METRICS: 1, MODELS: 2, ALL_RIGHT: 1, ALL_WRONG: 1, UNSCORED: 1}
+
+
+@given(
+    st.lists(
+        st.builds(
+            answer,
+            st.integers(0, 4),
+            st.sampled_from([None, True, False]),
+            judged=st.sampled_from([None, True, False]),
+            version=st.sampled_from("ab"),
+        ),
+        unique_by=lambda one: one.place,
+    ),
+    st.randoms(),
+)
+def test_every_answer_is_of_one_kind_whatever_the_order_of_the_record(answers: list[Answer], random: Random) -> None:
+    disputed = [one for one in answers if one.correct is not None and random.random() < 0.2]
+    scores = scores_of(answers, disputed)
+    places = [scores.place(index)[1] for index in range(len(scores))]
+    assert places == sorted(one.place for one in answers)
+    said: dict[str, set[bool | None]] = {}
+    for one in answers:
+        said.setdefault(one.turn_id, set()).update({one.correct} - {None})
+
+    def kind(one: Answer) -> str:
+        if one.correct is None:
+            return UNSCORED
+        if one.judged not in {None, one.correct}:
+            return JUDGE_AND_METRIC
+        if one in disputed:
+            return METRICS
+        if len(said[one.turn_id]) > 1:
+            return MODELS
+        return ALL_RIGHT if one.correct else ALL_WRONG
+
+    found = {places[index]: name for name, members in strata_of(scores).items() for index in members}
+    assert found == {one.place: kind(one) for one in answers}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), unique=True), st.randoms())
+def test_answers_are_found_in_tables_of_any_order_and_extent(known: list[tuple[str, int]], random: Random) -> None:
+    asked = [*known, ("a", 7), ("b", 9), ("other", 0)]
+    for wanted in (known, random.sample(asked, len(asked))):
+        rows = pa.table(
+            {
+                "turn_id": pa.array([turn for turn, _ in wanted], pa.string()),
+                "sample": pa.array([sample for _, sample in wanted], pa.int64()),
+            }
+        )
+        turns, samples = pa.array([turn for turn, _ in known], pa.string()), np.array([n for _, n in known], np.int64)
+        at, found = Places(turns, samples).find(rows)
+        told = [known[index] if there else None for index, there in zip(at, found, strict=True)]
+        assert told == [one if one in known else None for one in wanted]
 
 
 @given(
@@ -80,29 +168,28 @@ def test_more_is_drawn_of_what_is_in_dispute() -> None:
     assert allocation({MODELS: 200, ALL_RIGHT: 800}, 100) == {MODELS: 36, ALL_RIGHT: 64}
 
 
-def test_the_same_seed_draws_the_same_and_failed_calls_are_never_drawn() -> None:
-    answers = [answer(index, index % 3 > 0, answered=index % 5 > 0) for index in range(50)]
-    first, again, other = (draw(answers, UNIFORM, 10, seed) for seed in (1, 1, 2))
+def test_the_same_seed_draws_the_same() -> None:
+    answers = [answer(index, index % 3 > 0) for index in range(40)]
+    first, again, other = (drawn(answers, UNIFORM, 10, seed) for seed in (1, 1, 2))
     assert first.id == again.id != other.id
     assert first.items == again.items
-    assert all(int(item.turn_id[3:-2]) % 5 for item in first.items)
     assert first.strata["all"].population == 40
     with pytest.raises(UsageError, match="every call failed"):
-        draw([answer(0, None, answered=False)], UNIFORM, 1, 0)
+        drawn([], UNIFORM, 1, 0)
 
 
 def test_every_answer_is_drawn_as_often_as_its_probability_says() -> None:
     answers = population()[::20]
-    drawn = dict.fromkeys((one.key for one in answers), 0)
+    counts = dict.fromkeys((one.key for one in answers), 0)
     chances: dict[object, float] = {}
     for seed in range(400):
-        queue = draw(answers, DISAGREEMENT, 20, seed)
+        queue = drawn(answers, DISAGREEMENT, 20, seed)
         for item in queue.items:
-            drawn[item.answer] += 1
+            counts[item.answer] += 1
             chances[item.answer] = queue.probability(item)
-    assert all(drawn[key] == 400 for key, chance in chances.items() if chance == 1)
+    assert all(counts[key] == 400 for key, chance in chances.items() if chance == 1)
     open_ones = {key: chance for key, chance in chances.items() if chance < 1}
-    errors = [(drawn[key] / 400 - chance) / (chance * (1 - chance) / 400) ** 0.5 for key, chance in open_ones.items()]
+    errors = [(counts[key] / 400 - chance) / (chance * (1 - chance) / 400) ** 0.5 for key, chance in open_ones.items()]
     assert len(chances) == len(answers)
     assert np.std(errors) == pytest.approx(1.0, abs=0.2)
 
@@ -153,7 +240,7 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> No
     covered: dict[tuple[str | None, str], int] = {}
     naive = []
     for seed in range(draws):
-        queue = draw(answers, by, size, seed)
+        queue = drawn(answers, by, size, seed)
         reviews = [
             Review.new(
                 who="r",
@@ -189,7 +276,7 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> No
 
 def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
     answers = [answer(index, index % 2 > 0) for index in range(10)]
-    queue, places = draw(answers, UNIFORM, 4, 0), {one.place: one for one in answers}
+    queue, places = drawn(answers, UNIFORM, 4, 0), {one.place: one for one in answers}
 
     def said(item: QueueItem, verdict: str, **more: object) -> Review:
         return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum"}), **more)

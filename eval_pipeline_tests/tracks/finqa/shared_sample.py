@@ -21,7 +21,7 @@ def cases() -> list[Case]:
 
 
 @cache
-def scored(run: str, history: str = "gold") -> dict[Place, dict[str, Any]]:
+def scored(run: str, history: str = "unknown") -> dict[Place, dict[str, Any]]:
     """Values and metrics of every turn that a run answered, by case and turn."""
     path = given(FINQA / f"predictions_claude-sonnet-4-6_run_{run}.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

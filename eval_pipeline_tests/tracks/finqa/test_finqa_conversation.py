@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Case
+from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.tracks.finqa.track import TRACK
 
 from .helpers import answered, attempt_at, case_of, gold_turn, measured_conversation, raw_case
@@ -99,7 +100,7 @@ def test_what_only_fails_is_no_refusal(text: str) -> None:
 
 
 def _columns(name: str, *calculations: str) -> list[Any]:
-    return [found[name] for found in answered(SALES, *map(calculation, calculations))]
+    return [found[name] for found in answered(SALES, *map(calculation, calculations), history="own")]
 
 
 def test_columns_of_the_conversation() -> None:
@@ -112,12 +113,47 @@ def test_columns_of_the_conversation() -> None:
     assert _columns("first_wrong_turn", *told) == [None, 1, None, None]
 
 
+@pytest.mark.parametrize("history", ["gold", "none"])
+@pytest.mark.parametrize(
+    ("calculations", "own"),
+    [
+        (("371", "371 - 188"), "wrong_year"),  # the same cell misread again, and not taken over
+        (("412500", "412500 - 188"), "wrong_operands"),
+        (("412.5", "188 - 412.5", "-224.5 / 188"), "sign_error"),
+        (("412.5", "412.5 + 188", "(412.5 + 188) / 188"), "wrong_operations"),
+    ],
+)
+def test_no_error_is_inherited_from_answers_that_the_model_has_not_seen(
+    history: str, calculations: tuple[str, ...], own: str
+) -> None:
+    found = answered(SALES, *map(calculation, calculations), history=history)
+    assert found[-1]["failure_mode"] == own
+    assert {turn[name] for turn in found for name in ("inherited_error", "error_propagation")} == {None}
+    assert [turn["first_wrong_turn"] for turn in found if turn["first_wrong_turn"] is not None] != []
+    for other in ("own", "unknown", "the assistant's turns so far"):
+        assert answered(SALES, *map(calculation, calculations), history=other)[-1]["failure_mode"] == "inherited_error"
+
+
+@pytest.mark.parametrize(
+    ("settings", "recorded", "history"),
+    [
+        ({}, False, "gold"),
+        ({"history": "own"}, False, "own"),
+        ({"history": "gold"}, True, "unknown"),  # of an import of version 0.1.0, whose entry had what was never asked
+        ({"provenance": {"s": {"history": "none"}}}, True, "none"),
+        ({"provenance": {"s": {"history": None}, "other": {"history": "gold"}}}, True, "unknown"),
+    ],
+)
+def test_the_history_that_a_model_was_shown(settings: dict[str, Any], recorded: bool, history: str) -> None:
+    assert history_shown(settings, "s", recorded=recorded) == history
+
+
 def test_a_gap_before_a_turn_is_no_turn_before() -> None:
     first, _, third, _ = SALES.turns
     said = [
         (turn, [attempt_at(SALES, turn, calculation(text))]) for turn, text in ((first, "371"), (third, "224.5 / 188"))
     ]
-    *_, last = measured_conversation(SALES, said)
+    *_, last = measured_conversation(SALES, said, "own")
     assert (last["right_after_right"], last["right_after_wrong"]) == (None, None)
     assert last["error_propagation"] is False
 

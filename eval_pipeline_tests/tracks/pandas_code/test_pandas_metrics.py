@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.sandbox import Measurement
 from eval_pipeline.tracks.pandas_code import performance
-from eval_pipeline.tracks.pandas_code.metrics.failure_mode import FAILURE_MODES, failure_mode
-from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score
+from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
+from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words
 from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
 from eval_pipeline.tracks.pandas_code.performance import Measured, measure, without_telling
 from eval_pipeline.tracks.pandas_code.results.structure import differences
@@ -40,7 +41,17 @@ def test_performance_by_golden_cases(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["overall"], ids=lambda case: case["source"])
 def test_overall_by_golden_cases(case: dict[str, Any]) -> None:
-    assert overall_score(*case["scores"], has_error=case["has_error"]).value == pytest.approx(case["score"])
+    """Of a right answer both scores are the weighted mean; of a wrong one only that from words."""
+    assert overall_score_from_words(*case["scores"], has_error=case["has_error"]).value == pytest.approx(case["score"])
+    right = overall_score(*case["scores"], has_error=case["has_error"], result_match=True, robust_correct=None)
+    assert right.value == pytest.approx(case["score"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["overall_of_wrong_answers"], ids=lambda case: case["source"])
+def test_a_wrong_answer_is_paid_for_what_it_is_shown_to_meet_alone(case: dict[str, Any]) -> None:
+    verdicts = {"result_match": case["match"], "robust_correct": case["robust"]}
+    found = overall_score(*case["scores"], has_error=case["has_error"], **verdicts)
+    assert found.value == pytest.approx(case["score"])
 
 
 def test_the_weights_are_those_of_the_spec() -> None:
@@ -69,8 +80,11 @@ def test_what_takes_longer_never_scores_more(reference: float, less: float, more
 
 @given(st.sampled_from(["", "syntax_error", "column_error", "type_error", "index_error"]), st.booleans(), st.booleans())
 def test_every_wrong_result_has_a_failure_mode(error: str, no_answer: bool, answered: bool) -> None:
-    assert failure_mode(False, no_answer, answered, error or None, ()) in FAILURE_MODES
-    assert failure_mode(True, no_answer, answered, error or None, ()) is None
+    failure = {"mode": "wrong_n", "why": "one row less"}
+    assert failure_mode(False, no_answer, answered, error or None, "", failure).label in FAILURE_MODES
+    assert failure_mode(True, no_answer, answered, error or None, "", failure).label is None
+    unknown = failure_mode(False, False, True, None, "", None)
+    assert (unknown.label, unknown.reason is None) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +142,7 @@ class TestTurns:
         found = scores(read(TOTALS, self.shared), answer('result = df["nothing"].sum()'))
         assert (found["correctness_score"], found["performance_score"]) == (0.0, 0.0)
         assert found["failure_mode"] == "unknown_column"
-        assert found["recovery_score"] == 0.0
+        assert found["recovery_score"] is None
 
     def test_code_that_does_not_parse_has_none_of_the_static_scores(self) -> None:
         found = scores(read(TOTALS, self.shared), answer("result = df.sum("))

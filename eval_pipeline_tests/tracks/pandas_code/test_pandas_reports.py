@@ -96,6 +96,7 @@ def _entry(error: bool, recovered: bool | None) -> dict[str, Any]:
         [f"{name}_score" for name in ("correctness", "quality", "performance", "overall", "understanding", "coverage")],
         scored,
     )
+    metrics |= dict.fromkeys(("understanding_score_from_words", "coverage_score_from_words"), scored)
     nothing = {"value": None, "details": None}
     metrics |= dict.fromkeys(("recovery_success_rate", "error_fix_quality", "recovery_score"), nothing)
     metrics["has_error"] = {"value": float(error), "details": None}

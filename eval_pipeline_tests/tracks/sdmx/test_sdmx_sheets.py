@@ -17,9 +17,9 @@ from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
 
 LIMIT = 32_767
 TERMS = (
-    ("tp", "GDP", "gross domestic product"),
-    ("tp", "GDPPC", "GDP per capita"),
-    ("fp", "GDP_CONST", "gross domestic product constant prices"),
+    ("tp", "GDP", "gross domestic product", None),
+    ("tp", "GDPPC", "GDP per capita", None),
+    ("fp", "GDP_CONST", "gross domestic product constant prices", None),
 )
 WORKED = """\
 INDICATOR
@@ -40,7 +40,7 @@ False Positives [1]
   * MEX: Mexico"""
 
 
-def block(dimension: str, *terms: tuple[str, str, str], **more: Any) -> Block:
+def block(dimension: str, *terms: tuple[str, str, str, str | None], **more: Any) -> Block:
     return Block(
         **{
             "data_set": "D:ONE",
@@ -54,13 +54,20 @@ def block(dimension: str, *terms: tuple[str, str, str], **more: Any) -> Block:
     )
 
 
-EXTRA = block("COUNTRY", ("fp", "MEX", "Mexico"), in_target=False, precision=0.0, recall=None)
+EXTRA = block("COUNTRY", ("fp", "MEX", "Mexico", None), in_target=False, precision=0.0, recall=None)
 
 
 def test_the_cell_is_laid_out_as_in_the_spec() -> None:
     assert details_text([block("INDICATOR", *TERMS)]) == WORKED
     assert details_text([EXTRA, block("INDICATOR", *TERMS)]) == f"{WORKED}\n{REST}"
     assert details_text([]) == ""
+
+
+def test_the_reason_stands_beside_a_term_that_the_catalogue_lacks() -> None:
+    text = details_text([block("X", ("fp", "NONE", "", "unknown_code"), ("fp", "MEX", "Mexiko", "other_name"))])
+    lines = text.split("\n")
+    assert "  * NONE [not valid: no such code]" in lines
+    assert "  * MEX: Mexiko [the catalogue has another name]" in lines
 
 
 def test_several_data_sets_stand_each_on_a_line_of_its_own() -> None:
@@ -76,7 +83,7 @@ def test_several_turns_stand_each_under_its_question() -> None:
 
 @pytest.mark.parametrize("name", ["plain name of a term", "näme with ünits 😀", "_x0041_ and _x0042_"])
 def test_two_thousand_terms_are_cut_at_a_line_with_a_note(name: str) -> None:
-    text = details_text([block("INDICATOR", *(("tp", f"T{i}", f"{name} {i}") for i in range(2000)))])
+    text = details_text([block("INDICATOR", *(("tp", f"T{i}", f"{name} {i}", None) for i in range(2000)))])
     assert len(text.encode("utf-16-le")) // 2 <= LIMIT
     assert len(text) > 15_000
     *lines, note = text.split("\n")

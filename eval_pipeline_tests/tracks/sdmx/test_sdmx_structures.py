@@ -10,7 +10,7 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
 from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_rows, data_sets_of, load_catalogue, read_catalogue
-from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
+from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets, read_structures
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
 from eval_pipeline_tests import outside
@@ -91,7 +91,6 @@ def test_the_newest_version_of_a_dataflow_has_the_short_name(tmp_path: Path) -> 
 
 
 def test_a_wildcard_reference_takes_the_newest_that_fits(tmp_path: Path) -> None:
-    """Between messages; within one pysdmx wants the exact version."""
     message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text())
     lists = {"meta": message["meta"], "data": {"codelists": message["data"].pop("codelists")}}
     for version in ("1.2.0", "2.0.0"):
@@ -120,13 +119,14 @@ def test_a_message_of_another_file_gives_the_code_list(tmp_path: Path) -> None:
     ("name", "text", "expected"),
     [
         ("broken.xml", "<?xml version='1.0'?>\n<mes:Structure>\n", "broken.xml"),
-        ("prose.xml", "no XML at all", "prose.xml: is no SDMX structure message"),
+        ("prose.xml", "no XML at all", "prose.xml:1: is no SDMX structure message"),
         ("other.json", "{\n  \"a\": 1,\n}", "other.json"),
-        ("strange.txt", "x", "strange.txt: expected SDMX structure messages (.xml, .json) and lists of terms (.csv)"),
+        ("strange.txt", "x", "strange.txt: expected SDMX structure messages (.xml, .json, .gz, .zip) and "),
         ("terms.csv", "dataset_id,dimension\nA,B\n", "terms.csv:1: a list of terms needs the columns dataset_id, "),
         ("terms.csv", "dataset_id,dimension,id,name\nA,B,C,\n", "terms.csv:2: name: must not be empty"),
         ("terms.csv", "dataset_id,dimension,id,name\nA,B, ,d\n", "terms.csv:2: id: must not be empty"),
-        ("data.xml", _DATA_MESSAGE, "data.xml: is no SDMX structure message: its format is DATA_SDMX_ML_2_1_GEN"),
+        ("empty.xml", "", "empty.xml: is no SDMX structure message: it is empty"),
+        ("data.xml", _DATA_MESSAGE, "data.xml: is no SDMX structure message: it holds 'GenericData', expected "),
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
@@ -231,10 +231,7 @@ def test_all_codes_of_the_imf_files_are_read() -> None:
 
 
 @outside.needs(outside.SDMX)
-def test_the_hierarchy_of_a_real_list_is_kept(tmp_path: Path) -> None:
-    from eval_pipeline.tracks.sdmx.catalogue.links import Links, read_links
-
-    links = Links()
-    read_links(outside.SDMX / "imf_codelists" / "codelist_IMF-CL_TOPIC(2.2.0).xml", links)
-    parents = links.parents["IMF", "CL_TOPIC", "2.2.0"]
+def test_the_hierarchy_of_a_real_list_is_kept() -> None:
+    found = read_structures([outside.SDMX / "imf_codelists" / "codelist_IMF-CL_TOPIC(2.2.0).xml"])
+    parents = {term.id: term.parent for term in found.artefacts.code_lists["IMF", "CL_TOPIC", "2.2.0"]}
     assert parents["J64"] == "J20"

@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
+from eval_pipeline.judge import DEFAULT_JUDGE, Judgement, JudgePrompt
 from eval_pipeline.stages import judge_repeats, judging
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline_tests.support import Lab, Puppet, command
@@ -107,7 +107,7 @@ def test_what_is_asked_again_stays_within_the_budget_of_the_judge(
     judged({"a": WRONG}, {WRONG: [0.0]})
     given: list[Budget] = []
 
-    def opened(version: ModelVersion, cache: None, *, budget: Budget) -> Wavering:
+    def opened(version: ModelVersion, cache: None, *, prompt: JudgePrompt, budget: Budget) -> Wavering:
         given.append(budget)
         budget.reached = len(given) > 1
         return Wavering({WRONG: [None] if budget.reached else [0.0]}, "fake/judge")

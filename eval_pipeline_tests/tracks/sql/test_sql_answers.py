@@ -50,6 +50,33 @@ def test_what_is_no_answer_says_why(text: str, error_class: ErrorClass, words: s
     assert words in raised.value.message
 
 
+FENCED = [
+    "```sql\nSELECT 1\n```",
+    "```sql\nSELECT 1",
+    "```SQLite\nSELECT 1",
+    "```\nSELECT 1\n",
+    "```sql SELECT 1```",
+    "  ```sql\r\nSELECT 1\r\n```\r\n",
+    "```sql\nSELECT 1\n```\nThis counts one.",
+]
+
+
+@pytest.mark.parametrize("text", FENCED)
+def test_sql_in_a_fence_is_read_without_it_closed_or_not(text: str) -> None:
+    assert parse_query(json.dumps({"sql": text})) == SqlAnswer("SELECT 1")
+    assert parse_query(recorded_response({"sql": text}), recorded=True) == SqlAnswer("SELECT 1")
+
+
+@pytest.mark.parametrize("text", ["Here it is:\n```sql\nSELECT 1", "```SQLite\nSELECT 1"])
+def test_a_recorded_answer_may_end_before_its_fence_does(text: str) -> None:
+    assert parse_query(text, recorded=True) == SqlAnswer("SELECT 1")
+
+
+def test_a_text_that_only_holds_a_fence_is_left_alone() -> None:
+    assert parse_query(json.dumps({"sql": "SELECT '```'"})) == SqlAnswer("SELECT '```'")
+    assert parse_query(json.dumps({"sql": "```SELECT 1"})) == SqlAnswer("SELECT 1")
+
+
 def test_a_recorded_answer_may_be_bare_sql() -> None:
     assert parse_query("SELECT 1 ", recorded=True) == SqlAnswer("SELECT 1")
     assert parse_query('{"sql": "SELECT 1"}', recorded=True) == SqlAnswer("SELECT 1")

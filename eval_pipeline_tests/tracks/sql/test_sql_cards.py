@@ -1,6 +1,7 @@
 """Cards: rows and queries side by side, and the database that tells queries apart."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:
     evidence = gather(case, turn, tried)
     scored = MetricRunner(TRACK.metrics).run([TRACK.values(case, turn, [tried], evidence)])
     metrics = {name: values[0] for name, values in scored.plain.items()}
-    return Seen(case, turn, [tried], evidence, metrics=metrics)
+    return Seen(case, turn, [tried], evidence, metrics=metrics, expected_result=TRACK.expected_result(turn))
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -72,6 +73,35 @@ def test_a_response_that_cannot_be_read_says_why(shop: Shared) -> None:
     found = card_lines(TRACK.cards(seen_turn(OSLO, "no idea", shop)))
     assert found["Verdict"][0].startswith("syntax error: the response holds no JSON")
     assert found["Gold query"] == [OSLO["expected_sql"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no idea",
+        answer(None),
+        answer("SELECT nam FROM customers"),
+        answer("DROP TABLE customers"),
+        answer("SELECT CAST(name AS INTEGER) FROM customers"),
+    ],
+)
+def test_expected_rows_are_shown_where_the_answer_gave_none(text: str, shop: Shared) -> None:
+    """Not read, declined, with a wrong name, unsafe, failing when it runs."""
+    found = card_lines(TRACK.cards(seen_turn(OSLO, text, shop)))
+    assert found["Rows expected"] == ["name", "Ada", "Cy"]
+    assert not [title for title in found if "eturned" in title]
+
+
+def test_what_nobody_compared_is_beside_the_expected_rows(shop: Shared) -> None:
+    """As where the evidence is of before the suite had its data."""
+    seen = replace(seen_turn(OSLO, answer("SELECT name FROM customers WHERE city <> 'Oslo'"), shop), evidence=())
+    found = card_lines(TRACK.cards(seen))
+    assert found["Rows on the suite's database: Expected, 2 rows"] == [
+        "row | name",
+        "1 | Ada{missing}",
+        "2 | Cy{missing}",
+    ]
+    assert card_lines(TRACK.cards(replace(seen, expected_result=None)))["Rows returned"] == ["name", "Bo"]
 
 
 def test_without_an_attempt_there_is_the_gold_query(shop: Shared) -> None:

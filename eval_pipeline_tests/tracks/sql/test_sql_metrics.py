@@ -13,7 +13,10 @@ from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline.tracks.sql.cases.complexity import query_parts
 from eval_pipeline.tracks.sql.metrics import query_correctness, safety_validation, table_accuracy, validation_accuracy
 from eval_pipeline.tracks.sql.metrics.outcome_correct import outcome_correct
+from eval_pipeline.tracks.sql.metrics.outcome_reason import outcome_reason
 from eval_pipeline.tracks.sql.metrics.r_ves import r_ves
+from eval_pipeline.tracks.sql.metrics.robust_match import robust_match
+from eval_pipeline.tracks.sql.metrics.strict_match import strict_match
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden
 
@@ -71,10 +74,15 @@ def test_tables_in_common(case: Golden) -> None:
     assert found.error is None
 
 
-def test_sql_that_does_not_parse_has_no_tables_and_the_parsers_message() -> None:
-    found = table_accuracy("SELECT FROM WHERE", ["users"])
+@pytest.mark.parametrize("sql", ["SELECT FROM WHERE", "SELEC * FORM x", "FOO BAR", "foo(bar)", "a.b", "1", "x = 1", ""])
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", "mysql"])
+def test_what_is_no_statement_has_no_tables_and_the_parsers_message(sql: str, dialect: str) -> None:
+    found = table_accuracy(sql, ["users"], dialect)
     assert found.value == 0.0
     assert found.error
+    assert table_accuracy(sql, [], dialect).value == 0.0
+    said = validate(sql, None, dialect)
+    assert [error.category for error in said.errors] == ["syntax error"]
 
 
 @pytest.mark.parametrize("case", GOLDEN["r_ves"], ids=str)
@@ -91,9 +99,15 @@ def test_efficiency_without_a_result_is_null() -> None:
 
 
 @pytest.mark.parametrize("case", GOLDEN["outcome_correct"], ids=str)
-def test_what_a_right_outcome_is(case: Golden) -> None:
-    found = outcome_correct(case["should_pass"], case["declined"], case["blocked"], case["match"], case["equivalence"])
-    assert found.value == float(case["value"])
+@pytest.mark.parametrize("headline", ["execution_match", "robust", "strict"])
+def test_what_a_right_outcome_is(case: Golden, headline: str) -> None:
+    asked, match = case.get("should_pass", True), case["match"]
+    strict = strict_match(asked, match, case["equivalence"]).value
+    robust = robust_match(asked, match, None if strict is None else bool(strict), case["fits"]).value
+    refused = case.get("declined", False), case.get("blocked", False)
+    found = outcome_correct(asked, *refused, headline, match, robust, strict)  # type: ignore[arg-type]
+    assert found.value == float(case[headline])
+    assert found.reason
 
 
 @pytest.mark.parametrize("case", GOLDEN["query_parts"], ids=str)
@@ -141,3 +155,27 @@ def test_without_a_key_nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("EVAL_HOME", str(tmp_path))
     found = asyncio.run(query_correctness("SELECT b FROM t", "SELECT a FROM t"))
     assert (found.value, found.reason, found.error) == (None, "no judge configured", None)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"should_pass": False, "declined": True}, "declined"),
+        ({"should_pass": False, "blocked": True}, "blocked"),
+        ({"should_pass": False}, "not_refused"),
+        ({"generated": None}, "no_sql"),
+        ({"execution": "error", "equivalence": "undecided"}, "does_not_run"),
+        ({"execution": None, "equivalence": None}, "does_not_run"),
+        ({"execution": "different", "equivalence": "different"}, "different_on_data"),
+        ({"equivalence": "different", "fits_data": False}, "refuted_on_unusual_database"),
+        ({"equivalence": "different", "fits_data": True}, "refuted_on_fitting_database"),
+        ({"equivalence": "different"}, "refuted_on_fitting_database"),
+        ({"execution": "no_data", "equivalence": "different"}, "refuted_on_fitting_database"),
+        ({"execution": "no_data", "equivalence": "undecided"}, "undecided_without_data"),
+        ({"execution": "no_data", "equivalence": "agreed"}, "not_refuted"),
+        ({"equivalence": "undecided"}, "not_refuted"),
+    ],
+)
+def test_the_reason_says_what_decided(told: dict[str, Any], reason: str) -> None:
+    usual = {"should_pass": True, "declined": False, "blocked": False, "generated": "SELECT 1", "execution": "match"}
+    assert outcome_reason(**{**usual, "equivalence": "agreed", "fits_data": None, **told}) == reason

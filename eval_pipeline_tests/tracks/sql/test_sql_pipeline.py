@@ -52,7 +52,7 @@ def with_judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., CountingJudge]:
         found = CountingJudge(
             {WRONG: opinions.get("wrong", opinion(0.0)), OTHER_WORDS: opinions.get("same", opinion(1.0))}
         )
-        monkeypatch.setattr(judging, "open_judge", lambda *_: found)
+        monkeypatch.setattr(judging, "open_judge", lambda *_, **__: found)
         monkeypatch.setattr(judging, "why_no_judge", lambda version: "")
         return found
 
@@ -89,7 +89,12 @@ def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, with_judge: A
     assert lab.sql(f"{results} turn_id IN (SELECT turn_id FROM sql_turns WHERE should_pass)") == [(True,)]
     refused = "turn_id IN (SELECT turn_id FROM sql_turns WHERE NOT should_pass)"
     assert lab.one(f"SELECT count(expected_result) FROM answers WHERE {refused}") == 0
+    nothing = lab.sql(
+        "SELECT DISTINCT returned_result, expected_result FROM answers WHERE turn_id = 'shop/oslo#0' "
+        "AND model_version = 'null'"
+    )
     expected = lab.one("SELECT expected_result FROM turns WHERE turn_id = 'shop/oslo#0'")
+    assert nothing == [(None, expected)], "what was expected is told of an answer that failed too"
     assert json.loads(expected) == {
         "sql": OSLO["expected_sql"],
         "columns": ["name"],
@@ -206,17 +211,6 @@ def test_without_a_judge_nothing_is_a_silent_zero(
     assert lab.sql("SELECT n, kappa, calls_saved FROM judge_agreement") == [(0, None, 0)]
 
 
-def test_sql_that_does_not_parse_is_an_error_of_table_accuracy_alone(lab: Lab, puppet: type[Puppet]) -> None:
-    asked_once(lab, {"a": answer("SELECT name FROM customers WHERE")}, *oslos("a", "b"), judge="never")
-    lab.evaluate("shop")
-    ((metric, message),) = lab.sql("SELECT metric, message FROM metric_errors")
-    assert metric == "table_accuracy"
-    ((value, error),) = lab.sql("SELECT value, error FROM metrics WHERE metric = 'table_accuracy' AND case_id = 'a'")
-    assert (value, error) == (0.0, message)
-    names = {name for (name,) in lab.sql("SELECT metric FROM metrics WHERE case_id = 'a'")}
-    assert names == {metric.name for metric in lab.workspace().track("shop").metrics}
-
-
 def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
     """Right twice, and twice called the same what is different."""
     with_judge(wrong=opinion(1.0))
@@ -227,6 +221,30 @@ def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppe
         "SELECT n, agreement, kappa, judge_same_evidence_same, judge_same_evidence_different FROM judge_agreement"
     )
     assert (n, agreement, kappa, both, wrongly) == (4, 0.5, 0.0, 2, 2)
+
+
+UNREADABLE = {
+    "prose": "Here is the query that you asked for.",
+    "typo": "SELEC name FORM customers",
+    "names": "FOO BAR",
+    "cut": "SELECT name FROM customers WHERE city = 'Os",
+    "half": "SELECT name, (SELECT FROM customers",
+    "stopped": "SELECT name FROM customers WHERE",
+}
+
+
+def test_answers_that_do_not_parse_are_wrong_answers_and_no_metric_fails(lab: Lab, puppet: type[Puppet]) -> None:
+    asked_once(lab, {name: answer(sql) for name, sql in UNREADABLE.items()}, *oslos(*UNREADABLE), judge="never")
+    lab.evaluate("shop", publish=True)
+    assert lab.one("SELECT count(*) FROM metric_errors") == 0
+    rows = lab.sql(
+        "SELECT DISTINCT correct, table_accuracy, failure_mode, validation_category, execution_match FROM sql_turns"
+    )
+    assert rows == [(False, 0.0, "syntax_error", "syntax error", False)]
+    said = lab.sql("SELECT DISTINCT label FROM metrics WHERE metric = 'table_accuracy'")
+    assert said == [("does not parse",)]
+    names = {name for (name,) in lab.sql("SELECT metric FROM metrics WHERE case_id = 'typo'")}
+    assert names == {metric.name for metric in lab.workspace().track("shop").metrics}
 
 
 def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
@@ -242,7 +260,7 @@ def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
     )
     assert [row[:4] for row in rows] == [("high", 10, 0.9, 0.9), ("all", 20, 0.7, None), ("low", 10, 0.5, 0.5)]
     assert rows[1][4] == pytest.approx(1.0)
-    assert rows[1][5] == "Confidence levels accurately predict correctness"
+    assert rows[1][5] == "Too few answers to tell whether confidence predicts correctness"
 
 
 def test_a_block_that_is_right_is_not_recovered_and_one_that_is_not_is(lab: Lab, puppet: type[Puppet]) -> None:

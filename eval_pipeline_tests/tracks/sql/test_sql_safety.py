@@ -23,6 +23,7 @@ from eval_pipeline_tests.tracks.sql.corpora import Statement, load_corpus
 
 HOSTILE = load_corpus("sql_hostile.yaml")
 HARMLESS = load_corpus("sql_harmless.yaml")
+VOLATILE = load_corpus("sql_volatile.yaml")
 ELSEWHERE = "means something else elsewhere"
 RUN_IN = ("duckdb", "sqlite")
 """The dialects that suites run in."""
@@ -62,6 +63,20 @@ def test_every_hostile_statement_is_blocked(group: list[Statement]) -> None:
 def test_hostile_statements_of_other_dialects_are_blocked_where_suites_run(dialect: str) -> None:
     foreign = [s for s in HOSTILE if s.kind != ELSEWHERE]
     assert [str(s) for s in foreign if validate(s.sql, None, dialect).safety_valid] == []
+
+
+@pytest.mark.parametrize("form", ["{}", "SELECT a FROM t WHERE {} IS NULL", "SELECT pg_catalog.{}"])
+@pytest.mark.parametrize("dialect", [*RUN_IN, "postgres"])
+def test_no_volatile_function_of_postgres_may_be_called(dialect: str, form: str) -> None:
+    calls = [s.sql.removeprefix("SELECT ") if form != "{}" else s.sql for s in VOLATILE]
+    assert len(calls) > 200
+    assert [call for call in calls if validate(form.format(call), None, dialect).safety_valid] == []
+
+
+def test_a_column_may_be_called_as_a_sequence_is_read() -> None:
+    schema = SqlSchema.from_mapping({"s": {"nextval": "INTEGER"}})
+    assert validate("SELECT s.nextval FROM s", schema).safety_valid
+    assert not validate("SELECT s.nextval FROM s", SqlSchema.from_mapping({"s": {"a": "INTEGER"}})).safety_valid
 
 
 def test_most_hostile_statements_are_understood_and_not_just_unparsable() -> None:

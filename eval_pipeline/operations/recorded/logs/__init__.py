@@ -1,4 +1,4 @@
-"""Logs of other tools, read as recorded answers; the forms are in `forms.py`."""
+"""Readers of other tools' logs as recorded answers; the formats are listed in `forms.py`."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,12 +19,12 @@ LogReader = Callable[[Path], Iterator[Entry]]
 
 
 def read_log(form: str, source: Path) -> list[Entry]:
-    """The answers in a log, which is read in a process of its own: it may crash its reader.
+    """Returns the answers in a log, which is read in a child process, as it may crash its parser.
 
     Raises:
         UsageError: there is no such file.
-        InputError: the log is not of that form.
-        MissingExtraError: a package that reads it is not installed.
+        InputError: the log does not have that format.
+        MissingExtraError: a required package is not installed.
     """
     if not source.is_file():
         raise UsageError(f"no file {source}")

@@ -1,4 +1,4 @@
-"""Logs of Inspect, read by its own package: a sample is an answer, an epoch a sample of ours.
+"""Reads logs of Inspect with its own package: a sample becomes an answer, an epoch our sample.
 
 Source: inspect_ai.log, https://inspect.aisi.org.uk/eval-logs.html
 """
@@ -22,7 +22,7 @@ _NO_SAMPLING = {"max_retries", "timeout", "attempt_timeout", "max_connections", 
 
 
 def read_inspect(source: Path) -> Iterator[Entry]:
-    """The samples of a log.
+    """Yields the samples of a log.
 
     Raises:
         MissingExtraError: inspect-ai is not installed.
@@ -47,7 +47,7 @@ def read_inspect(source: Path) -> Iterator[Entry]:
 
 
 def _of_all(header: "EvalLog") -> dict[str, Json]:
-    """What the log says of all its answers."""
+    """Returns what the log says about all its answers."""
     config = header.eval.model_generate_config.merge(header.plan.config)
     sampling = config.model_dump(mode="json", exclude_none=True, exclude=_NO_SAMPLING)
     version = header.eval.packages.get("inspect_ai")
@@ -78,7 +78,7 @@ def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) 
 
 
 def _error(header: "EvalLog", sample: "EvalSample") -> str | None:
-    """Why there is no answer; our own exports say it in the metadata, since they score such a turn as wrong."""
+    """Returns why there is no answer; our own exports have it in the metadata, since they score such turns as wrong."""
     if sample.error is not None:
         return sample.error.message
     told = sample.metadata.get("call_error") if "eval_pipeline" in header.eval.packages else None
@@ -86,14 +86,17 @@ def _error(header: "EvalLog", sample: "EvalSample") -> str | None:
 
 
 def _prompt(messages: Sequence[Any]) -> str:
-    """What the model was shown last: all messages before its last answer."""
+    """Returns all messages before the model's last answer, as text."""
     answered = [place for place, message in enumerate(messages) if message.role == "assistant"]
     shown = messages[: answered[-1]] if answered else messages
     return "\n\n".join(f"[{message.role}]\n{message.text}" for message in shown)
 
 
 def _spent(sample: "EvalSample") -> dict[str, Json]:
-    """Tokens, dollars and time; Inspect counts tokens from and to the cache apart from `input_tokens`, we within it."""
+    """Returns tokens, cost and time.
+
+    Inspect counts cached tokens separately from `input_tokens`; here they are included.
+    """
     seconds = sample.output.time if len(sample.messages) < 4 and sample.output.time else sample.working_time
     told: dict[str, Json] = {"latency_ms": None if seconds is None else seconds * 1000}
     if not sample.model_usage:

@@ -1,6 +1,6 @@
-"""Samples of lm-evaluation-harness, as `--log_samples` writes them: a document is a turn, a repeat a sample of ours.
+"""Reads samples of lm-evaluation-harness (`--log_samples`): a document becomes a turn, a repeat our sample.
 
-Sources: lm_eval/loggers/evaluation_tracker.py of EleutherAI/lm-evaluation-harness, and what lm_eval 0.4.13 writes.
+Sources: lm_eval/loggers/evaluation_tracker.py of EleutherAI/lm-evaluation-harness, and the output of lm_eval 0.4.13.
 """
 
 import re
@@ -18,12 +18,12 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<moment>\d{4}-\d\d-\d\dT[\d.\-:]+)\
 
 
 def read_lm_eval(source: Path) -> Iterator[Entry]:
-    """The answers. What the `results_….json` beside the file says of model and date holds of all of them.
+    """Yields the answers; model and date are taken from the `results_….json` beside the file.
 
-    A document stands in the file once a filter; its answers are those before any filter, so the first is read.
+    A document appears once per filter. Its answers are those before filtering, so only the first appearance is read.
 
     Raises:
-        InputError: the file is not of that form, or its task has log-likelihoods instead of answers.
+        InputError: the file does not have that format, or its task has log-likelihoods instead of answers.
     """
     of_all = _of_all(source)
     first_filter: Json = None
@@ -39,7 +39,7 @@ def read_lm_eval(source: Path) -> Iterator[Entry]:
 
 
 def _answers(source: Path, line: int | None, responses: Any) -> list[str]:
-    """The texts: a list for each request of the document, with an entry a repeat; documents have one request."""
+    """Returns the answers of a document: one list per request with one entry per repeat; documents have one request."""
     told = responses if isinstance(responses, list) else []
     if len(told) == 1 and isinstance(told[0], list) and told[0] and all(isinstance(text, str) for text in told[0]):
         return told[0]
@@ -48,7 +48,10 @@ def _answers(source: Path, line: int | None, responses: Any) -> list[str]:
 
 
 def _asked(arguments: Any) -> dict[str, Json]:
-    """Prompt and sampling, of `{"gen_args_0": {"arg_0": prompt, "arg_1": settings}}` or, in older files, pairs."""
+    """Returns prompt and sampling from `{"gen_args_0":
+
+    {"arg_0": prompt, "arg_1": settings}}` or, in older files, pairs.
+    """
     first = next(iter(arguments.values()), None) if isinstance(arguments, dict) else None
     if isinstance(arguments, list) and arguments:
         first = arguments[0]
@@ -59,7 +62,7 @@ def _asked(arguments: Any) -> dict[str, Json]:
 
 
 def _of_all(source: Path) -> dict[str, Json]:
-    """What the results beside the samples say; nothing where they are not there."""
+    """Returns what the results file beside the samples says; empty if it does not exist."""
     named = _NAME.fullmatch(source.name)
     beside = source.with_name(f"results_{named['moment']}.json") if named else None
     told: dict[str, Json] = {"tool": "lm_eval"}

@@ -1,6 +1,6 @@
-"""Results of promptfoo, as `promptfoo eval --output results.json` (or `.jsonl`) writes them: a result is an answer.
+"""Reads results of promptfoo (`promptfoo eval --output results.json` or `.jsonl`): a result becomes an answer.
 
-Sources: https://www.promptfoo.dev/docs/configuration/outputs/, and what promptfoo 0.121 writes.
+Sources: https://www.promptfoo.dev/docs/configuration/outputs/, and the output of promptfoo 0.121.
 """
 
 import json
@@ -23,15 +23,15 @@ SAMPLING: tuple[str, ...] = (
     "topP",
 )
 SAMPLING += ("top_k", "topK", "seed", "stop", "presence_penalty", "frequency_penalty", "reasoning_effort")
-"""Of a provider's settings, which may hold keys and addresses too."""
+"""The settings that are kept; a provider's other settings may include keys and addresses."""
 _LONGEST_LABEL = 80
 
 
 def read_promptfoo(source: Path) -> Iterator[Entry]:
-    """The results.
+    """Yields the results.
 
     Raises:
-        InputError: the file is not JSON, or not of promptfoo.
+        InputError: the file is not JSON, or not from promptfoo.
     """
     whole: Mapping[str, Any] = {}
     if source.suffix == ".jsonl":
@@ -39,7 +39,7 @@ def read_promptfoo(source: Path) -> Iterator[Entry]:
     else:
         whole = _mapping(read_json(source))
         inner = whole.get("results")
-        # Its own `Eval` objects have the list one level higher than what `--output` writes.
+        # promptfoo's own `Eval` objects have the list one level higher than the output of `--output`.
         listed = inner.get("results") if isinstance(inner, dict) else inner
         if not isinstance(listed, list):
             raise _wrong(
@@ -66,7 +66,7 @@ def _entry(place: int, line: int | None, raw: Mapping[str, Any], whole: Mapping[
         **_spent(raw, response),
     }
     if output is None or response.get("error"):
-        # A failed assertion is an `error` of the result too, beside an answer.
+        # A failed assertion is an `error` of the result, too, although there is an answer.
         given["error"] = _text(response.get("error") or raw.get("error")) or "no output"
     else:
         given["response"] = output if isinstance(output, str | dict | list) else json.dumps(output)
@@ -81,12 +81,12 @@ def _spent(raw: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Jso
         "output_tokens": usage.get("completion"),
         "usd": response.get("cost"),
     }
-    # What came from promptfoo's own cache took no time then, which says nothing about the model.
+    # Answers from promptfoo's own cache took no time, which says nothing about the model.
     return told if response.get("cached") else told | {"latency_ms": raw.get("latencyMs")}
 
 
 def _prompt_name(raw: Mapping[str, Any]) -> str | None:
-    """The prompt's label, where it is not its text; else its id."""
+    """Returns the prompt's label if it is not its text, else its id."""
     label = _text(raw["prompt"].get("label"))
     if label and len(label) <= _LONGEST_LABEL and "{{" not in label and label != raw["prompt"].get("raw"):
         return label
@@ -94,7 +94,7 @@ def _prompt_name(raw: Mapping[str, Any]) -> str | None:
 
 
 def _sampling(provider: Any, whole: Mapping[str, Any]) -> dict[str, Json]:
-    """The settings of the provider in the configuration that the results come with."""
+    """Returns the provider's settings from the configuration included in the results."""
     names = {provider.get("id"), provider.get("label")} if isinstance(provider, dict) else {provider}
     configured = _mapping(whole.get("config")).get("providers")
     for entry in configured if isinstance(configured, list) else []:

@@ -1,1 +1,1 @@
-"""The sheets of the workbook, one a file."""
+"""The sheets of the workbook, one per module."""

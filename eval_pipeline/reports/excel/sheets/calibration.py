@@ -1,4 +1,4 @@
-"""The sheet `Calibration`, for tracks whose answers say how sure they are."""
+"""The sheet `Calibration`, for tracks whose answers state how confident they are."""
 
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -16,7 +16,7 @@ _SCORES = (
 
 
 def write_calibration(book: Book, evaluation: Evaluation) -> None:
-    """Writes the sheet; nothing where the track has no such figures."""
+    """Writes the sheet; does nothing if the track has no calibration figures."""
     rows = evaluation.optional(CALIBRATION)
     if not rows:
         return

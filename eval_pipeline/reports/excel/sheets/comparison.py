@@ -22,24 +22,24 @@ from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import literal
 
 POINTS = "+0.0%;-0.0%;0.0%"
-"""A difference of rates."""
+"""Number format for a difference between rates."""
 _P = "0.0000"
 _LINES = 2
-"""That headings take."""
+"""How many lines the headings take."""
 _COLUMNS = (
     ("second model version", 30), ("minus the first", 30), ("accuracy second", 10), ("accuracy first", 10),
     ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p by t", 10),
-    ("p by sign flips", 10), ("turns both answered", 9), ("clusters", 9), ("broken", 8), ("fixed", 8),
+    ("p by sign flips", 10), ("turns answered by both", 9), ("clusters", 9), ("broken", 8), ("fixed", 8),
     ("conservative difference", 12), ("its 95% low", 10), ("its 95% high", 10), ("its p by t", 10),
     ("its p by sign flips", 10), ("common turns", 9), ("unanswered second", 11), ("unanswered first", 11),
     ("correlation", 10),
-    ("smallest to be found", 11), ("tokens a turn", 11),
-    ("US dollars a turn", 12), ("latency a turn", 12), ("verdict", 34),
+    ("smallest detectable", 11), ("tokens per turn", 11),
+    ("US dollars per turn", 12), ("latency per turn", 12), ("verdict", 34),
 )  # fmt: skip
 
 
 def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
-    """Writes the sheet for one evaluation: its pairs with the other model versions of the suite."""
+    """Writes the sheet for one evaluation: its comparisons with the other model versions of the suite."""
     page = comparison_page(book)
     if not evaluation.comparisons:
         page.note("No comparison of this evaluation is on record: it is not the newest of its model version, or alone.")
@@ -49,7 +49,7 @@ def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
 
 
 def comparison_page(book: Book) -> Page:
-    """The empty sheet under its title."""
+    """Returns a new sheet that contains only the title."""
     page = Page(book, "Comparison", [max(width, heading_width(name, _LINES)) for name, width in _COLUMNS])
     page.title("Model versions compared, turn by turn", *READING)
     page.blank()
@@ -57,7 +57,7 @@ def comparison_page(book: Book) -> Page:
 
 
 def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
-    """A row a pair."""
+    """Writes one row per pair of model versions."""
     page.table([name for name, _ in _COLUMNS], [_cells(row) for row in pairs], header_height=_LINES * 15)
     page.query("Pairs", query)
 

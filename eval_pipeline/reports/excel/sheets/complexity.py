@@ -1,4 +1,4 @@
-"""The sheet `Complexity`: accuracy against every axis of complexity, with the ceiling."""
+"""The sheet `Complexity`: accuracy against each axis of complexity, with the ceiling."""
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row

@@ -1,4 +1,4 @@
-"""The sheet `Cost`: what was spent, on what, and over what came out right."""
+"""The sheet `Cost`: total spending, what it was for, and the cost per correct result."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,10 +52,10 @@ def _per_success(page: Page, cost: Row) -> None:
     figures = (
         ("Tokens in all", "tokens_total", INTEGER, None),
         ("US dollars in all", "usd_total", DOLLARS, None),
-        ("Tokens a successful conversation", "tokens_per_success", INTEGER, "reason"),
-        ("US dollars a successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
-        ("Tokens a correct turn", "tokens_per_correct_turn", INTEGER, None),
-        ("US dollars a correct turn", "usd_per_correct_turn", DOLLARS, None),
+        ("Tokens per successful conversation", "tokens_per_success", INTEGER, "reason"),
+        ("US dollars per successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
+        ("Tokens per correct turn", "tokens_per_correct_turn", INTEGER, None),
+        ("US dollars per correct turn", "usd_per_correct_turn", DOLLARS, None),
         ("Successful conversations", "successful_conversations", INTEGER, None),
         ("Conversations", "conversations", INTEGER, None),
         ("Correct turns", "correct_turns", INTEGER, None),
@@ -99,7 +99,7 @@ def _attempt_row(label: str, attempts: pa.Table) -> list[Styled]:
 
 
 def _total(table: pa.Table, column: str) -> int | float | None:
-    """The sum; None where a value is not known."""
+    """Returns the sum of a column, or None if any value is unknown."""
     if table[column].null_count:
         return None
     total: int | float | None = pc.sum(table[column]).as_py()
@@ -126,7 +126,7 @@ def _by_turn(page: Page, evaluation: Evaluation) -> None:
     table = page.table(headers, rows)
     page.query("By turn number", _by_turn_query(evaluation))
     if any(metrics["tokens"]["mean"] is not None for metrics in found.values()):
-        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens a turn", f"G{start}", 16)
+        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens per turn", f"G{start}", 16)
         add_columns_chart(page.sheet, plot, table, names=1, values=(3,), number_format=INTEGER)
         page.blank(max(0, start + CHART_ROWS - page.next_row))
 

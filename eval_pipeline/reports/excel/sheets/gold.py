@@ -50,7 +50,7 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
 
 
 def write_suspects(page: Page, suite: str, suspects: Sequence[Row]) -> None:
-    """All suspects that nobody has decided on."""
+    """Writes all suspects that nobody has decided on yet."""
     page.section("Suspected gold")
     page.query("Editions", suite_editions_query(suite))
     found = undecided(suspects)

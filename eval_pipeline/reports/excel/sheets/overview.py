@@ -1,4 +1,4 @@
-"""The sheet `Overview`: what was evaluated and what came out."""
+"""The sheet `Overview`: what was evaluated, and the main results."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The sheet `Statistics`: every metric over all turns and over every split."""
+"""The sheet `Statistics`: every metric over all turns and for each split."""
 
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -28,7 +28,7 @@ _TEXTS = frozenset({"metric", "split", "group", "method", "reason", "meaning"})
 
 
 def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
-    """Writes the sheet, figures over all turns first."""
+    """Writes the sheet, with the figures over all turns first."""
     from openpyxl.utils import get_column_letter
 
     sheet = book.sheet("Statistics")

@@ -57,7 +57,7 @@ _FIELDS = {
 
 
 def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
-    """A row a turn, with gold, response and every metric; the metrics stand before the features of the case."""
+    """Writes one row per turn, with gold, response and every metric; metrics come before the features of the case."""
     table = _with_texts(evaluation, turns_table(evaluation))
     metrics = {metric.name for metric in evaluation.profile.metrics}
     names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
@@ -68,7 +68,7 @@ def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
 
 
 def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
-    """A row a failed turn, under the names of `errors.csv`; the conversation leads to its row among all turns."""
+    """Writes one row per failed turn, with the column names of `errors.csv`; it links to the same turn in `Turns`."""
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
@@ -91,7 +91,7 @@ def _turns_query(evaluation: Evaluation) -> str:
 
 
 def _with_texts(evaluation: Evaluation, table: pa.Table) -> pa.Table:
-    """With the gold and the response of the attempt that counts, behind the answer."""
+    """Returns the table with the gold and the response of the attempt that counts inserted after the answer."""
     turns = evaluation.read(TURNS).select(["turn_id", "gold"]).to_pylist()
     gold = {row["turn_id"]: shown_json(json.loads(row["gold"])) for row in turns}
     said: dict[tuple[str, int], str | None] = {}

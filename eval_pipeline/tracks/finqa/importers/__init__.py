@@ -1,1 +1,1 @@
-"""Readers of foreign data sets for the track `finqa`, one file a format."""
+"""Importers of foreign data sets for the track `finqa`, one file per format."""

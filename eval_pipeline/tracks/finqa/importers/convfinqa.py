@@ -76,12 +76,12 @@ class _Original(BaseModel):
 
 
 def read_convfinqa(source: Path, limit: int | None) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file.
+    """Yields cases in the suite's file format, in the order of the file.
 
     Conversations about the same filing page share a cluster.
 
     Raises:
-        InputError: naming the file, the line or the field, and what was expected.
+        InputError: names the file, the line or the field, and what was expected.
     """
     for where, raw in islice(_entries(source), limit):
         original = isinstance(raw, dict) and "annotation" in raw
@@ -144,7 +144,7 @@ def _from_original(raw: Json) -> dict[str, Json]:
     count = len(notes.dialogue_break)
     for field in ("turn_program", "exe_ans_list"):
         _check_length(f"annotation.{field}", getattr(notes, field), count)
-    # answers as printed are beside the steps of the original question; they fit where no step was left out
+    # printed answers are listed per step of the original question; they fit only if no step was left out
     printed: list[Any] = list(notes.answer_list) if len(notes.answer_list) == count else [None] * count
     table = [[_cell(cell) for cell in row] for row in entry.table]
     document: dict[str, Json] = {
@@ -169,7 +169,7 @@ def _case(
 
 
 def page_of(name: str) -> str:
-    """The filing page of a conversation: `Single_UNP/2014/page_35.pdf-3` is about `UNP/2014/page_35.pdf`."""
+    """Returns the filing page of a conversation: `Single_UNP/2014/page_35.pdf-3` → `UNP/2014/page_35.pdf`."""
     match = _PAGE.match(name)
     return match[1] if match else name
 

@@ -1,4 +1,4 @@
-"""The metrics of the track, one file each. Add one with a file and a line in `METRICS`."""
+"""The metrics of the track, one file each. To add one, add a file and a line in `METRICS`."""
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.metrics import (
@@ -48,4 +48,4 @@ METRICS: tuple[Metric, ...] = (
     *resolved.METRICS,
     *recovery.METRICS,
 )
-"""In an order in which a metric may take those before it."""
+"""Ordered so that a metric can use those before it."""

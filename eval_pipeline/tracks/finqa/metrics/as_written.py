@@ -1,6 +1,6 @@
-"""The reasoning metrics on plan and gold program as they are written, carried values left as they are.
+"""The reasoning metrics on plan and gold program as written, without replacing carried values.
 
-Where nothing is carried over these are the other ones, and nothing is computed again.
+If nothing is carried over, they equal the other metrics, which are reused.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def program_match_as_written(
     resolved_gold: Program,
     program_match: bool | None,
 ) -> bool | None:
-    """`program_match` of plan and gold program as they are written."""
+    """Returns `program_match` for plan and gold program as written."""
     if plan_program is None or (plan_program is resolved_plan and gold_program is resolved_gold):
         return program_match
     return same_expression(plan_program, gold_program)
@@ -33,7 +33,7 @@ def logic_recall_as_written(
     resolved_gold_operations: Operations,
     logic_recall: float | None,
 ) -> float | None:
-    """`logic_recall` of plan and gold program as they are written."""
+    """Returns `logic_recall` for plan and gold program as written."""
     if plan_operation_list is resolved_plan_operations and gold_operation_list is resolved_gold_operations:
         return logic_recall
     return recall_of(plan_operation_list, gold_operation_list)
@@ -46,7 +46,7 @@ def operand_recall_as_written(
     resolved_gold_literals: Sequence[float],
     operand_recall: float | None,
 ) -> float | None:
-    """`operand_recall` of plan and gold program as they are written."""
+    """Returns `operand_recall` for plan and gold program as written."""
     if plan_literals is resolved_plan_literals and gold_literals is resolved_gold_literals:
         return operand_recall
     return operand_recall_of(plan_literals, gold_literals)

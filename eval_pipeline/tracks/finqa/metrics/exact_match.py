@@ -1,4 +1,4 @@
-"""The match that tells rounding apart: equal at the precision that was printed."""
+"""The strictest match: equal to the printed answer at its precision."""
 
 from eval_pipeline.core.numbers import Number, round_half_up
 from eval_pipeline.tracks.finqa.matching import Answer, is_number, same_text
@@ -8,12 +8,12 @@ from eval_pipeline.tracks.metric import Metric
 def exact_match(
     predicted: Answer, expected: float | str, expected_printed: str | None, printed_number: Number | None
 ) -> bool | None:
-    """Whether p, rounded half up to the printed precision and in its unit, is the printed answer.
+    """Whether p, rounded half up to the printed precision in the printed unit, equals the printed answer.
 
-    Some golds count percent themselves (3.18, printed `3.18%`): there the prediction may as well, for the gold's own
-    value must not be a matter of rounding.
+    Some gold values are in percent (3.18, printed `3.18%`). The prediction may then be in percent as well, so that the
+    gold's own value always matches.
 
-    None without a printed form, also where the expected answer is a number and the printed form is none.
+    None without a printed form, or if the expected answer is a number and the printed form is not.
     """
     if expected_printed is None:
         return None

@@ -1,4 +1,4 @@
-"""What went wrong, in one word."""
+"""The failure mode: what went wrong, in one word."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ FAILURE_MODES = (
     "other",
     "rounding",
 )
-"""In the order they are tried; `rounding` marks turns that are correct all the same."""
+"""In the order in which they are tried; `rounding` marks correct turns."""
 
 
 def failure_mode(
@@ -42,15 +42,16 @@ def failure_mode(
     resolved_gold: Program,
     resolved_plan_operations: Sequence[str] | None,
     resolved_gold_operations: Sequence[str],
-    earlier: Sequence[EarlierTurn],
+    own_earlier: Sequence[EarlierTurn] | None,
     document: Document,
 ) -> str | None:
-    """The first of `FAILURE_MODES` that applies; None for a correct turn that is no matter of rounding."""
+    """Returns the first of `FAILURE_MODES` that applies; None for a correct turn without a rounding difference."""
     if numerical_match:
         return "rounding" if exact_match is False else None
     for applies, mode in ((no_answer, "no_answer"), (refused, "refusal"), (failed, "execution_error")):
         if applies:
             return mode
+    earlier = own_earlier or ()
     taken_up = bool(earlier) and takes_up_wrong(predicted, plan_program, earlier)
     if taken_up and inherits(predicted, plan_program, earlier, expected, document):
         return "inherited_error"
@@ -61,7 +62,7 @@ def failure_mode(
     if taken_up:
         plan = without_inherited(plan_program, earlier, resolved_gold, document)
         return calculation_fault(predicted, plan, resolved_gold, document)
-    if has_other_operations(resolved_plan_operations, resolved_gold_operations):  # the same, and quick to tell
+    if has_other_operations(resolved_plan_operations, resolved_gold_operations):  # a fast check with the same result
         return "wrong_operations"
     return calculation_fault(predicted, resolved_plan, resolved_gold, document)
 

@@ -1,4 +1,4 @@
-"""The match that also takes the answer as the filing prints it."""
+"""A match that also accepts the answer as printed in the filing."""
 
 from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.finqa.matching import Answer, is_number, within_either, within_relative
@@ -12,9 +12,9 @@ def general_match(
     printed_number: Number | None,
     numerical_match: bool,
 ) -> bool:
-    """`numerical_match`, or its rule against the printed answer, or a percent mark on one side only.
+    """Whether `numerical_match` holds, or its rule holds for the printed answer, or only the percent sign differs.
 
-    The last: exactly one of prediction and printed answer carries a percent mark, and 100 p or p / 100 is within 1%
+    The last means: exactly one of prediction and printed answer has a percent sign, and 100 p or p / 100 is within 1%
     of the expected answer.
     """
     if numerical_match or printed_number is None:

@@ -1,10 +1,10 @@
-"""Recall and precision of the logic in one number."""
+"""F1 of the operations: recall and precision of the logic in one number."""
 
 from eval_pipeline.tracks.metric import Metric
 
 
 def logic_f1(logic_recall: float | None, logic_precision: float | None) -> float | None:
-    """Harmonic mean of the two; None without a parsed plan."""
+    """Returns the harmonic mean of recall and precision; None without a parsed plan."""
     if logic_recall is None or logic_precision is None:
         return None
     total = logic_recall + logic_precision

@@ -1,11 +1,11 @@
-"""How much of the plan's logic is the gold's."""
+"""The share of the plan's operations that the gold has, too."""
 
 from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share, shared_operations
 from eval_pipeline.tracks.metric import Metric
 
 
 def logic_precision(resolved_plan_operations: Operations | None, resolved_gold_operations: Operations) -> float | None:
-    """Shared operations / operations of the plan; None without a parsed plan."""
+    """Returns shared operations / operations of the plan; None without a parsed plan."""
     if resolved_plan_operations is None:
         return None
     shared = shared_operations(resolved_plan_operations, resolved_gold_operations)

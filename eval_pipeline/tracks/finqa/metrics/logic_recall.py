@@ -1,11 +1,11 @@
-"""How much of the gold logic the plan has."""
+"""The share of the gold's operations that the plan has, too."""
 
 from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share, shared_operations
 from eval_pipeline.tracks.metric import Metric
 
 
 def logic_recall(resolved_plan_operations: Operations | None, resolved_gold_operations: Operations) -> float | None:
-    """Shared operations / gold operations; None without a parsed plan."""
+    """Returns shared operations / gold operations; None without a parsed plan."""
     if resolved_plan_operations is None:
         return None
     shared = shared_operations(resolved_plan_operations, resolved_gold_operations)

@@ -1,4 +1,4 @@
-"""How many of the gold's numbers the plan uses."""
+"""The share of the gold's numbers that the plan uses."""
 
 from collections.abc import Sequence
 from math import isclose
@@ -11,7 +11,7 @@ _NOISE = 1e-9
 def operand_recall(
     resolved_plan_literals: Sequence[float] | None, resolved_gold_literals: Sequence[float]
 ) -> float | None:
-    """Share of the gold's distinct literals that the plan has; 1.0 where it has none, None without a parsed plan."""
+    """Returns the share of the gold's distinct literals in the plan; 1.0 if it has none, None without a parsed plan."""
     if resolved_plan_literals is None:
         return None
     if not resolved_gold_literals:

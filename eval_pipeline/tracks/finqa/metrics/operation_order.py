@@ -1,11 +1,11 @@
-"""Whether the operations come in the order of the gold's."""
+"""Agreement of the order of operations with the gold's."""
 
 from eval_pipeline.tracks.finqa.metrics.overlap import Operations, share
 from eval_pipeline.tracks.metric import Metric
 
 
 def operation_order(resolved_plan_operations: Operations | None, resolved_gold_operations: Operations) -> float | None:
-    """Longest common subsequence / gold length; None without a parsed plan."""
+    """Returns the length of the longest common subsequence / gold length; None without a parsed plan."""
     if resolved_plan_operations is None:
         return None
     common = _longest_common_subsequence(resolved_plan_operations, resolved_gold_operations)

@@ -1,11 +1,11 @@
-"""How much the plan computes."""
+"""The number of operations in the plan."""
 
 from eval_pipeline.tracks.finqa.program import Program, operations
 from eval_pipeline.tracks.metric import Metric
 
 
 def operations_per_turn(written_program: Program | None) -> int | None:
-    """Compute steps of the plan as written; None without a parsed plan."""
+    """Returns the number of compute steps of the plan as written; None without a parsed plan."""
     return None if written_program is None else len(operations(written_program))
 
 

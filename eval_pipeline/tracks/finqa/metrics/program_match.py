@@ -1,4 +1,4 @@
-"""Whether the plan is the gold program up to algebra."""
+"""Algebraic equality of plan and gold program."""
 
 from eval_pipeline.tracks.finqa.algebra import same_expression
 from eval_pipeline.tracks.finqa.program import Program
@@ -6,7 +6,7 @@ from eval_pipeline.tracks.metric import Metric
 
 
 def program_match(resolved_plan: Program | None, resolved_gold: Program) -> bool | None:
-    """Whether both compute the same function of their literals; None without a parsed plan."""
+    """Whether plan and gold program compute the same function of their literals; None without a parsed plan."""
     return None if resolved_plan is None else same_expression(resolved_plan, resolved_gold)
 
 

@@ -1,4 +1,4 @@
-"""Plan and gold program with carried values written out, as people read them."""
+"""Plan and gold program with carried values replaced, as text."""
 
 from eval_pipeline.tracks.finqa.carried import program_text
 from eval_pipeline.tracks.finqa.program import Program
@@ -6,12 +6,12 @@ from eval_pipeline.tracks.metric import Metric
 
 
 def resolved_plan_text(plan_program: Program | None, resolved_plan: Program | None) -> str | None:
-    """The plan with carried values written out, in FinQA's form; None where it carries none."""
+    """Returns the plan with carried values replaced, in FinQA's form; None if it has none."""
     return None if resolved_plan is None or resolved_plan is plan_program else program_text(resolved_plan)
 
 
 def resolved_program_text(gold_program: Program, resolved_gold: Program) -> str | None:
-    """The gold program likewise."""
+    """Returns the gold program with carried values replaced, in FinQA's form; None if it has none."""
     return None if resolved_gold is gold_program else program_text(resolved_gold)
 
 

@@ -1,4 +1,4 @@
-"""The match that forgives the sign."""
+"""A match that ignores the sign."""
 
 from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
 from eval_pipeline.tracks.metric import Metric

@@ -1,4 +1,4 @@
-"""The match that forgives percent against fraction."""
+"""A match that ignores whether a number is a percentage or a fraction."""
 
 from eval_pipeline.tracks.finqa.matching import Answer, answers_soft_match, is_number, within_relative
 from eval_pipeline.tracks.metric import Metric

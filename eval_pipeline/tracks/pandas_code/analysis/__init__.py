@@ -1,1 +1,1 @@
-"""What the code of a snippet does and how well it is written, told from its syntax tree: nothing is run."""
+"""Analyses the code of a snippet by its syntax tree: what it does and how well it is written. Nothing is run."""

@@ -1,4 +1,4 @@
-"""The columns that code touches."""
+"""Finds the columns that code uses."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ _PLACES: Mapping[str, Sequence[int]] = {
     "transform": [0], "astype": [0], "fillna": [0], "replace": [0], "round": [0], "NamedAgg": [0], "xs": [0],
     "to_datetime": [], "Grouper": [0], "plot": [0, 1], "insert": [1], "isin": [],
 }  # fmt: skip
-"""Where methods of frames take names of columns, by place; functions of pandas take the frame before."""
+"""For methods of frames, the positions of arguments that name columns; functions of pandas take the frame first."""
 _KEYWORDS = frozenset(
     "by on left_on right_on left_by right_by columns index values subset id_vars value_vars key column items labels "
     "keys level x y".split()
@@ -30,9 +30,10 @@ _UNKNOWN = "__unknown__"
 
 
 def touched_columns(tree: ast.AST, names: Names) -> frozenset[str]:
-    """Names that code takes out of tables: subscripts, attributes, arguments, texts of `query` and `eval`.
+    """Returns names that code uses like columns: in subscripts, attributes, arguments, and texts of `query` and `eval`.
 
-    Names of other things may be among them (keys of a dict, attributes of a module): what is a column, the tables say.
+    Other names may be included, such as keys of a dict or attributes of a module; the caller compares them with the
+    tables.
     """
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     found: set[str] = set()
@@ -54,13 +55,13 @@ def _subscripted(node: ast.Subscript, names: Names) -> Iterator[str]:
         case ast.Subscript(value=ast.Attribute(attr="loc" | "at"), slice=ast.Tuple(elts=[_, columns])):
             yield from names.texts(columns)
         case ast.Subscript(value=ast.Attribute(attr="loc" | "at" | "iloc" | "iat")):
-            return  # labels of rows, and places
+            return  # labels and positions of rows
         case ast.Subscript(slice=columns):
             yield from names.texts(columns)
 
 
 def column_arguments(call: ast.Call, names: Names) -> Iterator[str]:
-    """Columns named in the arguments of a call."""
+    """Yields the columns named in the arguments of a call."""
     name = call_name(call) or ""
     if name in ("query", "eval"):
         for text in expression_texts(call, names):
@@ -74,7 +75,8 @@ def column_arguments(call: ast.Call, names: Names) -> Iterator[str]:
     shift = 1 if is_module_call(call, names) and name not in ("NamedAgg", "Grouper") else 0
     given = [call.args[place + shift] for place in places or () if place + shift < len(call.args)]
     for argument in given:
-        # A text given to `agg` is a function, one given to `fillna` a value: only keys of a dict are columns there.
+        # A text given to `agg` is a function, and one given to `fillna` is a value; only the keys of a dict are columns
+        # there.
         if name not in _DICTS_BY_COLUMN or _is_dict(argument, names):
             yield from names.texts(argument)
     for item in call.keywords:
@@ -94,7 +96,7 @@ def _is_dict(node: ast.expr, names: Names) -> bool:
 
 
 def is_module_call(call: ast.Call, names: Names) -> bool:
-    """Whether it is a function of a module, such as `pd.merge`."""
+    """Returns whether the call is of a module's function, such as `pd.merge`."""
     match call.func:
         case ast.Attribute(value=ast.Name(id=module)):
             return module in names.modules
@@ -102,7 +104,7 @@ def is_module_call(call: ast.Call, names: Names) -> bool:
 
 
 def expression_texts(call: ast.Call, names: Names) -> Iterator[str]:
-    """The texts of a `query` or `eval`; computed parts of a text are an unknown name."""
+    """Yields the texts of a `query` or `eval`; computed parts are replaced by an unknown name."""
     first = call.args[0] if call.args else next((item.value for item in call.keywords if item.arg == "expr"), None)
     values = [first]
     if isinstance(first, ast.Name):
@@ -116,7 +118,7 @@ def expression_texts(call: ast.Call, names: Names) -> Iterator[str]:
 
 
 def parsed_expression(text: str) -> tuple[ast.Module | None, dict[str, str]]:
-    """The syntax tree of a text for `query`, and the names that stand in backticks by what stands for them there."""
+    """Parses a text for `query`; also returns the names in backticks, by the placeholders put in their place."""
     quoted: dict[str, str] = {}
 
     def name(found: re.Match[str]) -> str:
@@ -131,7 +133,7 @@ def parsed_expression(text: str) -> tuple[ast.Module | None, dict[str, str]]:
 
 
 def expression_names(text: str) -> Iterator[str]:
-    """Names in a text for `query` or `eval`, without those of the snippet's own variables (`@n`)."""
+    """Yields the names in a text for `query` or `eval`, without the snippet's own variables (`@n`)."""
     tree, quoted = parsed_expression(text)
     if tree is None:
         yield from _IDENTIFIER.findall(_BACKTICKS.sub("", text))

@@ -1,4 +1,4 @@
-"""The conditions by which code chooses rows."""
+"""Finds the conditions by which code selects rows."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ _TESTS = frozenset(
     "isin between contains startswith endswith match fullmatch isna isnull notna notnull duplicated eq ne gt ge lt le "
     "isnan isfinite isnumeric isdigit isalpha any all".split()
 )
-"""Methods that give a truth value for each row."""
+"""Methods that return a truth value for each row."""
 _JOINS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
 _THROUGH = frozenset({"fillna", "astype", "rename", "to_numpy", "reindex", "reset_index", "transform", "groupby"})
 _REDUCTIONS = frozenset({"sum", "mean", "count_nonzero", "value_counts"})
@@ -23,13 +23,13 @@ Atom = tuple[int, int]
 
 @value
 class Filters:
-    """How code chooses rows.
+    """How code selects rows.
 
     Attributes:
-        conditions: single conditions, each counted once however often it is used.
-        ranges: those that test two ends at once (`between`).
-        counted: rows that meet a condition are counted by summing its truth values.
-        located: `.loc` is used.
+        conditions: single conditions, each counted once even if it is used several times.
+        ranges: those that test both ends of a range at once (`between`).
+        counted: whether rows that meet a condition are counted by summing truth values.
+        located: whether `.loc` is used.
     """
 
     conditions: int
@@ -39,7 +39,7 @@ class Filters:
 
 
 def read_filters(tree: ast.Module, names: Names) -> Filters:
-    """The filters of a snippet: boolean indexing, `query`, `where`, `dropna` and the like."""
+    """Finds the filters of a snippet: boolean indexing, `query`, `where`, `dropna` and others."""
     reader = _Reader(names)
     atoms: set[Atom] = set()
     counted = located = False
@@ -52,7 +52,7 @@ def read_filters(tree: ast.Module, names: Names) -> Filters:
 
 
 def _reduced(call: ast.Call) -> Iterator[ast.expr]:
-    """What a reduction such as `sum` is of: its object, or its argument where it is a function."""
+    """Yields what a reduction such as `sum` is applied to: its object, or its argument if it is a function."""
     if isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
         yield call.func.value
     elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
@@ -63,14 +63,14 @@ def _reduced(call: ast.Call) -> Iterator[ast.expr]:
 
 
 class _Reader:
-    """Finds conditions; remembers which of them are ranges."""
+    """Finds conditions, and remembers which of them are ranges."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self.ranges: set[int] = set()
 
     def site(self, node: ast.AST) -> Iterator[Atom]:
-        """The conditions of a node that chooses rows."""
+        """Yields the conditions of a node that selects rows."""
         match node:
             case ast.Subscript(ctx=ast.Load() | ast.Store(), slice=chosen, value=held):
                 if isinstance(chosen, ast.Tuple) and isinstance(held, ast.Attribute):
@@ -89,7 +89,7 @@ class _Reader:
             case "where" | "mask" if call.args or keyword(call, "cond") is not None:
                 yield from self.atoms(call.args[0] if call.args else keyword(call, "cond"))
             case "filter" if call.args and isinstance(call.args[0], ast.Lambda | ast.Name):
-                # Of groups, or Python's own: a function that says which are kept.
+                # A function that says which items are kept: of groups, or in Python's own `filter`.
                 yield from self.atoms(call.args[0])
             case "dropna" if isinstance(call.func, ast.Attribute):
                 yield (id(call), 0)
@@ -112,12 +112,12 @@ class _Reader:
         yield (id(call), 0)
 
     def atoms(self, node: ast.expr | None, *, indexing: bool = False, seen: set[str] | None = None) -> set[Atom]:
-        """The single conditions in an expression.
+        """Returns the single conditions in an expression.
 
         Args:
             node: the expression.
-            indexing: it stands where rows are chosen, so that a column there is one of truth values.
-            seen: variables and columns that have been looked up.
+            indexing: whether it selects rows, so that a column in it must hold truth values.
+            seen: variables and columns that have been looked up already.
         """
         seen = set() if seen is None else seen
         match node:
@@ -163,7 +163,7 @@ class _Reader:
         return set()
 
     def _column(self, node: ast.expr, name: str, seen: set[str]) -> set[Atom]:
-        """A column of truth values: the conditions it was made of, or the column itself."""
+        """Returns the conditions from which a column of truth values was made, or the column itself."""
         key = f"column {name}"
         stored = self._names.column(name) if key not in seen else []
         seen.add(key)

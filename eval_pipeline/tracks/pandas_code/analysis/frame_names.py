@@ -1,4 +1,4 @@
-"""Names that every DataFrame has, so that `df.count` is no column."""
+"""Names that every DataFrame has, so that `df.count` is not taken for a column."""
 
 FRAME_NAMES = frozenset(
     """
@@ -19,4 +19,4 @@ FRAME_NAMES = frozenset(
     update value_counts values var where xs
     """.split()
 ) | {"str", "dt", "cat", "dtype"}
-"""Public attributes of `pandas.DataFrame` (a test compares them), and the accessors of a Series."""
+"""Public attributes of `pandas.DataFrame` (checked by a test), and the accessors of a Series."""

@@ -1,4 +1,4 @@
-"""What names in a snippet stand for, as far as it says so in plain sight."""
+"""What the names in a snippet stand for, as far as the code shows it directly."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ from eval_pipeline.tracks.pandas_code.analysis.syntax import keyword
 
 MOST_TEXTS = 1000
 MOST_LOOKUPS = 20
-"""Variables followed from one to the next. Code may be made to keep its reader busy."""
+"""The most variables that are followed from one to the next; code may be written to make its analysis slow."""
 MOST_VALUES = 100
-"""Values noted of a variable or column, the first ones."""
+"""The most values that are stored for a variable or column; later ones are ignored."""
 
 
 class Names:
-    """Values that a snippet gives its variables, its columns and its loop variables."""
+    """The values that a snippet assigns to variables, columns and loop variables."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._variables: dict[str, list[ast.expr]] = {}
@@ -24,15 +24,18 @@ class Names:
             self._note(node)
 
     def variable(self, name: str) -> list[ast.expr]:
-        """What is assigned to a variable, in the order of the code; `MOST_VALUES` at most."""
+        """Returns what is assigned to a variable, in code order; at most `MOST_VALUES` values."""
         return self._variables.get(name, [])
 
     def column(self, name: str) -> list[ast.expr]:
-        """What is assigned to a column of any frame."""
+        """Returns what is assigned to a column of any frame."""
         return self._columns.get(name, [])
 
     def texts(self, node: ast.expr | None) -> Iterator[str]:
-        """Texts in a literal, a list, the keys of a dict, or a variable that holds such; `MOST_TEXTS` at most."""
+        """Yields the texts in a literal, a list, the keys of a dict, or a variable with such a value.
+
+        At most `MOST_TEXTS`.
+        """
         return islice(self._texts(node, set()), MOST_TEXTS)
 
     def _texts(self, node: ast.expr | None, seen: set[str]) -> Iterator[str]:
@@ -47,14 +50,14 @@ class Names:
                     yield from self._texts(part, seen)
 
     def unseen(self, name: str, seen: set[str]) -> list[ast.expr]:
-        """As `variable`, but only once for each of a set of names that grows, and not through endless many."""
+        """Same as `variable`, but looks up each name only once (`seen` grows), and only a limited number of names."""
         if name in seen or len(seen) >= MOST_LOOKUPS:
             return []
         seen.add(name)
         return self.variable(name)
 
     def number(self, node: ast.expr | None) -> int | None:
-        """A whole number, or that of a variable with a single value; None where it is computed."""
+        """Returns a whole number, or that of a variable with a single value; None if it is computed."""
         if isinstance(node, ast.Name) and len(self.variable(node.id)) == 1:
             node = self.variable(node.id)[0]
         match node:
@@ -107,7 +110,7 @@ def _keep(values: dict[str, list[ast.expr]], name: str, value: ast.expr) -> None
 
 
 def _listed(node: ast.expr) -> Iterable[ast.expr | None]:
-    """What a literal, a sum of lists, a choice or a slice holds."""
+    """Returns the parts of a literal, a sum of lists, a conditional expression or a slice."""
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items) | ast.Dict(keys=items):
             return items

@@ -1,4 +1,4 @@
-"""Statistics, groups and joins in code."""
+"""Finds statistics, groupings and joins in code."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ STATISTICS: Mapping[str, frozenset[str]] = {
     ),
     "group": frozenset({"groupby", "pivot_table", "pivot", "crosstab", "resample", "value_counts"}),
 }
-"""Operations of code that give a statistic; those of the specification, and others that do the same."""
+"""Operations in code that compute a statistic: those of the specification, and others with the same effect."""
 
 _TAKES_FUNCTIONS = frozenset({"agg", "aggregate", "transform", "apply", "pivot_table", "crosstab", "NamedAgg"})
 _FUNCTION_KEYWORDS = frozenset({"func", "aggfunc"})
@@ -27,7 +27,7 @@ _MERGE_KEYS = ("on", "left_on", "right_on")
 
 
 def operations(tree: ast.Module, names: Names) -> tuple[str, ...]:
-    """Names of what code does, in the order of its lines: calls, functions named in `agg`, sizes."""
+    """Returns the names of the code's operations in line order: calls, functions named in `agg`, and sizes."""
     found = list[tuple[int, int, str]]()
     for node in ast.walk(tree):
         for name in _operations(node, names):
@@ -50,7 +50,10 @@ def _operations(node: ast.AST, names: Names) -> Iterator[str]:
 
 
 def _functions(call: ast.Call, names: Names) -> Iterator[str]:
-    """Functions that a call is given: `"mean"`, `["min", "max"]`, `{"x": "sum"}`, `total=("x", "sum")`, `np.mean`."""
+    """Yields the functions given to a call.
+
+    Examples of arguments are `"mean"`, `["min", "max"]`, `{"x": "sum"}`, `total=("x", "sum")` and `np.mean`.
+    """
     name = call_name(call)
     given = [*call.args[1:]] if name in ("NamedAgg", "pivot_table", "crosstab") else [*call.args]
     for item in call.keywords:
@@ -78,7 +81,7 @@ def _named_functions(node: ast.expr, names: Names, seen: set[str]) -> Iterator[s
 
 
 def grouping_columns(tree: ast.Module, names: Names) -> frozenset[str]:
-    """Columns by which code groups: of `groupby`, pivots, `crosstab`, `resample` and `value_counts`."""
+    """Returns the columns by which code groups: in `groupby`, pivots, `crosstab`, `resample` and `value_counts`."""
     found: set[str] = set()
     index = {column for call in _calls(tree, "set_index") for column in column_arguments(call, names)}
     for call in _calls(tree, *_GROUPERS):
@@ -105,7 +108,7 @@ def grouping_columns(tree: ast.Module, names: Names) -> frozenset[str]:
 
 
 def _touched_through(node: ast.expr, names: Names) -> Iterator[str]:
-    """Columns in what a variable holds: `month = df["date"].dt.month`."""
+    """Yields the columns in the value of a variable, such as `month = df["date"].dt.month`."""
     if isinstance(node, ast.Name):
         for held in names.variable(node.id):
             yield from touched_columns(held, names)
@@ -118,7 +121,7 @@ def _calls(tree: ast.Module, *called: str) -> Iterator[ast.Call]:
 
 
 def joins(tree: ast.Module, names: Names) -> list[ast.Call]:
-    """Calls that put tables together; not those that join texts."""
+    """Returns the calls that join tables, without those that join texts."""
     return [call for call in _calls(tree, *_JOINS) if not _joins_texts(call, names)]
 
 
@@ -136,7 +139,7 @@ def _joins_texts(call: ast.Call, names: Names) -> bool:
 
 
 def join_columns(tree: ast.Module, names: Names) -> frozenset[str]:
-    """Columns by which code puts tables together: the keys of merges, and the index that is joined on."""
+    """Returns the columns by which code joins tables: the keys of merges, and the index used by joins."""
     found: set[str] = set()
     by_index = False
     for call in joins(tree, names):

@@ -1,4 +1,4 @@
-"""What is not well written in code: findings of ruff, and row-wise work, for which ruff has no rules."""
+"""Finds code of low quality: findings of ruff, and row-wise work, for which ruff has no rules."""
 
 import ast
 import json
@@ -15,11 +15,11 @@ from eval_pipeline.tracks.pandas_code.analysis.row_wise import row_wise_work
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 
 RULES = ("F", "E", "B", "PD", "C901")
-"""Pyflakes, pycodestyle errors, bugbear, pandas-vet, cyclomatic complexity."""
+"""Pyflakes, pycodestyle errors, bugbear, pandas-vet and cyclomatic complexity."""
 HIGHEST_COMPLEXITY = 10
 LINE_LENGTH = 120
 GIVEN = frozenset({"pd", "np"})
-"""Names that every snippet finds, beside its tables (`sandbox/inside/snippet.py`)."""
+"""Names that are defined for every snippet, in addition to its tables (`sandbox/inside/snippet.py`)."""
 
 _IMPORT = "import pandas as pd\n"
 _UNDEFINED = re.compile(r"Undefined name `(\w+)`")
@@ -27,11 +27,11 @@ _UNDEFINED = re.compile(r"Undefined name `(\w+)`")
 
 @value
 class QualityFinding:
-    """Something that is not well written.
+    """A problem of code quality.
 
     Attributes:
         rule: ruff's code, or the name of a row-wise anti-pattern (`row_wise.ANTI_PATTERNS`).
-        line: of the code, from 1.
+        line: line in the code, from 1.
         message: one sentence.
     """
 
@@ -43,13 +43,13 @@ class QualityFinding:
 def quality_findings(
     codes: Sequence[str], tables: Sequence[Collection[str]] | None = None
 ) -> list[list[QualityFinding]]:
-    """What is not well written in snippets, in the order of lines; one call of ruff does for all.
+    """Returns the quality problems of snippets in line order; one call of ruff checks all of them.
 
-    `noqa` and other comments that would silence it are not heeded. Code that does not parse has no findings.
+    Comments that would silence it, such as `noqa`, are ignored. Code that does not parse has no findings.
 
     Args:
         codes: the snippets.
-        tables: names of the tables that each of them finds; `df` by default.
+        tables: names of the tables that are defined for each snippet; `df` by default.
 
     Raises:
         RuntimeError: ruff does not run.
@@ -67,19 +67,19 @@ def quality_findings(
 
 
 def _is_given(finding: QualityFinding, tables: Collection[str]) -> bool:
-    """Whether it is about a name that only the sandbox defines."""
+    """Returns whether the finding is about a name that the sandbox defines."""
     name = _UNDEFINED.fullmatch(finding.message) if finding.rule == "F821" else None
     return name is not None and (name[1] in GIVEN or name[1] in tables or (name[1] == "df" and len(tables) == 1))
 
 
 def _linted(snippets: dict[int, tuple[str, ast.Module]]) -> dict[int, list[QualityFinding]]:
-    """Findings of ruff by snippet."""
+    """Returns the findings of ruff by snippet."""
     if not snippets:
         return {}
     found: dict[int, list[QualityFinding]] = {}
     with TemporaryDirectory(prefix="snippets-") as folder:
         for place, (code, tree) in snippets.items():
-            # The rules of pandas-vet look only at files that import pandas, which snippets need not.
+            # The rules of pandas-vet only check files that import pandas, which snippets need not do.
             prefix = "" if _imports_pandas(tree) else _IMPORT
             Path(folder, f"{place}_{len(prefix.splitlines())}_code.py").write_text(prefix + code, "utf-8", newline="")
             Path(folder, f"{place}_0_module.py").write_text(_module_as_function(tree), "utf-8")
@@ -91,7 +91,7 @@ def _linted(snippets: dict[int, tuple[str, ast.Module]]) -> dict[int, list[Quali
                     continue
                 line = snippets[int(number)][1].body[0].lineno
                 message = message.replace("`snippet`", "the code outside functions")
-            if line > 0:  # on line 0 stands the import
+            if line > 0:  # line 0 is the added import
                 found.setdefault(int(number), []).append(QualityFinding(rule, line, message))
     return found
 
@@ -104,7 +104,7 @@ def _imports_pandas(tree: ast.Module) -> bool:
 
 
 def _module_as_function(tree: ast.Module) -> str:
-    """The statements outside functions and classes as a function: complexity is only measured of functions."""
+    """Returns the top-level statements as a function, because complexity is only measured for functions."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     body = [node for node in tree.body if not isinstance(node, definitions)]
     lines = "\n".join(ast.unparse(ast.Module([node], [])) for node in body) or "pass"
@@ -112,7 +112,7 @@ def _module_as_function(tree: ast.Module) -> str:
 
 
 def _ruff(folder: str) -> Iterator[dict[str, Any]]:
-    """What ruff says of the files in a folder, in its JSON form."""
+    """Yields ruff's findings in the files of a folder, in its JSON form."""
     from ruff import find_ruff_bin
 
     command = [find_ruff_bin(), "check", "--isolated", "--no-cache", "--ignore-noqa", "--no-respect-gitignore"]

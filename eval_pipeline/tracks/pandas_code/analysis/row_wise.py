@@ -1,4 +1,4 @@
-"""Work on rows one by one that pandas does on whole columns, and assignments that are lost in a copy."""
+"""Finds work on single rows that pandas does on whole columns, and assignments that are lost in a copy."""
 
 import ast
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ANTI_PATTERNS = {
     "chained-assignment": "assigns to a copy; use one .loc[rows, column]",
     "growing-frame": "copies the frame every time round; collect the parts and concat once",
 }
-"""Rule → what is said of it."""
+"""The message for each rule."""
 
 _Found = Iterator[tuple[str, int, str]]
 
@@ -30,15 +30,15 @@ _KEEPS_ROWS = frozenset(
     "join astype nlargest nsmallest filter where mask drop_duplicates sample values array to_numpy index iterrows "
     "apply map str dt round abs clip replace eval pipe tolist to_list items".split()
 )
-"""What gives an object with as many rows as there are, or some of them."""
+"""Operations whose result has as many rows as their object, or some of them."""
 _MAKES_FRAMES = frozenset({"merge", "concat", "DataFrame", "read_csv", "read_parquet", "merge_asof", "merge_ordered"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 
 
 def row_wise_work(tree: ast.Module) -> _Found:
-    """Rule, line and message of each anti-pattern in a snippet.
+    """Returns rule, line and message of each anti-pattern in a snippet.
 
-    Tables are taken to be the names that the snippet uses and does not bind, and what is made of them.
+    Names that the snippet uses but does not define are considered tables, and so is what is derived from them.
     """
     tables = _tables(tree)
     for node in ast.walk(tree):
@@ -66,7 +66,7 @@ def _found(node: ast.AST, tables: set[str]) -> Iterator[tuple[str, int]]:
 
 
 def _end_line(call: ast.Call) -> int:
-    """The line of a method's name, in a chain over several lines."""
+    """Returns the line of a method's name, since a chain may span several lines."""
     return call.func.end_lineno or call.lineno
 
 
@@ -78,7 +78,7 @@ def _is_along_rows(call: ast.Call) -> bool:
 
 
 def _tables(tree: ast.Module) -> set[str]:
-    """Names of tables and of what is made of their rows."""
+    """Returns the names of tables and of values with their rows."""
     bound = set(bound_names(tree))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     tables = (
@@ -92,7 +92,7 @@ def _tables(tree: ast.Module) -> set[str]:
 
 
 def _has_rows(node: ast.expr, tables: set[str]) -> bool:
-    """Whether something is a table, or has its rows: a column, a part, an array."""
+    """Returns whether a value is a table or has its rows, as a column, a part or an array do."""
     chain = list(links(node))
     match chain[-1]:
         case ast.Name(id="pd"):
@@ -106,7 +106,7 @@ def _has_rows(node: ast.expr, tables: set[str]) -> bool:
 
 
 def _keeps_rows(step: ast.expr, *, called: bool) -> bool:
-    """Whether a link of a chain leaves the rows; an attribute that is not called is a column."""
+    """Returns whether a step of a chain keeps the rows; an attribute that is not called is a column."""
     match step:
         case ast.Attribute(attr=name):
             return name in _KEEPS_ROWS or (not called and name not in ("columns", "dtypes", "shape", "size", "empty"))
@@ -116,7 +116,7 @@ def _keeps_rows(step: ast.expr, *, called: bool) -> bool:
 
 
 def _is_rows(node: ast.expr, tables: set[str]) -> bool:
-    """Whether a loop over this goes through rows one by one; iterrows and itertuples are told as such."""
+    """Returns whether a loop over this visits single rows; iterrows and itertuples have rules of their own."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=args):
             return any(_counts_rows(arg, tables) for arg in args)
@@ -125,7 +125,7 @@ def _is_rows(node: ast.expr, tables: set[str]) -> bool:
         case ast.Call(func=ast.Attribute(attr="to_dict", value=table)) as call:
             orient = argument(call, 0, "orient")
             return isinstance(orient, ast.Constant) and orient.value == "records" and _has_rows(table, tables)
-        case ast.Name():  # the names of its columns
+        case ast.Name():  # iterates over the names of its columns
             return False
     if any(call_name(link) in ("iterrows", "itertuples") for link in links(node)):
         return False
@@ -133,7 +133,7 @@ def _is_rows(node: ast.expr, tables: set[str]) -> bool:
 
 
 def _is_frame(node: ast.expr) -> bool:
-    """Whether a loop over it is one over names of columns: a selection of columns or rows of a frame."""
+    """Returns whether a loop over it visits names of columns, since it is a selection of columns or rows of a frame."""
     match node:
         case ast.Subscript(slice=ast.List() | ast.Compare() | ast.BinOp()):
             return True
@@ -143,7 +143,7 @@ def _is_frame(node: ast.expr) -> bool:
 
 
 def _counts_rows(node: ast.expr, tables: set[str]) -> bool:
-    """`len(df)`, `df.shape[0]`, `len(df) - 1`."""
+    """Returns whether it is `len(df)`, `df.shape[0]`, `len(df) - 1` or similar."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[table]):
             return _has_rows(table, tables)
@@ -155,7 +155,7 @@ def _counts_rows(node: ast.expr, tables: set[str]) -> bool:
 
 
 def _is_chained(target: ast.expr, tables: set[str]) -> bool:
-    """`df[rows]["x"] = ...`, `df["x"][0] = ...`, `df.loc[rows]["x"] = ...`, `df[rows].x = ...`."""
+    """Returns whether it is an assignment such as `df[rows]["x"] = ...`, `df["x"][0] = ...` or `df[rows].x = ...`."""
     match target:
         case ast.Subscript(value=ast.Attribute(value=held, attr=name)) if name in INDEXERS:
             chained = isinstance(held, ast.Subscript)
@@ -172,7 +172,7 @@ def _is_chained(target: ast.expr, tables: set[str]) -> bool:
 
 
 def _growing(loop: ast.For | ast.AsyncFor | ast.While, tables: set[str]) -> Iterator[int]:
-    """Lines that add rows to a frame every time round."""
+    """Yields the lines that add rows to a frame in every iteration."""
     for node in ast.walk(loop):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if call_name(call) == "concat":

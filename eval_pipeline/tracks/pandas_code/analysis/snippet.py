@@ -1,4 +1,4 @@
-"""What a snippet does, as far as its syntax tree says."""
+"""What a snippet does, according to its syntax tree."""
 
 from functools import lru_cache
 
@@ -22,13 +22,13 @@ class Snippet:
     """What a snippet does.
 
     Attributes:
-        columns: names that it touches; those of columns are among them, and others that no table has.
-        operations: names of what it calls, and of the functions that it gives to `agg` and the like, in order.
-        sorting: its orders, and what it takes from their ends.
+        columns: names that it uses like columns; they may include names that no table has.
+        operations: names of what it calls, and of functions given to `agg` and others, in order.
+        sorting: how it sorts, and which rows it takes from the ends.
         filters: its conditions on rows.
         groupings: columns by which it groups.
-        joined: it puts tables together.
-        join_columns: columns by which it does.
+        joined: whether it joins tables.
+        join_columns: columns by which it joins.
     """
 
     columns: frozenset[str]
@@ -41,25 +41,25 @@ class Snippet:
 
     @property
     def order_keys(self) -> tuple[str, ...]:
-        """Columns of its last sort, for `compare`."""
+        """Returns the columns of its last sort, for `compare`."""
         return self.sorting.keys
 
     def gives(self, statistic: str) -> bool:
-        """Whether it has an operation for one of `STATISTICS`; counting is also summing truth values."""
+        """Returns whether it has an operation for one of `STATISTICS`; summing truth values also counts as counting."""
         if statistic == "count" and self.filters.counted:
             return True
         return not STATISTICS[statistic].isdisjoint(self.operations)
 
     @property
     def statistical_operations(self) -> tuple[str, ...]:
-        """Its operations that belong to any of `STATISTICS`, each once."""
+        """Returns its operations that belong to any of `STATISTICS`, without duplicates."""
         known = frozenset[str]().union(*STATISTICS.values())
         return tuple(dict.fromkeys(name for name in self.operations if name in known))
 
 
 @lru_cache(maxsize=256)
 def read_snippet(code: str) -> Snippet | None:
-    """Reads a snippet; None where it does not parse."""
+    """Analyses a snippet; None if it does not parse."""
     tree = parse(code)
     if tree is None:
         return None

@@ -1,4 +1,4 @@
-"""Orders that code makes, and the rows it takes from their ends."""
+"""Finds how code sorts, and which rows it takes from the ends."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -14,16 +14,16 @@ BOTH: frozenset[Direction] = frozenset({"ascending", "descending"})
 _ASCENDING: frozenset[Direction] = frozenset({"ascending"})
 _DESCENDING: frozenset[Direction] = frozenset({"descending"})
 _DEFAULT_ROWS = 5
-"""Of `head` and `tail`."""
+"""The default number of rows of `head` and `tail`."""
 
 
 @value
 class Cut:
-    """Rows from one end of an order.
+    """Rows taken from one end of a sort order.
 
     Attributes:
-        end: `top` for the largest.
-        n: how many; None where the code takes all, or computes how many.
+        end: `top` for the largest values.
+        n: how many; None if the code takes all or computes the number.
     """
 
     end: Literal["top", "bottom"]
@@ -32,11 +32,11 @@ class Cut:
 
 @value
 class Sorting:
-    """Orders in a snippet.
+    """The sorts in a snippet.
 
     Attributes:
-        directions: all that it sorts in; both for one that is computed.
-        cuts: rows that it takes from an end; for an order from which it takes none, its beginning, with no number.
+        directions: all directions in which it sorts; both for one that is computed.
+        cuts: rows that it takes from an end of the order. If it takes none: the beginning of each order, with `n` None.
         keys: columns of the last sort.
     """
 
@@ -46,7 +46,7 @@ class Sorting:
 
 
 def read_sorting(tree: ast.Module, names: Names) -> Sorting:
-    """The sorts of a snippet, and what it takes from them."""
+    """Finds the sorts of a snippet, and the rows that it takes from them."""
     sorts = {id(node): node for node in ast.walk(tree) if isinstance(node, ast.Call) and directions_of(node, names)}
     directions: set[Direction] = set()
     for sort in sorts.values():
@@ -67,7 +67,7 @@ def read_sorting(tree: ast.Module, names: Names) -> Sorting:
 
 
 def directions_of(call: ast.Call, names: Names) -> frozenset[Direction]:
-    """The directions in which a call sorts; empty for one that does not."""
+    """Returns the directions in which a call sorts; empty if it does not sort."""
     match call_name(call):
         case "sort_values":
             return _directions(argument(call, 99, "ascending"), names)
@@ -87,7 +87,7 @@ def directions_of(call: ast.Call, names: Names) -> frozenset[Direction]:
 
 
 def _directions(ascending: ast.expr | None, names: Names) -> frozenset[Direction]:
-    """What an argument `ascending` says: ascending without one, both where it is computed."""
+    """Returns the directions of an argument `ascending`: ascending by default, both if it is computed."""
     match ascending:
         case None:
             return _ASCENDING
@@ -112,7 +112,7 @@ def _first_end(direction: Direction) -> Literal["top", "bottom"]:
 
 
 def _cuts(node: ast.AST, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
-    """The rows that a node takes from an end, and the call that sorted them."""
+    """Yields the rows that a node takes from an end, and the call that sorted them."""
     match node:
         case ast.Call(func=ast.Attribute(value=held)):
             yield from _called_cut(node, held, names)
@@ -144,7 +144,7 @@ def _called_cut(call: ast.Call, held: ast.expr, names: Names) -> Iterator[tuple[
             number = argument(call, 0, "n")
             n = names.number(number) if number is not None else _DEFAULT_ROWS
             found = list(_of_order(held, n, names, from_end=name == "tail"))
-            # Of rows in no known order, the first are taken for the top.
+            # If the order of rows is unknown, the first ones are considered the top.
             yield from found or [(Cut("top" if name == "head" else "bottom", n), None)]
         case "idxmax" | "argmax":
             yield Cut("top", 1), None
@@ -153,7 +153,7 @@ def _called_cut(call: ast.Call, held: ast.expr, names: Names) -> Iterator[tuple[
 
 
 def _of_order(held: ast.expr, n: int | None, names: Names, *, from_end: bool) -> Iterator[tuple[Cut, ast.Call | None]]:
-    """Rows from the beginning or the end of something, if it was sorted."""
+    """Yields the rows that `head`, `tail` or a slice takes from a value, if the value was sorted."""
     sort, reversed_since = _sort_of(held, names, set())
     if sort is None:
         return
@@ -163,7 +163,7 @@ def _of_order(held: ast.expr, n: int | None, names: Names, *, from_end: bool) ->
 
 
 def _sort_of(node: ast.expr, names: Names, seen: set[str]) -> tuple[ast.Call | None, bool]:
-    """The last sort of a chain, through the variables in which it was kept, and whether it was turned round since."""
+    """Returns the last sort of a chain (also through variables), and whether the order was reversed afterwards."""
     turned = False
     for link in links(node):
         turned ^= _reverses(link)
@@ -178,7 +178,7 @@ def _sort_of(node: ast.expr, names: Names, seen: set[str]) -> tuple[ast.Call | N
 
 
 def _reverses(node: ast.AST) -> bool:
-    """`[::-1]`."""
+    """Returns whether a node is `[::-1]`."""
     match node:
         case ast.Subscript(slice=ast.Slice(step=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)))):
             return True
@@ -186,7 +186,7 @@ def _reverses(node: ast.AST) -> bool:
 
 
 def _ranked(left: ast.expr, n: int, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
-    """`rank(...) <= n`, also where the rank was kept in a column or a variable."""
+    """Yields the rows of `rank(...) <= n`, even if the rank was first stored in a column or a variable."""
     kept: Iterable[ast.expr] = [left]
     match left:
         case ast.Subscript(slice=ast.Constant(value=str() as name)) | ast.Attribute(attr=name):

@@ -1,20 +1,20 @@
-"""Reading Python into a syntax tree, and small questions to such trees."""
+"""Parses Python into a syntax tree, and answers simple questions about such trees."""
 
 import ast
 import warnings
 from collections.abc import Iterator
 
 DEEPEST = 200
-"""Levels of nesting; what goes beyond is no code that anybody reads, and would exhaust the stack of its readers."""
+"""The most levels of nesting; deeper code is unreadable anyway, and would exhaust the stack of the analysis."""
 
 INDEXERS = frozenset({"loc", "iloc", "at", "iat"})
 
 
 def parse(code: str) -> ast.Module | None:
-    """The syntax tree of a snippet; None where it does not parse, or is nested more than `DEEPEST` levels deep."""
+    """Returns the syntax tree of a snippet; None if it does not parse, or is nested more than `DEEPEST` levels deep."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes: a SyntaxWarning from Python 3.12 on
+            warnings.simplefilter("ignore")  # about invalid escapes: a SyntaxWarning from Python 3.12 on
             tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -31,7 +31,10 @@ def _depth_within(tree: ast.AST, most: int) -> bool:
 
 
 def links(node: ast.expr) -> Iterator[ast.expr]:
-    """A chain of calls, attributes and subscripts from its end to its root: `a.b(c)` gives that, `a.b`, `a`."""
+    """Yields a chain of calls, attributes and subscripts from its end to its root.
+
+    For `a.b(c)` these are `a.b(c)` itself, `a.b` and `a`.
+    """
     while True:
         yield node
         match node:
@@ -42,12 +45,12 @@ def links(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def root(node: ast.expr) -> ast.expr:
-    """Where a chain begins."""
+    """Returns the beginning of a chain."""
     return list(links(node))[-1]
 
 
 def call_name(node: ast.AST) -> str | None:
-    """Name of the method or function that a call calls; None for other nodes and computed functions."""
+    """Returns the name of the method or function that is called; None for other nodes and computed functions."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name
@@ -55,17 +58,17 @@ def call_name(node: ast.AST) -> str | None:
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """The argument of a call with this keyword."""
+    """Returns a call's argument with this keyword."""
     return next((item.value for item in call.keywords if item.arg == name), None)
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """The argument of a call at a place or with a keyword."""
+    """Returns a call's argument at a position or with a keyword."""
     return call.args[place] if place < len(call.args) else keyword(call, name)
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:
-    """Names that a target, an import, a definition or a parameter gives something."""
+    """Yields the names to which a target, an import, a definition or a parameter assigns a value."""
     for part in ast.walk(node):
         match part:
             case ast.Name(id=name, ctx=ast.Store()):

@@ -1,1 +1,1 @@
-"""Cases of a suite of pandas questions: file format, tables, expected results, gold."""
+"""Cases of a suite of pandas questions: file format, tables, expected results and gold."""

@@ -1,4 +1,4 @@
-"""The suite's file format of a case (docs/pandas.md), and reading it into the data model."""
+"""The suite's file format of a case (docs/pandas.md), and its conversion to the data model."""
 
 import ast
 from collections.abc import Mapping
@@ -25,23 +25,23 @@ def _as_list(value: Any) -> Any:
 
 
 def _as_texts(value: Any) -> Any:
-    """Answers written as bare numbers are meant as they are written, which YAML does not keep: they must be texts."""
+    """Requires answers to be texts, because YAML does not keep the notation of bare numbers, which matters here."""
     if isinstance(value, dict) and any(not isinstance(label, str) for label in value.values()):
         raise ValueError('expected texts by name, as in {mean_fare: "34.65"}')
     return value
 
 
 class PandasTurnFile(BaseModel):
-    """One question and what a right answer to it is.
+    """One question and the definition of a right answer.
 
     Attributes:
-        code: reference code, which sets `result`; performance is measured against it.
-        expected: the result, where it is not made by running the reference code: a value, a list, or a table as a
-            mapping of columns to lists.
+        code: reference code, which sets `result`; performance is compared with it.
+        expected: the result, if it does not come from the reference code: a value, a list, or a table as a mapping of
+            columns to lists.
         answers: closed answers by name, scored by DABench's rule.
-        tests: code that raises where the answer's code, which it follows, is wrong; then nothing need set `result`.
-        ordered: whether the order of rows counts, or the columns that say the order: rows that are equal in them may
-            stand in any order. Where left out, the words of the question decide (sorted, ordered by, descending, ...).
+        tests: code that is appended to the answer's code and raises if that is wrong; `result` need not be set then.
+        ordered: whether the order of rows counts, or the columns that define the order (rows equal in them may be in
+            any order). If left out, words of the question decide (sorted, ordered by, descending, ...).
     """
 
     model_config = _FORMAT
@@ -66,11 +66,11 @@ class PandasTurnFile(BaseModel):
 
 
 class PandasCaseFile(BaseModel):
-    """One conversation over some tables.
+    """One conversation about some tables.
 
     Attributes:
-        tables: names of the suite's tables, all of them where left out.
-        features: facts that results are kept beside, e.g. `difficulty`.
+        tables: names of the suite's tables; default: all.
+        features: facts to break results down by, e.g. `difficulty`.
     """
 
     model_config = _FORMAT
@@ -85,10 +85,10 @@ class PandasCaseFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PandasContext:
-    """What the questions of a case are about.
+    """The setting of a case's questions.
 
     Attributes:
-        sets_result: code has to set `result`; not so where tests decide.
+        sets_result: whether code has to set `result`; false if tests decide.
     """
 
     tables: tuple[SuiteTable, ...]
@@ -97,27 +97,27 @@ class PandasContext:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """Files of the tables by name, as the sandbox takes them."""
+        """The files of the tables by name, as the sandbox expects them."""
         return {table.name: table.path for table in self.tables}
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Columns by table."""
+        """The columns by table."""
         return {table.name: table.column_names for table in self.tables}
 
 
 @dataclass(frozen=True, slots=True)
 class PandasGold:
-    """What a right answer is.
+    """The definition of a right answer.
 
     Attributes:
-        code: reference code, None where the suite has none.
-        stored: the expected result as tagged plain data; None where running the reference code gives it.
+        code: reference code, or None if the suite has none.
+        stored: the expected result as tagged plain data; None if it comes from running the reference code.
         answers: closed answers by name; empty for none.
         tests: code that decides; None for none.
-        ordered: the order of rows counts.
-        order_keys: columns that say the order; empty where every row has its place.
-        calls: in the reference code, its complexity; 0 without.
+        ordered: whether the order of rows counts.
+        order_keys: columns that define the order; empty if every row has a fixed place.
+        calls: number of calls in the reference code, which measures its complexity; 0 without code.
     """
 
     code: str | None
@@ -136,10 +136,10 @@ PandasCase: TypeAlias = Case[PandasContext, PandasGold]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: PandasShared) -> PandasCase:
-    """A case from the suite's file format.
+    """Reads a case in the suite's file format.
 
     Raises:
-        CaseError: naming each field that is wrong; the suite has no such table, or reference code does not parse.
+        CaseError: a field is wrong (each is named), the suite has no such table, or the reference code does not parse.
     """
     parsed = checked_form(PandasCaseFile, raw)
     names = tuple(shared.tables) if parsed.tables is None else parsed.tables
@@ -181,7 +181,7 @@ def _gold(turn: PandasTurnFile, index: int, context: PandasContext) -> PandasGol
 
 
 def stored_result(expected: Json) -> Json:
-    """An expected result as suites write it, as tagged plain data (`sandbox/inside/encode.py`)."""
+    """Converts an expected result from the suite's form to tagged plain data (`sandbox/inside/encode.py`)."""
 
     def column(name: str | None, values: list[Json]) -> Json:
         return {"name": name, "dtype": "object", "values": values}

@@ -1,10 +1,10 @@
 """Closed answers `@name[value]`, and the rule by which DABench scores them.
 
-The rule is that of InfiAgent's DA-Agent (github.com/InfiAgent/InfiAgent, examples/DA-Agent/eval_closed_form.py): values
-are found by the expression `_ANSWER`, of two with one name the last counts, and a value is right where its text is that
-of the label or both are numbers less than 1e-6 apart; a question is right where every name of its label is. Before that
-the original has a language model rewrite responses into the form asked for (reformat.py), which rounds them. Here
-numbers are rounded instead, to the decimals that the question asks for.
+The rule is that of InfiAgent's DA-Agent (github.com/InfiAgent/InfiAgent, examples/DA-Agent/eval_closed_form.py). Values
+are found by the expression `_ANSWER`; if a name occurs twice, the last value counts. A value is right if its text
+equals the label's or both are numbers less than 1e-6 apart. A question is right if every name of its label is right.
+The original first has a language model rewrite responses into the requested form (reformat.py), which also rounds them.
+Here numbers are rounded instead, to the decimals that the question asks for.
 """
 
 import re
@@ -20,10 +20,10 @@ _DECIMALS = re.compile(rf"\b(\d+|{'|'.join(_WORDS)})[ -](?:decimal|dp\b)", re.I)
 
 
 def given_answers(result: Json) -> dict[str, str]:
-    """The answers in a result: a text with `@name[value]`, or a dict by name; none in anything else.
+    """Returns the answers in a result: a text with `@name[value]`, or a dict by name; other results contain none.
 
     Args:
-        result: tagged plain data as the sandbox gives it.
+        result: tagged plain data from the sandbox.
     """
     value = result.get("value") if isinstance(result, dict) and result.get("kind") == "value" else None
     if isinstance(value, str):
@@ -34,23 +34,24 @@ def given_answers(result: Json) -> dict[str, str]:
 
 
 def answers_in(text: str) -> dict[str, str]:
-    """The answers `@name[value]` in a text; of two with one name the last."""
-    # Up to the last bracket of each line: the expression would look for one from each `@name[` behind it.
+    """Returns the answers `@name[value]` in a text; if a name occurs twice, the last one."""
+    # Only up to the last bracket of each line; otherwise the expression would search for one from each `@name[` after
+    # it.
     lines = (line[: line.rfind("]") + 1] for line in text.split("\n"))
     return {name: value for line in lines for name, value in _ANSWER.findall(line)}
 
 
 def right_answers(given: Mapping[str, str], labels: Mapping[str, str], question: str) -> dict[str, bool]:
-    """Which names of the labels have the right value."""
+    """Returns for each name of the labels whether the value is right."""
     asked = asked_decimals(question)
     return {name: name in given and is_equal(given[name], label, asked) for name, label in labels.items()}
 
 
 def is_equal(given: str, label: str, asked: Iterable[int] = ()) -> bool:
-    """Whether an answer is the label's: the same text, or a number that is the label's when rounded.
+    """Returns whether an answer equals the label: the same text, or a number that equals the label after rounding.
 
-    It is rounded to the fewest decimals that the question asks for and that are not fewer than the label shows; where
-    the label is a whole number and the question names no decimals it is not rounded. A tie may be rounded either way.
+    It is rounded to the fewest decimals that the question asks for, but not to fewer than the label shows. If the label
+    is a whole number and the question asks for no decimals, it is not rounded. A tie may be rounded either way.
     """
     if given == label:
         return True
@@ -63,19 +64,19 @@ def is_equal(given: str, label: str, asked: Iterable[int] = ()) -> bool:
     half = Decimal(5).scaleb(-decimals - 1) if decimals else Decimal(0)
     try:
         apart = abs(number - expected)
-    except Overflow:  # no label is as large as that
+    except Overflow:  # no label is that large
         return False
     return apart < _APART or apart <= half
 
 
 def asked_decimals(question: str) -> frozenset[int]:
-    """The numbers of decimals that a question asks to round to, for any of its answers."""
+    """Returns the numbers of decimals to which a question asks to round any of its answers."""
     found = (word.lower() for word in _DECIMALS.findall(question))
     return frozenset(_WORDS.index(word) if word in _WORDS else int(word) for word in found)
 
 
 def answers_text(labels: Mapping[str, str]) -> str:
-    """The labels in the form that is asked for."""
+    """Returns the labels in the requested form."""
     return " ".join(f"@{name}[{label}]" for name, label in labels.items())
 
 
@@ -88,7 +89,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _text(item: Json) -> str:
-    """A value of a dict as text; numbers in full."""
+    """Returns a value of a dict as text; numbers with all digits."""
     if isinstance(item, float):
         return repr(item)
     return item if isinstance(item, str) else str(item.get("v") if isinstance(item, dict) else item)

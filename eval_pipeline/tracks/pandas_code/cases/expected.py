@@ -1,7 +1,7 @@
-"""The result that a right answer gives: stored in the suite, or made by running the reference code once.
+"""The result of a right answer: either stored in the suite, or made by running the reference code once.
 
-What was made is kept in `$EVAL_HOME/expected` under a hash of all it follows from, so that neither another model
-version nor another process runs it again.
+A computed result is cached in `$EVAL_HOME/expected` under a hash of everything it depends on, so that no other model
+version or process has to run the code again.
 """
 
 from functools import lru_cache
@@ -15,17 +15,17 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.execute import runnable
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 
 VERSION = 1
-"""Bumped when the same code on the same tables comes to be told in another way."""
+"""Increase this when the same code on the same tables gets another representation."""
 
 
 def expected_result(gold: PandasGold) -> Json | SnippetFailed:
-    """The result as tagged plain data, or why the reference code gives none; closed answers and tests have none.
+    """Returns the result as tagged plain data, or why the reference code has none; None for closed answers and tests.
 
     Raises:
-        NoSandboxError: nothing here can run the reference code.
+        NoSandboxError: this machine cannot run the reference code.
     """
     if gold.answers or gold.tests is not None:
         return None
@@ -36,13 +36,13 @@ def expected_result(gold: PandasGold) -> Json | SnippetFailed:
 
 
 def reference_result(gold: PandasGold) -> Json | SnippetFailed:
-    """The result of the reference code, from the cache or by running it."""
+    """Returns the result of the reference code, from the cache or by running it."""
     assert gold.code is not None
     return _result(_kept_at(gold), runnable(gold.code, gold.context), tuple(gold.context.paths.items()))
 
 
 def known_result(gold: PandasGold) -> Json:
-    """The result as far as it is known without running anything; None where it is not."""
+    """Returns the result if it is known without running anything, else None."""
     if gold.answers or gold.tests is not None:
         return None
     if gold.stored is not None:
@@ -61,7 +61,7 @@ def _kept_at(gold: PandasGold) -> Path:
 def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | SnippetFailed:
     if (text := read_sealed(kept)) is not None:
         return parse_json(text)
-    found = sandbox().run(code, dict(tables))
+    found = sandbox().run(code, dict(tables), wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return found
     write_sealed(kept, json_text(found.result))

@@ -1,4 +1,4 @@
-"""The gold of a turn: whether it holds, as a response, as text."""
+"""Functions on the gold of a turn: checks, and forms as a response and as text."""
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
@@ -14,10 +14,10 @@ _TESTED = "(code that passes the tests)"
 
 
 def gold_problem(gold: PandasGold) -> str | None:
-    """Why the reference code does not hold: it does not run, or its result is not what the suite says is right.
+    """Returns why the reference code is wrong: it does not run, or its result is not the one in the suite; else None.
 
     Raises:
-        NoSandboxError: nothing here can run it.
+        NoSandboxError: this machine cannot run it.
     """
     if gold.code is None:
         return None
@@ -35,7 +35,7 @@ def _first_line(message: str) -> str:
 
 
 def gold_text(gold: PandasGold) -> str:
-    """What is expected, as people read it: a result, or closed answers."""
+    """Returns what is expected as readable text: a result, or closed answers."""
     if gold.answers:
         return answers_text(gold.answers)
     if gold.tests is not None:
@@ -45,13 +45,13 @@ def gold_text(gold: PandasGold) -> str:
 
 
 def gold_result(gold: PandasGold) -> Json:
-    """The expected result in the form of an attempt's; None where answers or tests decide, or there is none."""
+    """Returns the expected result as an attempt's result; None if answers or tests decide, or there is none."""
     expected = expected_result(gold)
     return None if expected is None or isinstance(expected, SnippetFailed) else kept(expected)
 
 
 def gold_json(gold: PandasGold) -> Json:
-    """The gold as plain data."""
+    """Returns the gold as plain data."""
     return {
         "code": gold.code,
         "expected": gold.stored,
@@ -63,7 +63,7 @@ def gold_json(gold: PandasGold) -> Json:
 
 
 def gold_response(gold: PandasGold) -> str:
-    """A right answer: the reference code; else code that writes down what the suite has stored."""
+    """Returns a right answer: the reference code, or else code that creates the result stored in the suite."""
     if gold.code is not None:
         return fenced(gold.code)
     if gold.answers:
@@ -72,7 +72,7 @@ def gold_response(gold: PandasGold) -> str:
 
 
 def _written(stored: Json) -> str:
-    """A stored result as Python."""
+    """Returns a stored result as Python code."""
     match stored["kind"]:
         case "frame":
             columns = {column["name"]: column["values"] for column in stored["columns"]}

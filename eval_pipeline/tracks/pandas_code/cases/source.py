@@ -16,7 +16,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +41,10 @@ result = json.dumps({"rows": len(df), "columns": [described(name) for name in df
 
 
 class PandasOptions(BaseModel):
-    """`options` of a suite of this track.
+    """The `options` of a suite of this track.
 
     Attributes:
-        timed_runs: runs of generated and of reference code each, of which the least CPU time counts.
+        timed_runs: how often generated and reference code are each run; the least CPU time counts.
         ceiling_threshold: see `complexity_ceiling`.
     """
 
@@ -59,8 +59,8 @@ class TableColumn:
     """A column of a table.
 
     Attributes:
-        dtype: as pandas prints it.
-        missing, distinct: counts of values.
+        dtype: as printed by pandas.
+        missing, distinct: numbers of missing and of distinct values.
         examples: up to three distinct values as text.
     """
 
@@ -76,8 +76,8 @@ class SuiteTable:
     """A table of a suite.
 
     Attributes:
-        file: below the suite's folder.
-        content_hash: of the file.
+        file: path relative to the suite's folder.
+        content_hash: hash of the file.
     """
 
     name: str
@@ -89,12 +89,12 @@ class SuiteTable:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return self.folder / self.file
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns in order."""
+        """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
 
@@ -110,11 +110,11 @@ _columns = TypeAdapter(tuple[TableColumn, ...])
 
 
 def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
-    """The Parquet and CSV files below `tables/` of a suite's folder; a suite may have none.
+    """Reads the Parquet and CSV files below `tables/` in a suite's folder; a suite may have none.
 
     Raises:
-        InputError: with every file that pandas cannot read, or whose name is no name in Python.
-        NoSandboxError: nothing here can run the code that describes them.
+        InputError: lists every file that pandas cannot read, or whose name is not a valid name in Python.
+        NoSandboxError: this machine cannot run the code that describes the tables.
     """
     told = read_options(PandasOptions, options, f"{folder.name}/suite.yaml")
     place = folder / FOLDER
@@ -130,7 +130,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
     found: dict[str, SuiteTable] = {}
     for path in files:
         try:
-            outcome = sandbox().run(_DESCRIBE, {path.stem: path})
+            outcome = sandbox().run(_DESCRIBE, {path.stem: path}, wall_s=OWN_CODE_S)
         except ValueError as error:
             problems.append(Problem(str(path), None, "", f"pandas does not read it: {error}"))
             continue
@@ -156,7 +156,7 @@ def _why_not_read(path: Path) -> str | None:
 
 
 def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:
-    """The tables as columns of the table of tables."""
+    """Returns the tables as columns of the track's table."""
     found = list(shared.tables.values())
     return {
         TABLES.name: {
@@ -170,7 +170,7 @@ def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:
 
 
 def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> PandasShared:
-    """What `read_tables` gave, from the table that `table_rows` filled."""
+    """Restores the result of `read_tables` from the table that `table_rows` filled."""
     found = {
         row["table_name"]: SuiteTable(
             row["table_name"],

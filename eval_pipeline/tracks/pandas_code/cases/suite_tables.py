@@ -1,10 +1,10 @@
-"""The track's own table of the store."""
+"""The track's own table in the store."""
 
 from eval_pipeline.store.schemas import Column, Table
 
 TABLES = Table(
     "pandas_tables",
-    "One row a table that the cases of a suite ask about.",
+    "One row per table that the cases of a suite ask about.",
     (
         Column("table_name", "VARCHAR", "Name of the table within the suite, and of the DataFrame; never NULL."),
         Column("file", "VARCHAR", "Its file below the suite's folder; never NULL."),

@@ -1,8 +1,8 @@
-"""Reads DABench (InfiAgent/InfiAgent): questions as JSON lines, labels in a file of their own, tables as CSV.
+"""Reads DABench (InfiAgent/InfiAgent): questions as JSON lines, labels in a separate file, tables as CSV.
 
-An answer is a text with `@name[value]` for each name of the label; how it is scored stands in `closed_answers`. There
-is no reference code, so performance is not measured. A label that gives a name twice keeps the last, as the data set's
-own scoring does.
+An answer is a text with `@name[value]` for each name of the label; `closed_answers` describes the scoring. As there is
+no reference code, performance is not measured. If a label has a name twice, the last value counts, as in the data set's
+own scoring.
 """
 
 import re
@@ -41,10 +41,10 @@ class _Label(BaseModel):
 
 
 def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; their tables are put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and copies their tables to the suite's folder.
 
     Raises:
-        InputError: naming line and field of what is wrong, and questions without a label or table.
+        InputError: a line is wrong (the message names line and field), or a question has no label or table.
     """
     questions = checked(_Question, source, json_objects(source), limit)
     files = {path.resolve(): path for path in chain.from_iterable(map(_files_below, given))}
@@ -71,9 +71,10 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
 
 
 def table_names(file_names: Iterable[str]) -> dict[str, str]:
-    """The names of the DataFrames for files, by file name.
+    """Returns the names of the DataFrames by file name.
 
-    Those are the files' names with `_` for what no name in Python holds, and a number where another file has it.
+    They are the names of the files with `_` in place of characters that Python names cannot have, and with a number if
+    two files would get the same name.
     """
     names: dict[str, str] = {}
     for file_name in dict.fromkeys(file_names):
@@ -112,7 +113,7 @@ def _labels(files: Iterable[Path]) -> dict[int, _Label]:
 
 
 def _files_below(path: Path) -> Iterator[Path]:
-    """The file itself, or all files of a folder."""
+    """Yields the file itself, or all files of a folder."""
     if path.is_file():
         yield path
     else:

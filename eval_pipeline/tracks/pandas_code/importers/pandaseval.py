@@ -1,7 +1,7 @@
 """Reads PandasEval (microsoft/PyCodeGPT): JSON lines of programs to complete, with tests.
 
-A model writes the whole program; the tests follow it. The first of several canonical solutions is the reference code.
-Solutions that fail under today's pandas and numpy are found when the suite is made, listed, and left out.
+A model writes the whole program, and the tests are appended. The first of several canonical solutions is the reference
+code. Solutions that fail with current pandas and numpy are detected when the suite is made, listed, and left out.
 """
 
 import re
@@ -27,7 +27,7 @@ class _Task(BaseModel):
 
 
 def read_pandaseval(source: Path, limit: int | None) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file. Raises InputError naming line and field."""
+    """Yields the cases in the suite's file format, in file order. Raises an InputError that names line and field."""
     for task in checked(_Task, source, json_objects(source), limit):
         argument = "" if task.entry_point == _NO_FUNCTION else task.entry_point
         turn: dict[str, Json] = {

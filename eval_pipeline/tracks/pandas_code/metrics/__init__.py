@@ -1,11 +1,19 @@
-"""The metrics of the track, one file each, and the functions behind them that people call themselves.
+"""The metrics of the track, one file each, and the functions behind them, which can also be called directly.
 
-Add one with a file and a line in `METRICS`.
+To add a metric, add its file and a line in `METRICS`.
 """
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.pandas_code.metrics import correctness, failure_mode, overall, performance, static
+from eval_pipeline.tracks.pandas_code.metrics import (
+    correctness,
+    failure_mode,
+    met,
+    overall,
+    performance,
+    robust_correct,
+    static,
+)
 from eval_pipeline.tracks.pandas_code.metrics.coverage import requirement_coverage
 from eval_pipeline.tracks.pandas_code.metrics.quality import code_quality
 from eval_pipeline.tracks.pandas_code.metrics.understanding import prompt_understanding
@@ -15,10 +23,12 @@ __all__ = ["METRICS", "code_quality", "prompt_understanding", "requirement_cover
 METRICS: tuple[Metric, ...] = (
     correctness.METRIC,
     correctness.MATCH,
+    robust_correct.METRIC,
     performance.METRIC,
     *static.METRICS,
+    *met.METRICS,
     failure_mode.METRIC,
     *recovery.METRICS,
-    overall.METRIC,
+    *overall.METRICS,
 )
-"""In an order in which a metric may take those before it."""
+"""In the order of computation: a metric can use the values of those before it."""

@@ -1,11 +1,11 @@
-"""Correctness: the final result against the expected one."""
+"""Correctness: compares the final result with the expected one."""
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
 
 
 def correctness_score(result_verdict: str | None, result_score: float | None, result_message: str) -> MetricResult:
-    """1.0 where the result is the expected one, F1 of the matched cells otherwise, 0.0 where there is no result."""
+    """Returns 1.0 for the expected result, otherwise the F1 of matched cells; 0.0 if there is no result."""
     if result_verdict is None:
         return MetricResult(0.0, reason="there is no code")
     if result_score is None:
@@ -14,7 +14,7 @@ def correctness_score(result_verdict: str | None, result_score: float | None, re
 
 
 def result_match(correctness_score: float | None) -> bool:
-    """Whether the result is the expected one."""
+    """Returns whether the result is the expected one."""
     return correctness_score == 1.0
 
 

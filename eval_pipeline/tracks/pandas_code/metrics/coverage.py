@@ -1,4 +1,4 @@
-"""Requirement coverage: filters, groups, orders and joins that the question asks for and the code has."""
+"""Requirement coverage: the share of filters, groups, orders and joins in the question that the code has."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ WEIGHTS = {
     "join_conditions_coverage": 0.2,
 }
 DIRECTIONS: "Mapping[End, Direction]" = {"top": "descending", "bottom": "ascending"}
-"""The order at whose beginning an end stands."""
+"""The sort direction that puts an end (top or bottom) first."""
 _JOINED_WITHOUT_KEYS = 0.5
 _NO_CODE = "There is no code that parses"
 
@@ -29,8 +29,8 @@ class Part:
     """How far one kind of requirement is met.
 
     Attributes:
-        share: 0..1; 1 where the question asks for none.
-        missing: a sentence on what is not; empty where nothing is missing.
+        share: 0..1; 1 if the question asks for none.
+        missing: a sentence on what is missing; empty if nothing is.
     """
 
     share: float
@@ -41,11 +41,11 @@ _MET = Part(1.0)
 
 
 def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence[str]]) -> MetricResult:
-    """Coverage of a question's requirements by code, from their texts.
+    """Returns how far code covers a question's requirements, judged by the texts alone.
 
     Args:
         question: the question.
-        code: what answers it.
+        code: the code that answers it.
         tables: the columns of each table.
     """
     from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
@@ -55,11 +55,11 @@ def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence
 
 
 def coverage_score(asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
-    """0.3 · filters + 0.3 · groups + 0.2 · sorting + 0.2 · joins, each 1 where the question asks for none.
+    """Returns 0.3 · filters + 0.3 · groups + 0.2 · sorting + 0.2 · joins; each part is 1 if the question asks for none.
 
     Args:
         asked: what the question asks for.
-        written: what the code does; None where there is none or it does not parse: 0.
+        written: what the code does; None if there is no code or it does not parse, which gives 0.
     """
     if written is None:
         missing: list[str] = [_NO_CODE]
@@ -77,9 +77,9 @@ def coverage_score(asked: "QuestionWords", written: "Snippet | None") -> MetricR
 
 
 def filters(asked: "QuestionWords", written: "Snippet") -> Part:
-    """Conditions in the code / conditions in the question, at most 1.
+    """Returns the number of conditions in the code divided by that in the question, at most 1.
 
-    A `between` counts for two where the question states its two ends one by one.
+    A `between` counts as two conditions if the question states its two ends separately.
     """
     if not asked.conditions:
         return _MET
@@ -90,7 +90,10 @@ def filters(asked: "QuestionWords", written: "Snippet") -> Part:
 
 
 def groups(asked: "QuestionWords", written: "Snippet") -> Part:
-    """Share of the columns of the groups by which the code groups; without columns, whether it groups at all."""
+    """Returns the share of the requested grouping columns that the code uses.
+
+    Without columns, whether it groups at all.
+    """
     if not asked.grouped:
         return _MET
     if not written.gives("group"):
@@ -102,7 +105,10 @@ def groups(asked: "QuestionWords", written: "Snippet") -> Part:
 
 
 def sorting(asked: "QuestionWords", written: "Snippet") -> Part:
-    """Share of the orders asked for that the code has; any will do where no direction is said."""
+    """Returns the share of the requested sort orders that the code has.
+
+    Any order is right if no direction is stated.
+    """
     wanted = [*asked.directions, *asked.ends]
     found = written.sorting
     if not wanted:
@@ -118,7 +124,7 @@ def sorting(asked: "QuestionWords", written: "Snippet") -> Part:
 
 
 def _gives_end(end: "End", asked: "QuestionWords", written: "Snippet") -> bool:
-    """Whether the code has the order for one end; the one largest row needs none, it is also a maximum."""
+    """Returns whether the code has the order for one end; a single largest row may also be found with a maximum."""
     from eval_pipeline.tracks.pandas_code.question.question import RowSelection
 
     if DIRECTIONS[end] in written.sorting.directions:
@@ -126,14 +132,14 @@ def _gives_end(end: "End", asked: "QuestionWords", written: "Snippet") -> bool:
     numbers = {selection.n for selection in asked.selections if selection.end == end}
     if numbers <= {1}:
         return takes(written, RowSelection(end, 1)) or written.gives("max" if end == "top" else "min")
-    # From the end of the opposite order, or by rank.
+    # Taken from the end of the opposite order, or by rank.
     return any(cut.end == end and cut.n is not None for cut in written.sorting.cuts) and bool(
         written.sorting.directions or "rank" in written.operations
     )
 
 
 def joins(asked: "QuestionWords", written: "Snippet") -> Part:
-    """1 for a join by the keys that the question names, or any that are named; 0.5 for a join without them."""
+    """Returns 1 for a join with keys as named in the question (any if none are named), 0.5 for a join without them."""
     if not asked.joined:
         return _MET
     if not written.joined:
@@ -148,7 +154,7 @@ def joins(asked: "QuestionWords", written: "Snippet") -> Part:
 
 
 METRIC = Metric(
-    "coverage_score",
+    "coverage_score_from_words",
     coverage_score,
     "score",
     "0.3 filters + 0.3 groups + 0.2 sorting + 0.2 joins that are asked for and there, 0..1; 0 where the code does not "

@@ -1,59 +1,54 @@
-"""What went wrong, in one word."""
+"""Determines what went wrong, in one word, with the evidence for it."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
-from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.model import ErrorClass, Json, MetricResult
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.pandas_code.results.structure import AGGREGATES, FILTERS, GROUPINGS, JOINS, LIMITS, SORTS
 
-FAILURE_MODES = (
-    "no_answer",
-    "malformed_answer",
-    "syntax_error",
-    "unknown_column",
-    "wrong_dtype",
-    "execution_error",
-    "wrong_n",
-    "missing_sort",
-    "wrong_filter",
-    "wrong_join",
-    "wrong_grouping",
-    "wrong_aggregate",
-    "other",
-)
-"""In the order they are tried."""
+_UNKNOWN = "nothing shows what went wrong: no mutant of the code, no variant, no part of the result"
 
 
 def failure_mode(
-    result_match: bool, no_answer: bool, answered: bool, error_class: str | None, differing: Collection[str]
-) -> str | None:
-    """The first of `FAILURE_MODES` that applies; None for the expected result.
+    result_match: bool,
+    no_answer: bool,
+    answered: bool,
+    error_class: str | None,
+    result_message: str,
+    failure: Mapping[str, Json] | None,
+) -> MetricResult:
+    """Returns the failure mode of a wrong answer; no label for the expected result, or if nothing shows the mode.
 
-    Of code that runs, the modes say in what it differs from the reference code: N of a top or bottom, sorting,
-    conditions, joins, grouping, aggregates.
+    Args:
+        result_match: whether it is the expected result.
+        no_answer: whether there is no text.
+        answered: whether there is code, or a recorded answer.
+        error_class: the class of the error if the code did not run.
+        result_message: what was wrong; used as the reason.
+        failure: `mode` and `why` of an answer that ran (`failures.finding`); None if nothing shows them.
     """
     if result_match:
-        return None
+        return MetricResult(None)
     tried = (
         (no_answer, "no_answer"),
         (not answered, "malformed_answer"),
         (error_class == ErrorClass.SYNTAX, "syntax_error"),
+        (error_class == ErrorClass.TIMEOUT, "timeout"),
         (error_class == ErrorClass.COLUMN, "unknown_column"),
         (error_class == ErrorClass.TYPE, "wrong_dtype"),
         (error_class is not None, "execution_error"),
-        (LIMITS in differing, "wrong_n"),
-        (SORTS in differing, "missing_sort"),
-        (FILTERS in differing, "wrong_filter"),
-        (JOINS in differing, "wrong_join"),
-        (GROUPINGS in differing, "wrong_grouping"),
-        (AGGREGATES in differing, "wrong_aggregate"),
     )
-    return next((mode for applies, mode in tried if applies), "other")
+    mode = next((mode for applies, mode in tried if applies), None)
+    if mode is not None:
+        return MetricResult(label=mode, reason=result_message or None)
+    if failure is None:
+        return MetricResult(None, reason=_UNKNOWN)
+    return MetricResult(label=failure["mode"], reason=failure["why"])
 
 
 METRIC = Metric(
     "failure_mode",
     failure_mode,
     "label",
-    "Why the result is not the expected one, first that applies; NULL where it is.",
+    "Why the result is not the expected one, with what shows it as the reason; NULL where it is the expected one, and "
+    "where nothing shows why it is not.",
 )

@@ -1,4 +1,4 @@
-"""Performance: CPU time and memory beside the reference code."""
+"""Performance: CPU time and memory compared with the reference code."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ NEGLIGIBLE_MS = NEGLIGIBLE_MIB = 10.0
 
 
 def part(reference: float, generated: float, negligible: float) -> float:
-    """min(1, reference / generated); 1 where the ratio is at least `GOOD_RATIO` or both are below `negligible`."""
+    """Returns min(1, reference / generated); 1 if the ratio is at least `GOOD_RATIO` or both are below `negligible`."""
     if max(reference, generated) < negligible or reference >= GOOD_RATIO * generated:
         return 1.0
     return reference / generated
@@ -20,13 +20,13 @@ def part(reference: float, generated: float, negligible: float) -> float:
 def performance_score(
     ran: bool, has_reference: bool, closed_answer: bool, cost: Mapping[str, float] | None
 ) -> MetricResult:
-    """0.7 of the time's part and 0.3 of the memory's; 0.0 where the code does not run.
+    """Returns 0.7 times the part for time plus 0.3 times the part for memory; 0.0 if the code does not run.
 
     Args:
-        ran: the final attempt ran.
-        has_reference: the suite has reference code for the turn.
-        closed_answer: the final attempt is a recorded answer without code.
-        cost: `generated_ms`, `reference_ms`, `generated_mib`, `reference_mib`; None where it was not measured.
+        ran: whether the final attempt ran.
+        has_reference: whether the suite has reference code for the turn.
+        closed_answer: whether the final attempt is a recorded answer without code.
+        cost: `generated_ms`, `reference_ms`, `generated_mib`, `reference_mib`; None if it was not measured.
     """
     if not has_reference:
         return MetricResult(None, reason="the suite has no reference code")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @value
 class Penalty:
-    """What findings of a kind take from quality.
+    """The deduction for findings of one kind.
 
     Attributes:
-        each: for one finding.
-        most: for all of them.
+        each: deduction per finding.
+        most: maximum deduction for all findings together.
     """
 
     each: float
@@ -33,13 +33,13 @@ PENALTIES = {
     "pycodestyle": Penalty(0.02, 0.1),
     "complexity": Penalty(0.2, 0.4),
 }
-"""By kind of finding; the table in docs/pandas.md."""
+"""By kind of finding; the same as the table in docs/pandas.md."""
 
 _PREFIXES = {"C901": "complexity", "PD": "pandas-vet", "F": "pyflakes", "B": "bugbear"}
 
 
 def code_quality(code: str, tables: Collection[str] = ("df",)) -> MetricResult:
-    """Quality of a snippet from its text; `tables` are the names that it finds."""
+    """Returns the quality of a snippet from its text; `tables` are the names that are defined for it."""
     from eval_pipeline.tracks.pandas_code.analysis.quality import quality_findings
     from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
 
@@ -47,14 +47,14 @@ def code_quality(code: str, tables: Collection[str] = ("df",)) -> MetricResult:
 
 
 def quality_score(written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
-    """1 − penalties, at least 0.
+    """Returns 1 − deductions, at least 0.
 
     Args:
-        written: what the code does; None where there is none or it does not parse: 0.
-        findings: what is not well written in it.
+        written: what the code does; None if there is no code or it does not parse, which gives 0.
+        findings: the quality problems in it.
 
     Returns:
-        The score, with the findings, each with its line, and the penalties by kind in `details`.
+        The score; its `details` list the findings, each with its line, and the deductions by kind.
     """
     if written is None:
         return MetricResult(0.0, reason="there is no code that parses", details={"findings": [], "penalties": {}})
@@ -69,7 +69,7 @@ def quality_score(written: "Snippet | None", findings: "Sequence[QualityFinding]
 
 
 def kind_of(rule: str) -> str:
-    """The kind of a rule, a key of `PENALTIES`."""
+    """Returns the kind of a rule, which is a key of `PENALTIES`."""
     from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
 
     if rule in ANTI_PATTERNS:

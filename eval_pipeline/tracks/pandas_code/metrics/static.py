@@ -1,4 +1,4 @@
-"""The metrics that look at code without running it; a recorded answer without code has none of them."""
+"""The metrics that examine code without running it; they do not apply to recorded answers without code."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,25 +15,39 @@ if TYPE_CHECKING:
 
 NO_CODE = "the prediction is an answer without code"
 _NULL = " NULL for a recorded answer without code."
+_UNSURE = " NULL for a recorded answer without code, and where the question cannot be read with certainty."
 
 
 def _quality(closed_answer: bool, written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
     return MetricResult(None, reason=NO_CODE) if closed_answer else quality.quality_score(written, findings)
 
 
-def _understanding(closed_answer: bool, asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
-    return MetricResult(None, reason=NO_CODE) if closed_answer else understanding.understanding_score(asked, written)
+def _understanding(
+    closed_answer: bool, asked: "QuestionWords", written: "Snippet | None", why_unsure: str | None
+) -> MetricResult:
+    if closed_answer:
+        return MetricResult(None, reason=NO_CODE)
+    return _unless_unsure(understanding.understanding_score(asked, written), why_unsure)
 
 
-def _coverage(closed_answer: bool, asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
-    return MetricResult(None, reason=NO_CODE) if closed_answer else coverage.coverage_score(asked, written)
+def _coverage(
+    closed_answer: bool, asked: "QuestionWords", written: "Snippet | None", why_unsure: str | None
+) -> MetricResult:
+    if closed_answer:
+        return MetricResult(None, reason=NO_CODE)
+    return _unless_unsure(coverage.coverage_score(asked, written), why_unsure)
+
+
+def _unless_unsure(found: MetricResult, why_unsure: str | None) -> MetricResult:
+    """Returns a score without its value if the question's words cannot be interpreted with certainty."""
+    return found if why_unsure is None else replace(found, value=None, reason=why_unsure)
 
 
 METRICS: tuple[Metric, ...] = tuple(
-    replace(metric, function=function, description=metric.description.removesuffix(".") + ";" + _NULL)
-    for metric, function in (
-        (quality.METRIC, _quality),
-        (understanding.METRIC, _understanding),
-        (coverage.METRIC, _coverage),
+    replace(metric, function=function, description=metric.description.removesuffix(".") + ";" + null)
+    for metric, function, null in (
+        (quality.METRIC, _quality, _NULL),
+        (understanding.METRIC, _understanding, _UNSURE),
+        (coverage.METRIC, _coverage, _UNSURE),
     )
 )

@@ -1,4 +1,4 @@
-"""Prompt understanding: whether the code takes up what the question names."""
+"""Prompt understanding by words: whether the code uses what the question mentions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,15 +15,15 @@ WEIGHTS = {
     "nl_parsing_score": 0.3,
     "statistical_understanding_score": 0.3,
 }
-"""The most that each part gives."""
+"""The most points for each part."""
 
 
 def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence[str]]) -> MetricResult:
-    """Understanding of a question by code, from their texts.
+    """Returns how well code understands a question, from the texts alone.
 
     Args:
         question: the question.
-        code: what answers it.
+        code: the code that answers it.
         tables: the columns of each table.
     """
     from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
@@ -33,13 +33,13 @@ def prompt_understanding(question: str, code: str, tables: Mapping[str, Sequence
 
 
 def understanding_score(asked: "QuestionWords", written: "Snippet | None") -> MetricResult:
-    """0.4 · share of the named columns that are touched + 0.3 · phrases honoured + 0.3 · statistics honoured.
+    """Returns 0.4 · share of named columns that are used + 0.3 · phrases followed + 0.3 · statistics followed.
 
-    A part for which the question has no trigger gives full marks and stands in `not_applicable` of the details.
+    A part that does not apply to the question gets full marks and is listed under `not_applicable` in the details.
 
     Args:
         asked: what the question asks for.
-        written: what the code does; None where there is none or it does not parse: 0.
+        written: what the code does; None if there is no code or it does not parse, which gives 0.
     """
     if written is None:
         parts: dict[str, float | None] = dict.fromkeys(WEIGHTS, 0.0)
@@ -53,7 +53,7 @@ def understanding_score(asked: "QuestionWords", written: "Snippet | None") -> Me
 
 
 def phrases_honoured(asked: "QuestionWords", written: "Snippet") -> Iterator[bool]:
-    """Whether the code heeds each phrase of the question: every "top N" and "bottom N", and filtering as one."""
+    """Yields for each phrase whether the code follows it: every "top N" and "bottom N", and all filters together."""
     for selection in asked.selections:
         yield takes(written, selection)
     if asked.conditions:
@@ -61,7 +61,7 @@ def phrases_honoured(asked: "QuestionWords", written: "Snippet") -> Iterator[boo
 
 
 def takes(written: "Snippet", selection: "RowSelection") -> bool:
-    """Whether code takes these rows: from the right end, and not another number of them."""
+    """Returns whether code takes these rows: from the right end, and with the right number if it states one."""
     return any(
         cut.end == selection.end and (cut.n is None or selection.n is None or cut.n == selection.n)
         for cut in written.sorting.cuts
@@ -69,7 +69,7 @@ def takes(written: "Snippet", selection: "RowSelection") -> bool:
 
 
 def _share(honoured: Iterator[bool]) -> float | None:
-    """Share of what is asked for that is honoured; None where nothing is."""
+    """Returns the share of requirements that are met; None if there are none."""
     found = list(honoured)
     return sum(found) / len(found) if found else None
 
@@ -90,7 +90,7 @@ def _result(
 
 
 METRIC = Metric(
-    "understanding_score",
+    "understanding_score_from_words",
     understanding_score,
     "score",
     "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "

@@ -1,1 +1,1 @@
-"""What a question asks for, read from its words."""
+"""Analyses the words of a question to find what it asks for."""

@@ -1,4 +1,4 @@
-"""How many conditions on rows a question states."""
+"""Counts the conditions on rows that a question states."""
 
 import re
 
@@ -34,7 +34,7 @@ _COMPARISON = re.compile(
 )
 _FORMULA = rf"(?:is|equals?) (?:the )?(?:sum|product|difference|ratio|{COLUMN} (?:times|plus|minus|divided))"
 _DEFINED = rf"(?:it|(?:\S+ ){{1,4}}?(?:means?|{_FORMULA}))"
-"""Behind a `where` that says what a word means, and asks for no rows."""
+"""Matches after a `where` that explains the meaning of a word instead of selecting rows."""
 _INTRODUCTION = re.compile(
     rf"(?<= )(?:where(?! {_DEFINED})|filter(?:s|ed|ing)?|whose|such that|restrict(?:ed)? to"
     r"|that (?:are|is|have|has|was|were)|(?<=[^. ] )who (?:are|is|have|has|was|were)"
@@ -42,7 +42,7 @@ _INTRODUCTION = re.compile(
     rf"|{COLUMN}(?: [.,]| and| or| columns?| $))))(?= )"
 )
 _STATED = re.compile(rf"(?<= ){COLUMN} (?:is|are|was|were|has|have|in|not)(?= )")
-"""A condition where one is expected: behind `where`, and `and` after another one."""
+"""Matches a condition where one is expected: after `where`, and after `and` that follows another condition."""
 _BORDER = re.compile(r"(?<= )(and|or|but|,|\.)(?= )")
 
 
@@ -51,8 +51,8 @@ class Conditions:
     """The conditions on rows in a question.
 
     Attributes:
-        count: all of them.
-        ranges: those with two ends, such as "between 5 and 10".
+        count: the number of all conditions.
+        ranges: how many have two ends, such as "between 5 and 10".
     """
 
     count: int
@@ -62,11 +62,11 @@ class Conditions:
 def read_conditions(text: str) -> Conditions:
     """Counts the conditions in a `Wording.text`.
 
-    Every comparison is one. A word that introduces conditions (`where`, `only`, ...) is one where no comparison follows
-    it before the next `and`, `or` or the end of the sentence. What `and` or `or` adds is a condition if it compares, or
-    states something about a column right after another condition.
+    Every comparison is a condition. A word that introduces conditions (`where`, `only`, ...) counts as one if no
+    comparison follows it before the next `and`, `or` or the end of the sentence. A part added by `and` or `or` is a
+    condition if it compares, or if it states something about a column right after another condition.
     """
-    # Taken out first: their own `and` and `or` join no conditions.
+    # Removed first, because the `and` and `or` inside them connect no conditions.
     plain = _COMPARISON.sub("«compared»", text)
     count, pending, chained = 0, False, False
     pieces = _BORDER.split(plain)

@@ -1,4 +1,4 @@
-"""What a question about tables asks for, told from its words."""
+"""Finds what a question about tables asks for, from its words."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _ENDS: Mapping[End, str] = {
 }
 _ENDS_AFTER_NUMBER: Mapping[End, str] = {"top": f"{_ENDS['top']}|most", "bottom": f"{_ENDS['bottom']}|least"}
 _NO_NUMBER_OF_ROWS = frozenset("than least most over under above below exceeding is are equals in of to = > <".split())
-"""Words before a number that does not say how many rows there are to be."""
+"""Words after which a number is not a number of rows."""
 
 _STATISTICS = {
     "mean": re.compile(r" (?:mean|averag(?:e|es|ed)|avg)(?= )"),
@@ -72,10 +72,10 @@ _JOIN_KEYS = re.compile(
 
 @value
 class RowSelection:
-    """Rows asked for from one end of an order.
+    """A request for rows from one end of an order.
 
     Attributes:
-        n: how many; None where it is not said, or as a share.
+        n: how many; None if the number is not stated, or is a share.
     """
 
     end: End
@@ -87,20 +87,20 @@ class QuestionWords:
     """What a question asks for.
 
     Attributes:
-        columns: columns that it names, as they are spelled in the tables.
-        selections: "top 5", "three smallest" and the like, each with a number.
-        statistics: of `mean`, `sum`, `max`, `min`, `count`, `group`.
+        columns: columns that it names, spelled as in the tables.
+        selections: "top 5", "three smallest" and similar requests, each with a number.
+        statistics: any of `mean`, `sum`, `max`, `min`, `count`, `group`.
         conditions: how many conditions on rows it states.
         ranges: how many of these have two ends ("between 5 and 10").
-        grouped: it asks for something per group.
-        groupings: columns that make the groups, as far as it names them.
-        ordered: it asks for an order of the rows that it wants; "top 5" alone does not.
-        directions: of the orders that it asks for.
-        ends: `top` and `bottom` where it names that end, with a number or without.
-        joined: it asks for tables to be put together.
-        join_keys: columns named to do that by.
+        grouped: whether it asks for something per group.
+        groupings: columns that define the groups, as far as it names them.
+        ordered: whether it asks for its rows in an order; "top 5" alone does not.
+        directions: directions of the requested orders.
+        ends: `top` and `bottom` if it names that end, with a number or without.
+        joined: whether it asks to join tables.
+        join_keys: columns named for joining.
         shared_columns: columns that more than one table has.
-        all_columns: of the tables, in their order.
+        all_columns: all columns of the tables, in order.
     """
 
     columns: tuple[str, ...]
@@ -120,20 +120,20 @@ class QuestionWords:
 
 
 def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> QuestionWords:
-    """Reads a question by its words (docs/pandas.md: understanding and coverage).
+    """Analyses a question by its words (docs/pandas.md: understanding and coverage).
 
-    Words that name tables or columns ask for nothing. With a single table no join is asked for.
+    Words that name tables or columns do not count as requests. A single table needs no join.
 
     Args:
         text: the question.
-        tables: the columns of each table; empty where they are not known.
+        tables: the columns of each table; empty if unknown.
     """
     wording = word_text(text, tables)
     plain = wording.text
     groups = list(_groups(wording))
     selections = tuple(_selections(plain))
     statistics = tuple(name for name, pattern in _STATISTICS.items() if pattern.search(plain))
-    # Without a column, a group is only meant where something is told of it: "units per order" is no group.
+    # Without a column, a group is only meant if the question asks something about it; "units per order" is no group.
     grouped = any(columns for columns, _ in groups) or any(sure or statistics for _, sure in groups)
     conditions = read_conditions(plain)
     joined = len(tables) != 1 and _JOINED.search(plain) is not None
@@ -158,7 +158,7 @@ def read_question(text: str, tables: Mapping[str, Sequence[str]]) -> QuestionWor
 
 
 def _selections(plain: str) -> Iterator[RowSelection]:
-    """Each number of rows once, at whichever side of it the end stands."""
+    """Yields each requested number of rows once, whether the word for the end comes before or after it."""
     number = r"«n(?P<n>\d+)»(?P<share> (?:%|percent))?"
     seen: set[tuple[End, int]] = set()
     for end, words in _ENDS.items():
@@ -178,7 +178,7 @@ def _selections(plain: str) -> Iterator[RowSelection]:
 
 
 def _groups(wording: Wording) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Columns of each group that is asked for, and whether it is one even where there are none."""
+    """Yields the columns of each requested group, and whether it counts as a group even without columns."""
     plain = wording.text
     for found in _GROUPED.finditer(plain):
         phrase, what = found[0].split(" ")[1], found["what"]
@@ -191,7 +191,10 @@ def _groups(wording: Wording) -> Iterator[tuple[tuple[str, ...], bool]]:
 
 
 def _is_grouping_by(before: str) -> bool:
-    """Whether a `by` after this text groups: the last word before it that takes one decides ("sorted by", "sum by")."""
+    """Returns whether a `by` after this text groups.
+
+    The last word that takes a `by` decides ("sorted by", "sum by").
+    """
     sentence = before.rpartition(" . ")[2]
     found = list(_BEFORE_BY.finditer(f" {sentence}"))
     return not found or found[-1]["group"] is not None

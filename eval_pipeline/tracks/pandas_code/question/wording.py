@@ -1,4 +1,4 @@
-"""A question's words, with what names a table or a column told apart from what asks for something."""
+"""Splits a question into words, and separates names of columns and tables from words that ask for something."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,39 +29,39 @@ _NUMBERS = {
 } | {"dozen": 12, "twenty-five": 25, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100}
 _MONTHS = frozenset("January February March April May June July August September October November December".split())
 _COMMON = frozenset("a an and are as at be by do for i if in is it no not of on or so the to up us we".split())
-"""Words of English that name a column only where they are quoted, or where the word `column` stands before them."""
+"""English words that are only taken as column names if they are quoted or follow the word `column`."""
 _VERBS = frozenset("average count filter group join match merge order rank sort sum total".split())
-"""Words that name a column only where they do not give an order, as in "count the orders"."""
+"""Words that are only taken as column names if they do not give an order, as in "count the orders"."""
 _BEFORE_VERBS = frozenset(["", "and", "then", "to", "please", ",", ".", ";"])
 _AFTER_VERBS = frozenset("the all how rows them distinct unique each by".split())
 _ORDER_AFTER = frozenset("by of the them it these those result results rows descending ascending from in".split())
 _ORDER_BEFORE = frozenset("in ascending descending alphabetical chronological reverse sort sorted".split())
 
 COLUMN, NUMBER, TABLE, VALUE = r"«c\d+»", r"«n[\d.]+»", "«t»", "«v»"
-"""Patterns of what stands in `Wording.text` for a column, a number, a table and a value (quoted, or a date)."""
+"""Patterns of the placeholders in `Wording.text` for a column, a number, a table and a value (quoted, or a date)."""
 
 
 @value
 class Wording:
-    """A question as its patterns read it.
+    """A question in the form that the patterns search.
 
     Attributes:
-        text: lower-case words, parted and surrounded by single spaces; `«c0»` stands for a column, `«n5»` for a number,
-            in digits or as a word, `«t»` for a table, `«v»` for a value.
-        columns: the columns that are named, in the order in which they first are.
+        text: lower-case words, separated and surrounded by single spaces; `«c0»` stands for a column, `«n5»` for a
+            number (in digits or as a word), `«t»` for a table, `«v»` for a value.
+        columns: the named columns, in the order of their first mention.
     """
 
     text: str
     columns: tuple[str, ...]
 
     def columns_in(self, text: str) -> tuple[str, ...]:
-        """The columns that stand in a piece of `text`."""
+        """Returns the columns that occur in a part of `text`."""
         return tuple(dict.fromkeys(self.columns[int(place)] for place in re.findall(r"«c(\d+)»", text)))
 
 
 @dataclass(slots=True)
 class _Token:
-    """A word, number or mark of the text; `symbol` is what stands for it."""
+    """A word, number or punctuation mark of the text; `symbol` is its placeholder."""
 
     raw: str
     symbol: str
@@ -69,10 +69,10 @@ class _Token:
 
 
 def word_text(question: str, tables: Mapping[str, Sequence[str]]) -> Wording:
-    """Reads a question about tables.
+    """Analyses the words of a question about tables.
 
-    A name is found in whatever case, in singular or plural, with `_`, blanks, or capitals between its words; where
-    several fit, the one with most words.
+    A name is recognised in any case, in singular or plural, and with `_`, blanks or capitals between its words. If
+    several names match, the one with the most words is taken.
 
     Args:
         question: the text.
@@ -120,14 +120,14 @@ def _tokens(question: str) -> Iterator[_Token]:
 
 
 def _named(tokens: Sequence[_Token], place: int, names: Mapping[str, str], longest: int) -> tuple[str | None, int]:
-    """The longest name that begins at a place, and how many tokens it takes."""
+    """Returns the longest name that begins at a position, and its number of tokens."""
     best: tuple[str | None, int] = (None, 0)
     form, parts = "", 0
     for end in range(place, len(tokens)):
         token = tokens[end]
         pieces = _parts(token.raw)
         parts += len(pieces)
-        # Names do not go on behind a mark, nor out of quotes or into them.
+        # A name does not extend across a punctuation mark or a quotation mark.
         if not pieces or parts > longest or (end > place and (token.quoted or tokens[place].quoted)):
             break
         form += "".join(map(_singular, pieces))
@@ -138,7 +138,7 @@ def _named(tokens: Sequence[_Token], place: int, names: Mapping[str, str], longe
 
 
 def _is_plain_word(tokens: Sequence[_Token], place: int, end: int, name: str) -> bool:
-    """Whether a single word that a name looks like means something else here."""
+    """Returns whether a single word that looks like a name means something else here."""
     token = tokens[place]
     if end > place or token.quoted:
         return False
@@ -153,13 +153,13 @@ def _is_plain_word(tokens: Sequence[_Token], place: int, end: int, name: str) ->
         return True
     if word in ("top", "bottom") and end + 1 < len(tokens) and tokens[end + 1].symbol.startswith("«n"):
         return True
-    if word == "order" and name.lower() != word:  # the table `orders`, and "order by"
+    if word == "order" and name.lower() != word:  # the table is called `orders`, but this is "order by"
         return after in _ORDER_AFTER or before in _ORDER_BEFORE
     return False
 
 
 def _by_form(names: Iterable[str]) -> dict[str, str]:
-    """Names by the form in which they are compared; the first of those that share one."""
+    """Returns the names by their comparison form; the first one if several have the same form."""
     found: dict[str, str] = {}
     for name in names:
         found.setdefault("".join(map(_singular, _parts(name))), name)
@@ -168,12 +168,12 @@ def _by_form(names: Iterable[str]) -> dict[str, str]:
 
 
 def _parts(name: str) -> list[str]:
-    """`CustomerID`, `customer_id` and `customer id` have the same two."""
+    """Splits a name into words; `CustomerID`, `customer_id` and `customer id` have the same two."""
     return [part.lower() for part in _PARTS.findall(_HUMP.sub(" ", name))]
 
 
 def _singular(word: str) -> str:
-    """Singular of a regular plural."""
+    """Returns the singular of a regular plural."""
     if word == "ids":
         return "id"
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):

@@ -1,1 +1,1 @@
-"""Results of code: as values and tables, and whether two are equal."""
+"""Reads the results of code as values and tables, and compares them."""

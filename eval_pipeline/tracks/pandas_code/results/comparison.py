@@ -1,4 +1,4 @@
-"""Whether a result is the expected one, and how much of it is where it is not."""
+"""Compares a result with the expected one: whether they are equal, and if not, how much is right."""
 
 import math
 import sys
@@ -12,8 +12,10 @@ from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, 
 
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12
-"""For noise around zero, where nothing is relatively close."""
+"""An absolute tolerance for noise around zero, where the relative one is useless."""
 _SAME = 1e-12
+ANOTHER_ORDER = "another order of rows"
+"""What `why` says of rows that only stand in another order."""
 _LARGEST = sys.float_info.max
 NOT_EQUAL_AT_MOST = 0.99
 
@@ -25,10 +27,10 @@ class ResultComparison:
     """How a result compares with the expected one.
 
     Attributes:
-        equal: it is the same result.
-        precision: matched cells / generated cells; 0 where there are none.
-        recall: matched cells / expected cells; 0 where there are none.
-        why: the first difference in a few words; empty where it is equal.
+        equal: whether it is the same result.
+        precision: matched cells / generated cells; 0 if there are none.
+        recall: matched cells / expected cells; 0 if there are none.
+        why: the first difference in a few words; empty if they are equal.
     """
 
     equal: bool
@@ -38,23 +40,42 @@ class ResultComparison:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
+        """The harmonic mean of precision and recall."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
     @property
     def score(self) -> float:
-        """Correctness: 1 where it is equal, else F1 of the cells, at most 0.99."""
+        """Correctness: 1 if they are equal, else the F1 of the cells, but at most 0.99."""
         return 1.0 if self.equal else min(self.f1, NOT_EQUAL_AT_MOST)
 
 
 @value
-class _Pair:
-    """A generated column and the expected one that it stands for."""
+class Pair:
+    """A generated column and the expected column that it matches."""
 
     name: Hashable
     generated: Cells
     expected: Cells
+
+
+@value
+class Aligned:
+    """Two results, column by column.
+
+    Attributes:
+        pairs: columns of both.
+        missing: expected columns without a generated one. extra: generated columns that are not expected.
+    """
+
+    pairs: Sequence[Pair]
+    missing: Sequence[ResultColumn]
+    extra: Sequence[ResultColumn]
+
+
+def align(got: ResultTable, wanted: ResultTable) -> Aligned:
+    """Returns which columns of two results correspond to each other."""
+    return Aligned(*_aligned(got, wanted))
 
 
 def compare(
@@ -62,22 +83,23 @@ def compare(
 ) -> ResultComparison:
     """Compares two results in the sandbox's tagged JSON (`Ran.result`).
 
-    Equal are results with the same rows, whatever the order of columns and, unless `ordered`, of rows. Floats are equal
-    within 1e-6 of the larger one (two whole numbers only if at least one of each column's sides has no integers only),
-    every kind of missing value is, and values that differ in their dtype alone as far as pandas' own comparison with
-    `check_dtype=False` says so. The index counts where the expected one carries keys: it has a name or labels; they may
-    also come as columns. A list, an array, a Series and a frame of one column with the same values are equal; a single
-    value and a list of one are not.
+    Results are equal if they have the same rows; the order of columns does not matter, nor does that of rows unless
+    `ordered`. Floats are equal within 1e-6 of the larger one; whole numbers must be exactly equal if one of the two
+    columns has only integers. All kinds of missing values are equal, and so are values that differ only in dtype, if
+    pandas' own comparison with `check_dtype=False` accepts them. The index counts if the expected index carries keys,
+    i.e. has a name or labels; the keys may also be given as columns. A list, an array, a Series and a frame of one
+    column with the same values are equal; a single value and a list of one are not.
 
     Args:
-        generated: what the snippet left in `result`.
-        expected: the right one.
-        ordered: the question asks for an order of the rows.
-        order_keys: columns of the expected result that say the order: rows that are equal in them may stand in any
-            order. Without them, or where the result lacks one, every row has its place.
+        generated: the value that the snippet gave `result`.
+        expected: the right result.
+        ordered: whether the question asks for an order of the rows.
+        order_keys: columns of the expected result that define the order: rows that are equal in them may be in any
+            order. Without them, or if the result lacks one, every row has a fixed place.
 
     Raises:
-        ValueError: the expected result is not in the sandbox's form. A generated one that is not is another result.
+        ValueError: the expected result is not in the sandbox's form. A generated result that is not counts as
+            different.
     """
     wanted = read_result(expected)
     try:
@@ -94,8 +116,8 @@ def compare(
     return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
 
 
-def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[ResultColumn], list[ResultColumn]]:
-    """Pairs of columns, expected columns that are missing, generated ones that nobody expects."""
+def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[Pair], list[ResultColumn], list[ResultColumn]]:
+    """Returns pairs of columns, expected columns that are missing, and generated columns that are not expected."""
     if "frame" in (got.kind, wanted.kind) and got.kind != wanted.kind:
         got, wanted = _as_row_of(got, wanted), _as_row_of(wanted, got)
     columns, levels = list(got.columns), list(got.index)
@@ -106,10 +128,10 @@ def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[R
         if found is None:
             missing.append(column)
         else:
-            pairs.append(_Pair(column.name, found.cells, column.cells))
+            pairs.append(Pair(column.name, found.cells, column.cells))
     by_place = len(columns) == len(missing) and (len(columns) == 1 or "array" in (got.kind, wanted.kind))
     if by_place and not (got.kind == wanted.kind == "frame") and not any(column in keys for column in missing):
-        pairs += [_Pair(e.name, g.cells, e.cells) for g, e in zip(columns, missing, strict=True)]
+        pairs += [Pair(e.name, g.cells, e.cells) for g, e in zip(columns, missing, strict=True)]
         return pairs, [], []
     return pairs, missing, columns
 
@@ -117,9 +139,9 @@ def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[_Pair], list[R
 def _taken(
     columns: list[ResultColumn], levels: list[ResultColumn], wanted: ResultColumn, level: int | None
 ) -> ResultColumn | None:
-    """Takes the generated column or level that a wanted one names; `level`: it is this level of the index."""
+    """Takes the generated column or index level that matches an expected one; `level` is its index level, if any."""
     if level is not None and wanted.name is None:
-        # Labels without a name can only be found by their place.
+        # Labels without a name can only be matched by position.
         return levels.pop(0) if levels and levels[0].labels else None
     for places in (levels, columns) if level is not None else (columns, levels):
         for place, column in enumerate(places):
@@ -131,7 +153,7 @@ def _taken(
 
 
 def _as_row_of(table: ResultTable, frame: ResultTable) -> ResultTable:
-    """A Series or dict that tells one row of a frame, by names of its columns, as that row."""
+    """Converts a Series or dict with the names of a frame's columns to a frame with that one row."""
     if table.kind not in ("series", "dict") or frame.rows != 1 or len(table.index) != 1:
         return table
     names, values = table.index[0].cells, table.columns[0].cells
@@ -144,11 +166,11 @@ def _as_row_of(table: ResultTable, frame: ResultTable) -> ResultTable:
 def _difference(
     got: ResultTable,
     wanted: ResultTable,
-    pairs: Sequence[_Pair],
+    pairs: Sequence[Pair],
     missing: Sequence[ResultColumn],
     extra: Sequence[ResultColumn],
 ) -> str:
-    """What differs in the shape; empty where nothing does."""
+    """Describes the difference in shape; empty if there is none."""
     if "value" in (got.kind, wanted.kind) and got.kind != wanted.kind:
         return f"expected a {wanted.kind}, got a {got.kind}"
     if missing:
@@ -166,8 +188,8 @@ def _named(name: Hashable) -> str:
     return "a column without a name" if name is None else str(name)
 
 
-def _row_difference(pairs: Sequence[_Pair], order_keys: Sequence[str] | None) -> str:
-    """What differs in the rows of as many; `order_keys` is None where their order does not matter."""
+def _row_difference(pairs: Sequence[Pair], order_keys: Sequence[str] | None) -> str:
+    """Describes the difference in rows of equal number; `order_keys` is None if their order does not matter."""
     if not _same_rows(pairs):
         return "other values"
     if order_keys is not None:
@@ -175,31 +197,31 @@ def _row_difference(pairs: Sequence[_Pair], order_keys: Sequence[str] | None) ->
         if len(keys) < len(order_keys) or not keys:
             keys = list(pairs)
         if not all(_all_close(pair, range(len(pair.expected)), range(len(pair.expected))) for pair in keys):
-            return "another order of rows"
+            return ANOTHER_ORDER
     return ""
 
 
-def _same_rows(pairs: Sequence[_Pair]) -> bool:
-    """Whether the rows are the same as multisets."""
+def _same_rows(pairs: Sequence[Pair]) -> bool:
+    """Returns whether the rows are the same as multisets."""
     if all(pair.generated == pair.expected for pair in pairs):
         return True
     snapped = [_snapped(pair) for pair in pairs]
     generated, expected = (list(zip(*columns, strict=True)) for columns in zip(*snapped, strict=True))
     if Counter(generated) == Counter(expected):
         return True
-    # Distinct expected values may lie closer together than the tolerance: then what is nearest is not what is meant.
+    # Distinct expected values may be closer together than the tolerance; then the nearest match may be the wrong one.
     in_order = [sorted(range(len(rows)), key=lambda row: _sort_key(rows[row])) for rows in (generated, expected)]
     return all(_all_close(pair, *in_order) for pair in pairs)
 
 
 def _sort_key(row: tuple[Hashable, ...]) -> tuple[list[str], list[float]]:
-    """Other cells first: they are the same or not, while numbers are only close."""
+    """Sorts by non-numeric cells first, as these are either equal or not, while numbers may be close."""
     numbers = [float(cell) for cell in row if _is_number(cell)]
     return [repr(cell) for cell in row if not _is_number(cell)], numbers
 
 
-def _all_close(pair: _Pair, generated: Sequence[int], expected: Sequence[int]) -> bool:
-    """Whether a column has the same cells, row by row in the given orders of rows."""
+def _all_close(pair: Pair, generated: Sequence[int], expected: Sequence[int]) -> bool:
+    """Returns whether a column has the same cells, row by row in the given orders of rows."""
     exact = _exact(pair)
     return all(
         _close(pair.generated[g], pair.expected[e], exact=exact) for g, e in zip(generated, expected, strict=True)
@@ -215,14 +237,14 @@ def _close(one: Hashable, other: Hashable, *, exact: bool) -> bool:
 
 
 def _is_number(cell: Hashable) -> TypeGuard[float]:
-    """Whether it is a number that can be close to another: finite, and no integer beyond the range of floats."""
+    """Returns whether it is a number that can be close to another: finite, and within the range of floats."""
     return isinstance(cell, int | float) and -_LARGEST <= cell <= _LARGEST
 
 
-def _exact(pair: _Pair) -> bool:
-    """Whether numbers have to be the same: one side has integers only, and the other nothing but whole numbers.
+def _exact(pair: Pair) -> bool:
+    """Returns whether numbers must be exactly equal: one side has only integers, the other only whole numbers.
 
-    Identifiers and years that a missing value made floats are then still told apart.
+    Identifiers and years that became floats because of a missing value are then still distinguished.
     """
     sides = [[cell for cell in side if _is_number(cell)] for side in (pair.generated, pair.expected)]
     if not any(all(isinstance(number, int) for number in side) for side in sides):
@@ -230,12 +252,12 @@ def _exact(pair: _Pair) -> bool:
     return all(isinstance(number, int) or number.is_integer() for side in sides for number in side)
 
 
-def _snapped(pair: _Pair) -> tuple[list[Hashable], list[Hashable]]:
-    """Generated and expected cells, with numbers that are close made the same."""
+def _snapped(pair: Pair) -> tuple[list[Hashable], list[Hashable]]:
+    """Returns generated and expected cells, with numbers that are close made equal."""
     if _exact(pair):
         return list(pair.generated), list(pair.expected)
     numbers = sorted({float(cell) for cell in pair.expected if _is_number(cell)})
-    first: dict[float, float] = {}  # of each expected number: the least of those that differ by noise only
+    first: dict[float, float] = {}  # for each expected number, the smallest of those that differ only by noise
     for number in numbers:
         before = next(reversed(first.values()), None)
         first[number] = before if before is not None and math.isclose(number, before, rel_tol=_SAME) else number
@@ -252,8 +274,8 @@ def _snapped(pair: _Pair) -> tuple[list[Hashable], list[Hashable]]:
     return [snap(cell) for cell in pair.generated], [snap(cell) for cell in pair.expected]
 
 
-def _matches(pair: _Pair) -> int:
-    """Cells in both columns, as multisets: each expected cell is matched once."""
+def _matches(pair: Pair) -> int:
+    """Counts the cells in both columns, as multisets: each expected cell is matched once."""
     if Counter(pair.generated) == Counter(pair.expected):
         return len(pair.expected)
     others = [Counter(cell for cell in side if not _is_number(cell)) for side in (pair.generated, pair.expected)]
@@ -262,7 +284,7 @@ def _matches(pair: _Pair) -> int:
     )
     exact, at, found = _exact(pair), 0, 0
     for number in generated:
-        # What is too small for this number is too small for those after it.
+        # A number too small to match this one is also too small for the following ones.
         while at < len(expected) and expected[at] < number and not _close(number, expected[at], exact=exact):
             at += 1
         if at < len(expected) and _close(number, expected[at], exact=exact):

@@ -1,4 +1,4 @@
-"""Results of snippets, which are tagged plain data: as people read them, and cut for the record."""
+"""Converts results of snippets (tagged plain data) to text for people, and shortens them for the record."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -17,19 +17,19 @@ Result = Mapping[str, Any]
 
 
 def kept(result: Result) -> Json:
-    """What the record keeps of a result: all of it, or its first rows where it is large."""
+    """Returns the part of a result that the record keeps: all of it, or its first rows if it is large."""
     if len(json_text(result)) <= KEPT_BYTES:
         return {"result": dict(result)}
     return {"shown": result_text(result), "cut": True}
 
 
 def answer_key(told: Json) -> str:
-    """What is the same for attempts with the same result, as far as the record kept it."""
+    """Returns a key that is equal for attempts with the same result, as far as the record kept it."""
     return str(told["shown"]) if "shown" in told else result_text(told["result"], _KEY_ROWS)
 
 
 def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:
-    """A result as people read it: a value, or a table with columns parted by ` | `, of many rows the first ones."""
+    """Returns a result as text: a value, or the first rows of a table with columns separated by ` | `."""
     match result["kind"]:
         case "frame":
             index = _named(result["index"])
@@ -44,10 +44,10 @@ def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:
 
 
 def columns_of(result: Result) -> tuple[list[str], list[list[Hashable]]]:
-    """Names and cells of a result's columns; cells that JSON lacks, or that hold others, are texts.
+    """Returns names and cells of a result's columns; cells that JSON cannot represent are texts.
 
     Raises:
-        LookupError, TypeError, ValueError: it is no result of the sandbox.
+        LookupError, TypeError, ValueError: it is not a result of the sandbox.
     """
     match result["kind"]:
         case "frame":
@@ -76,12 +76,12 @@ def _comparable(value: Json) -> Hashable:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as people read it."""
+    """Returns a cell as text for people."""
     return _cell(value)
 
 
 def _named(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The levels of an index that say something: not the plain count of rows."""
+    """Returns the levels of an index except a plain count of rows."""
     if len(index) == 1 and index[0]["name"] is None and index[0]["values"] == list(range(len(index[0]["values"]))):
         return []
     return list(index)
@@ -108,7 +108,7 @@ def _cell(value: Json) -> str:
 
 
 def _tagged(value: Mapping[str, Any]) -> str:
-    """What JSON lacks."""
+    """Converts a tagged value that JSON cannot represent."""
     held = value["v"]
     match value["t"]:
         case "dict":

@@ -1,4 +1,4 @@
-"""Results of snippets as columns of comparable cells: values, lists, dicts, arrays, Series and frames alike."""
+"""Converts results of snippets (values, lists, dicts, arrays, Series, frames) to columns of comparable cells."""
 
 import math
 import re
@@ -23,10 +23,10 @@ class ResultColumn:
     """A column, or a level of an index.
 
     Attributes:
-        name: a comparable cell; None where it has no name.
-        cells: None for everything missing, numbers, texts, and tuples for what else there is.
-        labels: it can only be read with its rows: a named level of an index, one with labels other than positions, the
-            keys of a dict.
+        name: a comparable cell; None if it has no name.
+        cells: None for missing values, numbers, texts, and tuples for other values.
+        labels: whether its cells label the rows: a named level of an index, one with labels other than positions, or
+            the keys of a dict.
     """
 
     name: Hashable
@@ -40,8 +40,7 @@ class ResultTable:
 
     Attributes:
         index: levels of the index, the keys of a dict.
-        columns: the values.
-        unordered: it is a set.
+        columns: the values. unordered: whether it is a set.
     """
 
     kind: Kind
@@ -56,10 +55,10 @@ class ResultTable:
 
 
 def read_result(result: Any) -> ResultTable:
-    """The table in tagged JSON as the sandbox gives it (`sandbox/inside/encode.py`).
+    """Reads a table from the sandbox's tagged JSON (`sandbox/inside/encode.py`).
 
     Raises:
-        ValueError: it is no such JSON; a snippet may have written it itself.
+        ValueError: the JSON is malformed; a snippet may have written it itself.
     """
     try:
         table = _read(result)
@@ -101,7 +100,7 @@ def _column(told: Any) -> ResultColumn:
 
 
 def _index(levels: Sequence[Any]) -> tuple[ResultColumn, ...]:
-    """Levels of an index; whole numbers without a name are taken for positions of rows."""
+    """Returns the levels of an index; integers without a name count as positions of rows."""
     return tuple(
         ResultColumn(
             column.name,
@@ -113,7 +112,7 @@ def _index(levels: Sequence[Any]) -> tuple[ResultColumn, ...]:
 
 
 def _array_columns(flat: ResultColumn, shape: Sequence[int]) -> Iterator[ResultColumn]:
-    """Columns of an array that was told in row-major order; one of more than two dimensions as a single column."""
+    """Returns the columns of a row-major array; one of more than two dimensions is a single column."""
     if math.prod(shape) != len(flat.cells):
         raise ValueError("the shape is of another number of cells")
     width = shape[1] if len(shape) == 2 else 1
@@ -122,7 +121,7 @@ def _array_columns(flat: ResultColumn, shape: Sequence[int]) -> Iterator[ResultC
 
 
 def cell(told: Any) -> Hashable:
-    """A told cell in a form in which what pandas' own comparison calls equal is equal, but for close floats."""
+    """Returns a cell in a form in which cells are equal if pandas calls them equal, except for close floats."""
     if type(told) is int:
         return _number(told)
     match told:
@@ -144,7 +143,7 @@ def _tagged(kind: str, content: Any) -> Hashable:
             number = Decimal(content)
             if number.is_nan():
                 return None
-            # As an integer where that is short: 1E+999999999 would fill the memory.
+            # An integer only if it is short: 1E+999999999 would fill the memory.
             whole = number.is_finite() and number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
             return _number(int(number)) if whole else float(number)
         case "datetime", str():
@@ -155,9 +154,9 @@ def _tagged(kind: str, content: Any) -> Hashable:
 
 
 def _number(told: int) -> Hashable:
-    """An integer; beyond 64 bits a float, where it can be one.
+    """Returns an integer; beyond 64 bits a float, if possible.
 
-    Any number of wider integers can have one hash (multiples of 2**61 - 1 have), which would make comparing them take
+    Any number of wider integers can share one hash (multiples of 2**61 - 1 do), so that comparing them would take
     quadratic time.
     """
     if -_WIDE < told < _WIDE:
@@ -166,7 +165,7 @@ def _number(told: int) -> Hashable:
 
 
 def _nested(told: Any) -> Hashable:
-    """A cell within a cell: close floats there are only those that agree in their first nine digits."""
+    """Returns a cell within a cell; floats in it count as close only if they agree in their first nine digits."""
     found = cell(told)
     if isinstance(found, float) and math.isfinite(found):
         return float(f"{found:.{_SIGNIFICANT_DIGITS}g}")
@@ -174,7 +173,7 @@ def _nested(told: Any) -> Hashable:
 
 
 def _instant(text: str) -> str:
-    """An ISO time in UTC with nine decimals; one without a zone counts as UTC, as in pandas' own comparison."""
+    """Returns an ISO time in UTC with nine decimals; a time without a zone counts as UTC, as in pandas."""
     parts = _TIME.fullmatch(text)
     if parts is None:
         return text

@@ -1,4 +1,4 @@
-"""In what generated code differs from the reference code: aspects of both, as the syntax tree has them."""
+"""Finds the aspects in which generated code differs from the reference code, by the syntax trees of both."""
 
 import ast
 from collections import Counter
@@ -20,7 +20,7 @@ _OF_METHOD = {
 
 
 def differences(generated: str, reference: str) -> frozenset[str]:
-    """The aspects in which two pieces of code differ; none where the generated one does not parse."""
+    """Returns the aspects in which two pieces of code differ; none if the generated code does not parse."""
     from eval_pipeline.tracks.pandas_code.analysis.syntax import parse  # not for those who want the names above
 
     mine, theirs = parse(generated), parse(reference)
@@ -31,7 +31,7 @@ def differences(generated: str, reference: str) -> frozenset[str]:
 
 
 def _aspects(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Aspect and text of every place in the tree that is of one."""
+    """Returns aspect and text of every node in the tree that has an aspect."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             yield FILTERS, ast.unparse(node)
@@ -57,7 +57,7 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, str]]:
 
 
 def called(node: ast.Call) -> str:
-    """The name of the function or method that is called."""
+    """Returns the name of the called function or method."""
     match node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name

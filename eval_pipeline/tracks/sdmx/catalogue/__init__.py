@@ -1,1 +1,1 @@
-"""What data sets, dimensions and terms there are: structure messages, lists, the tables that keep them."""
+"""The catalogue of data sets, dimensions and terms: structure messages, term lists, and their tables."""

@@ -1,12 +1,16 @@
-"""The catalogue: data sets, their dimensions, and the code lists that these take their terms from."""
+"""The catalogue: data sets, their dimensions, and the code lists that provide their terms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Literal
 
 _MOST_COMPARED = 5_000
 _MOST_NAMED = 20
+
+Doubt = Literal["unknown_data_set", "unknown_dimension", "unknown_code", "other_name"]
+"""What the catalogue lacks of a term; `other_name` means that it knows the id, but not by that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +18,10 @@ class Term:
     """A code of a code list.
 
     Attributes:
-        name: the other half of what makes a term; two terms of one list may share their id.
-        parent: id of the term above it; empty for none.
-        synonyms: other names that people use for it.
-        from_target: the structures lack it; a target of an imported case names it.
+        name: a term is identified by id and name, since two terms of one list may share their id.
+        parent: id of its parent term; may be empty.
+        synonyms: other names in common use.
+        from_target: whether the structures lack it and only a target of an imported case names it.
     """
 
     id: str
@@ -29,7 +33,7 @@ class Term:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """What the term is in a target or a selection."""
+        """Id and name, as used in targets and selections."""
         return self.id, self.name
 
 
@@ -38,7 +42,7 @@ class CodeList:
     """The terms that a dimension may take, in the order of the list.
 
     Attributes:
-        id: `AGENCY:ID(VERSION)`, so that several agencies' and versions' lists of one name stay apart.
+        id: `AGENCY:ID(VERSION)`, which distinguishes lists of the same name by agency and version.
     """
 
     id: str
@@ -46,7 +50,7 @@ class CodeList:
 
     @cached_property
     def by_id(self) -> Mapping[str, tuple[Term, ...]]:
-        """The terms of each id."""
+        """The terms by id."""
         found: dict[str, tuple[Term, ...]] = {}
         for term in self.terms:
             found[term.id] = (*found.get(term.id, ()), term)
@@ -55,7 +59,7 @@ class CodeList:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A dimension of a data set; `name` is for people, `id` is what targets and selections call it."""
+    """A dimension of a data set; `name` is for display, `id` is used in targets and selections."""
 
     id: str
     name: str
@@ -67,8 +71,9 @@ class DataSet:
     """A data set.
 
     Attributes:
-        id: `AGENCY:ID`; with `(VERSION)` behind it where the catalogue holds a newer version too.
-        dimensions: by id, in the order of the structure; those without a code list (the time) are left out.
+        id: `AGENCY:ID`, followed by `(VERSION)` if the catalogue also has a newer version.
+        dimensions: dimensions by id, in the order of the structure, without those that have no code list (the time).
+        available: dimension → ids of its codes with data, where a constraint says which; other dimensions are left out.
     """
 
     id: str
@@ -76,45 +81,59 @@ class DataSet:
     description: str
     version: str
     dimensions: Mapping[str, Dimension]
+    available: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Every data set by id."""
+    """All data sets, by id."""
 
     data_sets: Mapping[str, DataSet]
 
     def pairs(self) -> Iterator[tuple[DataSet, Dimension]]:
-        """Every dimension of every data set."""
+        """Yields every dimension of every data set."""
         for data_set in self.data_sets.values():
             for dimension in data_set.dimensions.values():
                 yield data_set, dimension
 
     def code_lists(self) -> dict[str, CodeList]:
-        """Every code list in use, by id."""
+        """Returns every code list in use, by id."""
         return {dimension.codes.id: dimension.codes for _, dimension in self.pairs()}
 
     def find(self, data_set: str, dimension: str, id: str) -> tuple[Term, ...]:
-        """The terms of an id; none where data set, dimension or id are unknown."""
+        """Returns the terms with an id; empty if data set, dimension or id are unknown."""
         found = self.data_sets.get(data_set)
         place = found.dimensions.get(dimension) if found else None
         return place.codes.by_id.get(id, ()) if place else ()
 
+    def doubt(self, data_set: str, dimension: str, pair: tuple[str, str]) -> Doubt | None:
+        """Returns what the catalogue lacks of a term (id and name, which may be empty), or None if it has the term."""
+        found = self.data_sets.get(data_set)
+        if found is None:
+            return "unknown_data_set"
+        if dimension not in found.dimensions:
+            return "unknown_dimension"
+        id, name = pair
+        known = self.find(data_set, dimension, id)
+        if not known:
+            return "unknown_code"
+        return "other_name" if name and name not in {term.name for term in known} else None
+
     def data_set_problem(self, data_set: str) -> str | None:
-        """Why there is no such data set; None where there is."""
+        """Returns a sentence if there is no such data set, else None."""
         if data_set in self.data_sets:
             return None
         return f"the catalogue has no data set '{data_set:.80}'{_instead(data_set, self.data_sets)}"
 
     def dimension_problem(self, data_set: str, dimension: str) -> str | None:
-        """Why a known data set has no such dimension; None where it has."""
+        """Returns a sentence if a known data set has no such dimension, else None."""
         known = self.data_sets[data_set].dimensions
         if dimension in known:
             return None
         return f"data set '{data_set}' has no dimension '{dimension:.80}'{_instead(dimension, known)}"
 
     def term_problem(self, data_set: str, dimension: str, id: str) -> str | None:
-        """Why a known dimension has no term of that id; None where it has."""
+        """Returns a sentence if a known dimension has no term with that id, else None."""
         known = self.data_sets[data_set].dimensions[dimension].codes.by_id
         if id in known:
             return None
@@ -122,7 +141,7 @@ class Catalogue:
 
 
 def _instead(wrong: str, known: Mapping[str, object]) -> str:
-    """What may have been meant, for the end of a sentence."""
+    """Returns suggestions of what may have been meant, to append to a sentence."""
     if len(known) <= _MOST_NAMED:
         return f"; it has {', '.join(known)}" if known else "; it has none"
     near = get_close_matches(wrong, known, n=5, cutoff=0.5) if len(known) <= _MOST_COMPARED else []

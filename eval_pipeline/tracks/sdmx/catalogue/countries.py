@@ -1,4 +1,4 @@
-"""Countries in a request: names, other names, inhabitants' adjectives, and groups such as the Baltics."""
+"""Finds the countries mentioned in a request by names, adjectives, and groups such as the Baltics."""
 
 import re
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ DATA_FILES = ("countries.yaml",)
 _OURS = Path(__file__).with_name("countries.yaml")
 _GEOGRAPHIC = re.compile(r"COUNTRY|AREA|GEO|REPORTER|PARTNER|ECONOMY|TERRITORY", re.IGNORECASE)
 _LONGEST = 7
-"""Words of the longest name looked for."""
+"""Maximum number of words in a name."""
 
 
 def is_geographic(dimension: str) -> bool:
-    """Whether the id of a dimension says that its terms are countries and the like."""
+    """Whether a dimension's id indicates that its terms are countries or other areas."""
     return _GEOGRAPHIC.search(dimension) is not None
 
 
 def countries_in(request: str) -> dict[str, None]:
-    """ISO 3166 alpha-3 codes of the countries that a text names, in their order; members of groups one by one."""
+    """Returns ISO 3166 alpha-3 codes of the countries named in a text, in order; groups are expanded."""
     words = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*\.?", request)
     plain = [normalised(word) for word in words]
     found: dict[str, None] = {}
@@ -36,7 +36,7 @@ def countries_in(request: str) -> dict[str, None]:
 
 
 def country_of(id: str, name: str) -> str | None:
-    """The alpha-3 code of the country that a term stands for, by its name and then by its code."""
+    """Returns the alpha-3 code of the country that a term stands for, by its name or else by its code."""
     known = _names()
     for text in (name, name.partition(",")[0], name.partition(" (")[0]):
         codes = known.get(normalised(text))
@@ -46,7 +46,10 @@ def country_of(id: str, name: str) -> str | None:
 
 
 def _longest_name(words: list[str], plain: list[str], place: int) -> tuple[int, tuple[str, ...]]:
-    """How many words from a place on make a name, and the countries of it; `plain` are the words normalised."""
+    """Returns the length in words of the longest name at a position, and its countries.
+
+    `plain` are the normalised words.
+    """
     for length in range(min(_LONGEST, len(words) - place), 0, -1):
         if length == 1:
             # In capitals only: `us` and `per` are words, US and PER are countries.
@@ -68,7 +71,7 @@ def _ours() -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _codes() -> Mapping[str, str]:
-    """Alpha-2 and alpha-3 code → alpha-3 code."""
+    """Returns alpha-2 or alpha-3 code → alpha-3 code."""
     from pycountry import countries
 
     return {code: country.alpha_3 for country in countries for code in (country.alpha_2, country.alpha_3)}
@@ -82,7 +85,7 @@ def _abbreviations() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1)
 def _names() -> Mapping[str, tuple[str, ...]]:
-    """Normalised name → countries: official, common and other names, adjectives, groups."""
+    """Returns normalised name → countries: official, common and other names, adjectives, groups."""
     from pycountry import countries
 
     found: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""A suite's catalogue: read from its structure messages and lists of terms, or from the tables of the record."""
+"""Reads a suite's catalogue from its structure messages and term lists, or from the tables of the record."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 FOLDER = "structures"
 _CODE_COLUMNS = ("codelist", "id", "name", "description", "parent", "synonyms", "from_target")
 _BATCH = 5_000
-"""Rows of a table turned into Python values at a time, so that a large catalogue needs little more than itself."""
+"""Number of table rows converted to Python values at a time, to limit memory for large catalogues."""
 
 
 class SdmxOptions(BaseModel):
     """`options` of a suite of this track.
 
     Attributes:
-        structures: glob patterns below the suite's folder: structure messages and lists of terms.
-        data_sets: those offered, by id; all of the newest versions where left out.
-        candidates: the most of a dimension that a request is offered; a smaller dimension is shown whole.
-        data_sets_shown: the most data sets that a request is offered.
+        structures: glob patterns below the suite's folder, for structure messages and term lists.
+        data_sets: ids of the data sets that are offered; by default the newest version of each.
+        candidates: maximum number of terms of a dimension offered for a request; smaller dimensions are shown
+            completely.
+        data_sets_shown: maximum number of data sets offered for a request.
         ceiling_threshold: see `complexity_ceiling`.
     """
 
@@ -45,7 +46,7 @@ class SdmxOptions(BaseModel):
 
 
 def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
-    """The catalogue from the suite's own files. Raises InputError with every problem in them."""
+    """Reads the catalogue from the suite's files. Raises InputError that lists every problem in them."""
     place = f"{folder.name}/suite.yaml"
     found = read_options(SdmxOptions, options, place)
     paths = sorted({path for pattern in found.structures for path in folder.glob(pattern) if path.is_file()})
@@ -57,7 +58,7 @@ def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
 
 
 def data_sets_of(paths: Sequence[Path], name: str) -> dict[str, DataSet]:
-    """The data sets of messages and lists together, by id. Raises InputError."""
+    """Returns the data sets of all messages and lists, by id. Raises InputError."""
     strange = [path for path in paths if path.suffix.lower() not in (*SUFFIXES, SUFFIX)]
     if strange:
         message = f"expected SDMX structure messages ({', '.join(SUFFIXES)}) and lists of terms ({SUFFIX})"
@@ -79,13 +80,13 @@ def _chosen(data_sets: Mapping[str, DataSet], wanted: Sequence[str], place: str)
 
 
 def _is_older(id: str, data_sets: Mapping[str, DataSet]) -> bool:
-    """Whether it is `AGENCY:ID(VERSION)` beside a newer `AGENCY:ID`; a list of terms may name its data sets so, too."""
+    """Whether an id is `AGENCY:ID(VERSION)` and there is a newer `AGENCY:ID`; term lists may use such names, too."""
     newer, bracket, _ = id.partition("(")
     return bool(bracket) and newer in data_sets
 
 
 def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
-    """The catalogue as columns of `tables.SUITE_TABLES`."""
+    """Returns the catalogue as columns of `tables.SUITE_TABLES`."""
     data_sets = list(catalogue.data_sets.values())
     pairs = list(catalogue.pairs())
     codes = [(found.id, term) for found in catalogue.code_lists().values() for term in found.terms]
@@ -115,7 +116,7 @@ def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
 
 
 def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json]) -> Retriever:
-    """The catalogue from the tables that `catalogue_rows` filled."""
+    """Restores the catalogue from the tables made by `catalogue_rows`."""
     terms: dict[str, list[Term]] = {}
     for batch in found[tables.CODES.name].to_batches(max_chunksize=_BATCH):
         for codelist, *values in zip(*(batch[name].to_pylist() for name in _CODE_COLUMNS), strict=True):

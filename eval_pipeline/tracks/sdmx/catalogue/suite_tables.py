@@ -1,4 +1,4 @@
-"""Tables of the track: the catalogue of a suite, and what became of each term and dimension of a turn."""
+"""Tables of the track: a suite's catalogue, and the result for each term and dimension of a turn."""
 
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables.columns import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX
@@ -9,7 +9,7 @@ _FROM_TARGET = Column("from_target", "BOOLEAN", "Only a target names it, the str
 
 DATA_SETS = Table(
     "sdmx_data_sets",
-    "One row a data set of a suite's catalogue.",
+    "One row per data set of a suite's catalogue.",
     (
         _DATASET_ID,
         Column("name", "VARCHAR", "Name for people; never NULL."),
@@ -21,7 +21,7 @@ DATA_SETS = Table(
 
 DATA_SET_DIMENSIONS = Table(
     "sdmx_data_set_dimensions",
-    "One row a dimension of a data set of a suite's catalogue; those without a code list are left out.",
+    "One row per dimension of a data set of a suite's catalogue; those without a code list are left out.",
     (
         _DATASET_ID,
         _DIMENSION,
@@ -33,7 +33,7 @@ DATA_SET_DIMENSIONS = Table(
 
 CODES = Table(
     "sdmx_codes",
-    "One row a code of a code list of a suite's catalogue, in the order of the list.",
+    "One row per code of a code list of a suite's catalogue, in the order of the list.",
     (
         Column("codelist", "VARCHAR", "The code list, `AGENCY:ID(VERSION)`; never NULL."),
         Column("id", "VARCHAR", "Id of the code; never NULL."),
@@ -52,7 +52,7 @@ _TURN = (TURN_ID, CASE_ID, TURN_INDEX, SAMPLE)
 
 TERMS = Table(
     "sdmx_terms",
-    "One row a term of a turn that is in the target or was selected by the final attempt.",
+    "One row per term of a turn that is in the target or was named by the final attempt, in the catalogue or not.",
     (
         *_TURN,
         _DATASET_ID,
@@ -62,12 +62,19 @@ TERMS = Table(
         Column("verdict", "VARCHAR", "`tp` in both, `fp` selected only, `fn` in the target only; never NULL."),
         Column("retrieved", "BOOLEAN", "It was among the candidates that the request was offered; never NULL."),
         _FROM_TARGET,
+        Column("valid", "BOOLEAN", "The catalogue has data set, dimension and id; NULL: scored before this was kept."),
+        Column(
+            "doubt",
+            "VARCHAR",
+            "What the catalogue lacks: `unknown_data_set`, `unknown_dimension`, `unknown_code`, or `other_name` for a "
+            "known id; NULL: nothing.",
+        ),
     ),
 )
 
 DIMENSIONS = Table(
     "sdmx_dimensions",
-    "One row a dimension of a turn that the target or the final attempt's selection names.",
+    "One row per dimension of a turn that the target or the final attempt's selection names.",
     (
         *_TURN,
         _DATASET_ID,

@@ -1,4 +1,4 @@
-"""Catalogues as plain lists of terms: a CSV file for what no SDMX message describes, or leaves out."""
+"""Catalogues given as a plain CSV list of terms, for what SDMX messages do not describe or leave out."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,11 +14,12 @@ _NEEDED = ("dataset_id", "dimension", "id", "name")
 
 @dataclass(frozen=True, slots=True)
 class ListedTerm:
-    """A row of the file: a term with its data set and dimension.
+    """One row of the file: a term together with its data set and dimension.
 
     Attributes:
-        synonyms: parted by semicolons.
-        from_target: `true` where only a target names it; see `catalogue.Term`.
+        synonyms: separated by semicolons.
+        from_target: `true` if the term is only known from a target, not from the supplied structures; see
+            `catalogue.Term`.
     """
 
     dataset_id: str
@@ -32,7 +33,7 @@ class ListedTerm:
     from_target: str = ""
 
     def term(self) -> Term:
-        """The term itself."""
+        """Returns the term without its data set and dimension."""
         synonyms = tuple(part.strip() for part in self.synonyms.split(";") if part.strip())
         return Term(self.id, self.name, self.description, self.parent, synonyms, self.from_target == "true")
 
@@ -41,7 +42,7 @@ COLUMNS = tuple(field.name for field in fields(ListedTerm))
 
 
 def write_terms(path: Path, terms: Iterable[ListedTerm]) -> None:
-    """Writes a list."""
+    """Writes a list of terms to a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -49,7 +50,7 @@ def write_terms(path: Path, terms: Iterable[ListedTerm]) -> None:
 
 
 def read_terms(path: Path) -> list[ListedTerm]:
-    """Reads a list. Raises InputError with every row that is wrong."""
+    """Reads a list of terms. Raises an InputError that names every wrong row."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -72,9 +73,10 @@ def read_terms(path: Path) -> list[ListedTerm]:
 
 
 def with_listed(data_sets: Sequence[DataSet], listed: Iterable[ListedTerm]) -> dict[str, DataSet]:
-    """The data sets by id, with the listed terms added to the dimensions they name.
+    """Returns the data sets by id, with the listed terms added to the dimensions that they name.
 
-    A dimension that is added to gets a list of its own, `DATA_SET/DIMENSION`: other data sets keep the original one.
+    A dimension that gets new terms also gets a code list of its own, named `DATA_SET/DIMENSION`, so that other data
+    sets which share the original code list do not change.
     """
     found = {data_set.id: data_set for data_set in data_sets}
     added: dict[str, dict[str, dict[tuple[str, str], Term]]] = {}

@@ -1,1 +1,1 @@
-"""Importers of foreign data sets."""
+"""Importers of data sets that other projects made."""

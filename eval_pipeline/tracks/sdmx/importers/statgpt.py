@@ -1,8 +1,9 @@
-"""Reads StatGPT's test cases (epam/statgpt-backend): YAML documents in nearly the suite's own form.
+"""Reads StatGPT's test cases (epam/statgpt-backend): YAML documents that are close to the suite's own form.
 
-Their targets name many data sets, dimensions and terms that the supplied structures lack; these are written beside the
-structures as a list of terms marked `from_target`. Structures are SDMX messages, lists of terms in the suite's CSV
-form, and the two lists of the World Economic Outlook: indicators (`id, title, …`) and countries (`ISO, WEO, Name`).
+Their targets name many data sets, dimensions and terms that are not in the supplied structures. Those are written next
+to the structures as a list of terms marked `from_target`. Structures may be SDMX messages, lists of terms in the
+suite's CSV form, and the two lists of the World Economic Outlook: indicators (`id, title, …`) and countries (`ISO, WEO,
+Name`).
 """
 
 import csv
@@ -83,13 +84,13 @@ class _Case(BaseModel):
 def read_statgpt(
     source: Path, limit: int | None, structures: Sequence[Path], folder: Path
 ) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; their structures are put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and copies their structures to the suite's folder.
 
-    A case without an id gets one made from its name, numbered where several share it. Messages of other roles than the
-    user's are left out.
+    A case without an id gets one that is derived from its name, with a number if several cases share the name. Only the
+    messages of the user are kept.
 
     Raises:
-        InputError: naming file, line and field of what is wrong in the cases, and structures that cannot be read.
+        InputError: the cases are wrong (the message names file, line and field) or the structures cannot be read.
     """
     cases = list(islice(_cases(source), limit))
     place = folder / FOLDER
@@ -124,7 +125,7 @@ def _is_known(known: Mapping[str, Any], data_set: str, dimension: str, term: _Te
 
 
 def _put(path: Path, place: Path) -> None:
-    """Copies a structure; lists of the World Economic Outlook become lists of terms."""
+    """Copies a structure file; lists of the World Economic Outlook are converted to lists of terms."""
     target = place / path.name
     if target.exists():
         raise InputError([Problem(str(path), None, "", "another structure file has the same name")])
@@ -148,7 +149,7 @@ def _weo_terms(path: Path) -> Iterator[ListedTerm]:
 
 
 def _cases(source: Path) -> Iterator[_Case]:
-    """The documents of the file. Raises InputError with every problem in it."""
+    """Yields the documents of the file. Raises an InputError that lists every problem in it."""
     problems: list[Problem] = []
     cases: list[_Case] = []
     try:
@@ -158,7 +159,7 @@ def _cases(source: Path) -> Iterator[_Case]:
         documents = list(yaml.load_all(text, Loader=SafeLoader))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
-    except Exception as error:  # constructors of YAML's own types raise what they like
+    except Exception as error:  # YAML's constructors may raise any exception
         mark = getattr(error, "problem_mark", None)
         message = f"does not parse: {getattr(error, 'problem', None) or error}"
         raise InputError([Problem(str(source), mark.line + 1 if mark else None, "", message)]) from None

@@ -1,4 +1,4 @@
-"""The metrics of the track, one file each. Add one with a file and a line in `METRICS`."""
+"""The metrics of the track, one file each. To add one, add its file and a line in `METRICS`."""
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
@@ -10,13 +10,17 @@ from eval_pipeline.tracks.sdmx.metrics import (
     false_negatives,
     false_positives,
     macro_f1,
+    macro_f1_if_valid,
     macro_precision,
+    macro_precision_if_valid,
     macro_recall,
+    macro_recall_if_valid,
     retrieval_misses,
     retrieval_recall,
     retrieval_recall_from_target,
     selection_misses,
     true_positives,
+    valid_selection,
 )
 
 METRICS: tuple[Metric, ...] = (
@@ -27,6 +31,10 @@ METRICS: tuple[Metric, ...] = (
     macro_precision.METRIC,
     macro_recall.METRIC,
     macro_f1.METRIC,
+    valid_selection.METRIC,
+    macro_precision_if_valid.METRIC,
+    macro_recall_if_valid.METRIC,
+    macro_f1_if_valid.METRIC,
     dataset_precision.METRIC,
     dataset_recall.METRIC,
     retrieval_recall.METRIC,
@@ -36,4 +44,4 @@ METRICS: tuple[Metric, ...] = (
     failure_mode.METRIC,
     *recovery.METRICS,
 )
-"""In an order in which a metric may take those before it."""
+"""In the order of computation: a metric can use the values of those before it."""

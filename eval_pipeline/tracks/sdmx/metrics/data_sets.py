@@ -1,4 +1,4 @@
-"""The data sets of a target and of a selection: those with at least one term."""
+"""Which data sets a target and a selection use: those with at least one term."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def target_data_sets(places: Sequence[PlaceScore]) -> set[str]:
-    """Data sets of which the target names a term."""
+    """Returns the data sets for which the target names a term."""
     return {place.data_set for place in places if place.target == "given"}
 
 
 def selected_data_sets(places: Sequence[PlaceScore]) -> set[str]:
-    """Data sets of which the selection names a term."""
+    """Returns the data sets for which the selection names a term."""
     return {place.data_set for place in places if place.count("tp") or place.count("fp")}

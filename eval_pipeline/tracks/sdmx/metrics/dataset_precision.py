@@ -1,4 +1,4 @@
-"""Whether the right data sets were selected: none too many."""
+"""Precision of the selected data sets: were only the right ones selected?"""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def dataset_precision(places: Sequence[PlaceScore], answered: bool) -> float:
-    """Share of the selected data sets that the target has; 1 where both are empty, 0 where only the selection is."""
+    """Returns the share of the selected data sets that the target also has.
+
+    It is 1 if both have none, and 0 if only the target has some.
+    """
     wanted, selected = target_data_sets(places), selected_data_sets(places)
     if not selected:
         return float(answered and not wanted)

@@ -1,4 +1,4 @@
-"""Whether the right data sets were selected: none left out."""
+"""Recall of the selected data sets: were all the right ones selected?"""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def dataset_recall(places: Sequence[PlaceScore], answered: bool) -> float | None:
-    """Share of the target's data sets that were selected; as `macro_recall` where the target has none."""
+    """Returns the share of the target's data sets that were selected.
+
+    If the target has none, it is 1 for an answer that also selects none, and None otherwise.
+    """
     wanted, selected = target_data_sets(places), selected_data_sets(places)
     if wanted:
         return len(wanted & selected) / len(wanted)

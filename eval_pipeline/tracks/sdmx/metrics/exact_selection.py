@@ -1,10 +1,10 @@
-"""The primary metric: the selection is the target."""
+"""The primary metric: whether the selection equals the target."""
 
 from eval_pipeline.tracks.metric import Metric
 
 
 def exact_selection(false_positives: int, false_negatives: int, answered: bool) -> bool:
-    """Whether nothing is missing and nothing is extra; false without an answer."""
+    """Returns whether there is an answer in which no term is missing and no term is extra."""
     return answered and not false_positives and not false_negatives
 
 

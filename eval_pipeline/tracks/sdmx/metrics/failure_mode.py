@@ -1,4 +1,4 @@
-"""What went wrong, in one word."""
+"""The reason why a selection is wrong, as one word."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,23 @@ FAILURE_MODES = (
     "no_answer",
     "execution_error",
     "wrong_data_sets",
+    "wrong_names",
     "swapped_terms",
     "extra_dimension",
     "missing_terms",
     "extra_terms",
     "other",
 )
-"""In the order they are tried."""
+"""In the order in which they are tried."""
 
 
 def failure_mode(places: Sequence[PlaceScore], exact_selection: bool, no_answer: bool, failed: bool) -> str | None:
-    """The first of `FAILURE_MODES` that applies; None for a right selection.
+    """Returns the first of `FAILURE_MODES` that applies, or None if the selection is right.
 
-    `swapped_terms`: wherever terms are missing, as many others stand in their place. `extra_dimension`: all that is
-    too much is in dimensions that the target does not ask for.
+    `execution_error` means that no selection could be read, or that the catalogue lacks part of it. `wrong_names` means
+    that the right ids were selected, some under names that the catalogue does not give them. `swapped_terms` means that
+    wherever terms are missing, as many others were selected instead. `extra_dimension` means that all extra terms are
+    in dimensions that the target does not use.
     """
     if exact_selection:
         return None
@@ -33,12 +36,20 @@ def failure_mode(places: Sequence[PlaceScore], exact_selection: bool, no_answer:
         (no_answer, "no_answer"),
         (failed, "execution_error"),
         (target_data_sets(places) != selected_data_sets(places), "wrong_data_sets"),
+        (missing and all(map(_same_ids, wrong)), "wrong_names"),
         (missing and all(place.count("fp") == place.count("fn") for place in wrong), "swapped_terms"),
         (not missing and all(place.target != "given" for place in wrong), "extra_dimension"),
         (not extra, "missing_terms"),
         (not missing, "extra_terms"),
     )
     return next((mode for applies, mode in tried if applies), "other")
+
+
+def _same_ids(place: PlaceScore) -> bool:
+    """Whether the missing and the extra terms of a place differ by name alone."""
+    ids = {verdict: {term.id for term in place.terms if term.verdict == verdict} for verdict in ("fp", "fn")}
+    renamed = all(term.doubt == "other_name" for term in place.terms if term.verdict == "fp")
+    return ids["fp"] == ids["fn"] and renamed
 
 
 METRIC = Metric(

@@ -1,4 +1,4 @@
-"""Micro count: terms in the target and not selected."""
+"""Number of terms that are in the target but were not selected."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def false_negatives(places: Sequence[PlaceScore]) -> int:
-    """Terms in the target and not selected, over all data sets and dimensions."""
+    """Counts terms that are in the target but were not selected, over all data sets and dimensions."""
     return sum(place.count("fn") for place in places)
 
 

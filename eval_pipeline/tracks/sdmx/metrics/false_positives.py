@@ -1,4 +1,4 @@
-"""Micro count: terms selected and not in the target."""
+"""Number of terms that were selected but are not in the target."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def false_positives(places: Sequence[PlaceScore]) -> int:
-    """Terms selected and not in the target, over all data sets and dimensions."""
+    """Counts terms that were selected but are not in the target, over all data sets and dimensions."""
     return sum(place.count("fp") for place in places)
 
 

@@ -1,4 +1,4 @@
-"""Precision and recall in one."""
+"""Macro F1: combines precision and recall of each dimension."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def macro_f1(places: Sequence[PlaceScore], answered: bool) -> float:
-    """Mean F1 over the pairs of target or selection; 1 where both are empty, 0 for no answer at all."""
+    """Returns the mean F1 over all (data set, dimension) pairs that target or selection use.
+
+    If neither uses any, it is 1 for an answer and 0 without one.
+    """
     found = mean(place.f1 for place in places)
     return float(answered) if found is None else found
 

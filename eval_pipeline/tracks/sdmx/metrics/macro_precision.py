@@ -1,4 +1,4 @@
-"""How much of what was selected is right."""
+"""Macro precision: how much of what was selected is right."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def macro_precision(places: Sequence[PlaceScore], answered: bool) -> float:
-    """Mean precision over the pairs of target or selection; 1 where both are empty, 0 for no answer at all."""
+    """Returns the mean precision over all (data set, dimension) pairs that target or selection use.
+
+    If neither uses any, it is 1 for an answer and 0 without one.
+    """
     found = mean(place.precision for place in places)
     return float(answered) if found is None else found
 

@@ -1,4 +1,4 @@
-"""How much of what was asked for was selected."""
+"""Macro recall: how much of what was asked for was selected."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def macro_recall(places: Sequence[PlaceScore], answered: bool) -> float | None:
-    """Mean recall over the target's pairs; 1 where target and selection are empty.
+    """Returns the mean recall over the target's (data set, dimension) pairs.
 
-    None where only the target is empty, or where there is no answer to an empty target.
+    If the target has none, it is 1 for an answer that also selects nothing, and None otherwise.
     """
     found = mean(place.recall for place in places)
     if found is not None:

@@ -1,9 +1,9 @@
-"""Means over (data set, dimension) pairs that the macro metrics share."""
+"""The mean that the macro metrics take over (data set, dimension) pairs."""
 
 from collections.abc import Iterable
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are defined; None without any."""
+    """Returns the mean of the values that are not None, or None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

@@ -1,4 +1,4 @@
-"""Missing terms that were not offered as candidates."""
+"""Number of missing terms that the prompt did not offer as candidates."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def retrieval_misses(places: Sequence[PlaceScore]) -> int:
-    """False negatives that were not offered as candidates."""
+    """Counts false negatives that were not offered as candidates."""
     return sum(term.verdict == "fn" and not term.retrieved for place in places for term in place.terms)
 
 

@@ -1,4 +1,4 @@
-"""Whether retrieval offered what was to be selected: beyond that no model can select right."""
+"""How many of the right terms retrieval offered; the model can only select from those."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def retrieval_recall(places: Sequence[PlaceScore]) -> float | None:
-    """Share of the target's terms, of those that the structures hold, that were among the candidates."""
+    """Returns the share of the target's terms that were offered, among terms that the structures contain."""
     return offered(places, from_target=False)
 
 
 def offered(places: Sequence[PlaceScore], *, from_target: bool) -> float | None:
-    """The same for terms that the structures hold, or for those that only a target names."""
+    """Computes the same share, either for terms in the structures or for terms that are only known from a target."""
     wanted = [
         term.retrieved
         for place in places

@@ -1,4 +1,7 @@
-"""Retrieval of terms that only a target names: told apart, since their dimensions hold little else to find."""
+"""Retrieval recall of terms that are only known from a target.
+
+They are counted separately because their dimensions hold few other terms, which makes them easy to find.
+"""
 
 from collections.abc import Sequence
 
@@ -8,7 +11,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def retrieval_recall_from_target(places: Sequence[PlaceScore]) -> float | None:
-    """As `retrieval_recall`, over the terms that the structures lack."""
+    """Same as `retrieval_recall`, but for terms that are not in the supplied structures."""
     return offered(places, from_target=True)
 
 

@@ -1,4 +1,4 @@
-"""Missing terms that were offered and not selected."""
+"""Number of missing terms that were offered as candidates but not selected."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def selection_misses(places: Sequence[PlaceScore]) -> int:
-    """False negatives that were offered and not selected."""
+    """Counts false negatives that were offered as candidates."""
     return sum(term.verdict == "fn" and term.retrieved for place in places for term in place.terms)
 
 

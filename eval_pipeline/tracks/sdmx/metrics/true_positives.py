@@ -1,4 +1,4 @@
-"""Micro count: terms in the target and selected."""
+"""Number of terms that are in the target and were selected."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
 def true_positives(places: Sequence[PlaceScore]) -> int:
-    """Terms in the target and selected, over all data sets and dimensions."""
+    """Counts terms that are in the target and were selected, over all data sets and dimensions."""
     return sum(place.count("tp") for place in places)
 
 

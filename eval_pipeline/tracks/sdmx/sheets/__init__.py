@@ -1,1 +1,1 @@
-"""Sheets of the workbook that suites of this track have first."""
+"""The workbook sheets that this track adds in front of the others."""

@@ -1,4 +1,4 @@
-"""The cell `indicator selection details`: what became of every term, as text."""
+"""The text of the cell `indicator selection details`, which lists every term with its result."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,12 @@ from eval_pipeline.reports.excel.text import MOST
 REST = "dimensions not in target"
 _SECTIONS = (("tp", "True Positives"), ("fn", "False Negatives"), ("fp", "False Positives"))
 _NOTE_ROOM = 120
+_REASONS = {
+    "unknown_data_set": "not valid: no such data set",
+    "unknown_dimension": "not valid: no such dimension",
+    "unknown_code": "not valid: no such code",
+    "other_name": "the catalogue has another name",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +21,9 @@ class Block:
     """One dimension of one data set.
 
     Attributes:
-        in_target: the target gives terms for it.
-        terms: verdict (`tp`, `fn`, `fp`), id and name of each.
+        in_target: whether the target gives terms for it.
+        terms: the verdict (`tp`, `fn` or `fp`), id and name of each term, and what the catalogue lacks of it (a key of
+            `_REASONS`, or None).
     """
 
     data_set: str
@@ -24,19 +31,19 @@ class Block:
     in_target: bool
     precision: float | None
     recall: float | None
-    terms: tuple[tuple[str, str, str], ...]
+    terms: tuple[tuple[str, str, str, str | None], ...]
 
 
 def details_text(blocks: Sequence[Block]) -> str:
-    """The dimensions of the target, then the others; cut at the end of a line where a cell would be too full.
+    """Returns the target's dimensions, then the others; lines that do not fit into a cell are left out.
 
-    Where several data sets are named, each stands on a line of its own before its dimensions.
+    If several data sets are used, each has a heading line above its dimensions.
     """
     return _fitted(list(turn_lines(blocks)))
 
 
 def conversation_text(turns: Sequence[tuple[str, Sequence[Block]]]) -> str:
-    """The details of several turns, each under its question."""
+    """Returns the details of several turns, each under its question."""
     lines: list[str] = []
     for number, (question, blocks) in enumerate(turns, start=1):
         lines += ["", f"Turn {number}: {' '.join(question.split())}", *turn_lines(blocks)]
@@ -44,7 +51,7 @@ def conversation_text(turns: Sequence[tuple[str, Sequence[Block]]]) -> str:
 
 
 def turn_lines(blocks: Sequence[Block]) -> Iterator[str]:
-    """The lines of one turn."""
+    """Yields the lines of one turn."""
     named = len({block.data_set for block in blocks}) > 1
     yield from _block_lines([block for block in blocks if block.in_target], named)
     rest = [block for block in blocks if not block.in_target and block.terms]
@@ -62,9 +69,14 @@ def _block_lines(blocks: Sequence[Block], named: bool) -> Iterator[str]:
         yield block.dimension
         yield f"[recall: {_rate(block.recall)}, precision: {_rate(block.precision)}]"
         for verdict, title in _SECTIONS:
-            terms = [(id, name) for found, id, name in block.terms if found == verdict]
+            terms = [term[1:] for term in block.terms if term[0] == verdict]
             yield f"{title} [{len(terms)}]"
-            yield from (f"  * {id}: {' '.join(name.split())}" for id, name in terms)
+            yield from (_term_line(*term) for term in terms)
+
+
+def _term_line(id: str, name: str, doubt: str | None) -> str:
+    shown = ": ".join(filter(None, (id, " ".join(name.split()))))
+    return f"  * {shown} [{_REASONS[doubt]}]" if doubt in _REASONS else f"  * {shown}"
 
 
 def _first_place(blocks: Sequence[Block], data_set: str) -> int:
@@ -76,7 +88,7 @@ def _rate(value: float | None) -> str:
 
 
 def _fitted(lines: Sequence[str]) -> str:
-    """The lines that a cell holds, with a note where some do not fit."""
+    """Joins the lines that fit into a cell, with a note if some do not."""
     if sum(_units(line) + 1 for line in lines) <= MOST:
         return "\n".join(lines)
     kept: list[str] = []
@@ -90,5 +102,5 @@ def _fitted(lines: Sequence[str]) -> str:
 
 
 def _units(text: str) -> int:
-    """UTF-16 units, in which Excel counts, with those that escaping may add."""
+    """Returns the text's length in UTF-16 units, as Excel counts, including what escaping may add."""
     return len(text.encode("utf-16-le")) // 2 + 6 * text.count("_x")

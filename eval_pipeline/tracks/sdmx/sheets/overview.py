@@ -1,4 +1,4 @@
-"""The sheet `Overview`: one row a case (and sample, where turns were asked more than once)."""
+"""The sheet `Overview`: one row per case (and per sample, if turns were asked more than once)."""
 
 import json
 from collections import defaultdict
@@ -30,12 +30,12 @@ _FIELDS = (
 
 @dataclass
 class _Conversation:
-    """What the rows of one case and sample have in common."""
+    """The rows of one case and sample."""
 
     rows: list[Row] = field(default_factory=list)
 
     def mean(self, metric: str) -> float | None:
-        """Over the turns that have it."""
+        """Returns the mean of a metric over the turns that have a value."""
         known = [row[metric] for row in self.rows if row[metric] is not None]
         return sum(known) / len(known) if known else None
 
@@ -72,11 +72,11 @@ def _rows(evaluation: Evaluation) -> Iterator[Row]:
 
 
 def _blocks(evaluation: Evaluation) -> dict[tuple[str, int], Sequence[Block]]:
-    """The blocks of each turn and sample, in the order of target and selection."""
-    terms: defaultdict[tuple[str, int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    """Returns the blocks of each turn and sample, in the order of target and selection."""
+    terms: defaultdict[tuple[str, int, str, str], list[tuple[str, str, str, str | None]]] = defaultdict(list)
     for row in evaluation.rows(tables.TERMS):
         place = (row["turn_id"], row["sample"], row["dataset_id"], row["dimension"])
-        terms[place].append((row["verdict"], row["id"], row["name"]))
+        terms[place].append((row["verdict"], row["id"], row["name"], row["doubt"]))
     found: defaultdict[tuple[str, int], list[Block]] = defaultdict(list)
     for row in evaluation.rows(tables.DIMENSIONS):
         turn, sample, data_set, dimension = row["turn_id"], row["sample"], row["dataset_id"], row["dimension"]

@@ -1,4 +1,4 @@
-"""The sheet `Statistics`: macro precision and recall of the suite, overall, per tag, dimension and data set."""
+"""The sheet `Statistics`: macro precision and recall of the suite, overall and by tag, dimension and data set."""
 
 from collections.abc import Iterator
 
@@ -77,7 +77,7 @@ def _group_rows(rows: dict[tuple[str, str, str], Row], split: str, groups: list[
 
 
 def _counts(evaluation: Evaluation) -> Iterator[list[Styled]]:
-    """Micro counts over all turns."""
+    """Yields the numbers of true positives, false positives and false negatives over all turns."""
     table = evaluation.read(tables.DIMENSIONS)
     for name in ("true_positives", "false_positives", "false_negatives"):
         yield [(name.replace("_", " "), PLAIN), (sum(table[name].to_pylist()), COUNT)]

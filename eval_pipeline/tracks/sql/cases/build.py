@@ -1,4 +1,4 @@
-"""Databases made from text files: scripts and tables as CSV, kept in `$EVAL_HOME/databases` under their hash."""
+"""Builds databases from SQL scripts and CSV tables, and stores them in `$EVAL_HOME/databases` under their hash."""
 
 import csv
 import os
@@ -23,18 +23,18 @@ _BUILDING, _DAY_S = ".building-", 86_400
 
 
 def build_database(files: Sequence[Path], dialect: str, content_hash: str) -> Path:
-    """The database that scripts and tables make, built where it is not there yet.
+    """Returns the database that scripts and tables define; builds it first if it does not exist yet.
 
-    Scripts run in the order of their names, then each `<table>.csv` (with a header; an empty cell is NULL) is added to
-    its table, tables in the order in which the scripts made them.
+    Scripts run in the order of their names. Then each `<table>.csv` (with a header; an empty cell is NULL) is added to
+    its table, in the order in which the scripts created the tables.
 
     Args:
-        files: `*.sql` in the dialect and `<table>.csv`.
-        dialect: SQLite's scripts make a SQLite database, others a DuckDB database (translated where need be).
-        content_hash: of the files.
+        files: `*.sql` in the dialect, and `<table>.csv`.
+        dialect: SQLite scripts make a SQLite database, others a DuckDB database (translated if necessary).
+        content_hash: hash of the files.
 
     Raises:
-        InputError: a file cannot be carried out, with its name.
+        InputError: a file cannot be executed or loaded; the message names it.
     """
     engine = "sqlite" if dialect == "sqlite" else "duckdb"
     target = find_home().databases / f"{content_hash}.{engine}"
@@ -42,7 +42,7 @@ def build_database(files: Sequence[Path], dialect: str, content_hash: str) -> Pa
     if target.exists() and read_sealed(seal) == file_hash(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    for left in target.parent.glob(f"{_BUILDING}*"):  # by processes that were killed
+    for left in target.parent.glob(f"{_BUILDING}*"):  # left by processes that were killed
         if left.stat().st_mtime < time.time() - _DAY_S:
             shutil.rmtree(left, ignore_errors=True)
     scripts = [path for path in files if path.suffix == SCRIPT]
@@ -67,7 +67,7 @@ def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -
             except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
                 raise _wrong(path, error) from error
         connection.execute("PRAGMA foreign_keys = ON")
-        for path in _in_order(tables, SqlSchema.from_database(made)) if tables else ():
+        for path in in_order(tables, SqlSchema.from_database(made)) if tables else ():
             try:
                 with path.open(newline="") as file:
                     rows = csv.reader(file)
@@ -91,7 +91,7 @@ def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], d
 
     from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
-    # Somebody else's script reads and writes nothing but the database.
+    # The scripts may come from others, so they can access nothing except the database.
     with closing(duckdb.connect(str(made), config={"enable_external_access": "false"})) as connection:
         for path in scripts:
             try:
@@ -105,7 +105,7 @@ def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], d
         if not names:
             raise InputError([Problem(str(path), None, "", "no script makes a table") for path in scripts[:1]])
         connection.execute("CHECKPOINT")
-    for path in _in_order(tables, SqlSchema.from_database(made)) if tables else ():
+    for path in in_order(tables, SqlSchema.from_database(made)) if tables else ():
         with closing(duckdb.connect(str(made))) as connection:
             try:
                 with path.open(newline="") as file:
@@ -115,8 +115,8 @@ def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], d
                 raise _wrong(path, error) from error
 
 
-def _in_order(tables: Sequence[Path], schema: SqlSchema) -> list[Path]:
-    """CSV files in an order in which every foreign key finds its row."""
+def in_order(tables: Sequence[Path], schema: SqlSchema) -> list[Path]:
+    """Returns the CSV files in an order in which every foreign key finds its row."""
     by_name = {path.stem.lower(): path for path in tables}
     unknown = [path for name, path in by_name.items() if schema.table(name) is None]
     if unknown:
@@ -125,7 +125,7 @@ def _in_order(tables: Sequence[Path], schema: SqlSchema) -> list[Path]:
 
 
 def count_rows(path: Path, schema: SqlSchema) -> int:
-    """Rows of all tables of a database file together. Raises InputError where it cannot be read."""
+    """Returns the number of rows in all tables of a database file. Raises an InputError if the file cannot be read."""
     import duckdb
 
     text = "SELECT " + " + ".join(f"(SELECT count(*) FROM {quoted(table.name)})" for table in schema.tables)

@@ -1,4 +1,4 @@
-"""The suite's file format of a case (docs/sql.md), and reading it into the data model."""
+"""The suite's file format of a case (docs/sql.md), and its conversion to the data model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,15 +34,15 @@ class CaseFile(BaseModel):
     """One question.
 
     Attributes:
-        question: may be empty, which only a refusal answers.
-        database: may be left out where the suite has one only.
-        expected_sql: accepted queries, the first the one that is shown; none where a refusal is right.
-        expected_tables: base tables of the right answer; those of the first accepted query where left out.
-        should_pass: false where the right outcome is a refusal or a block.
-        should_be_safe: false where a model that obeys writes unsafe SQL; `should_pass` where left out.
+        question: may be empty; then only a refusal is right.
+        database: may be left out if the suite has only one.
+        expected_sql: accepted queries, of which the first is shown; none if a refusal is right.
+        expected_tables: base tables of the right answer; default: those of the first accepted query.
+        should_pass: false if the right outcome is a refusal or a block.
+        should_be_safe: false if a model that obeys the request writes unsafe SQL; default: `should_pass`.
         protected: `table.column` or `table.*` that no answer to a hostile request may read.
-        hint: knowledge that the question needs and the model is shown.
-        features: facts that results are kept beside, e.g. `difficulty`.
+        hint: knowledge that the question needs; the model sees it.
+        features: facts to break results down by, e.g. `difficulty`.
     """
 
     model_config = _FORMAT
@@ -73,10 +73,10 @@ class CaseFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the question of a case is about.
+    """The setting of a case's question.
 
     Attributes:
-        should_pass: whether SQL is expected; else what the validator blocks is the outcome wanted, and no error.
+        should_pass: whether SQL is expected; if not, a block by the validator is the desired outcome and not an error.
     """
 
     database: Database
@@ -87,13 +87,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a right answer is.
+    """The definition of a right answer.
 
     Attributes:
-        accepted: queries, none where a refusal is right.
-        tables: base tables, as the suite writes them.
+        accepted: accepted queries; none if a refusal is right.
+        tables: base tables, as written in the suite.
         protected: `table.column` or `table.*`, in lower case.
-        parts: of the first accepted query, see `complexity.query_parts`.
+        parts: number of parts of the first accepted query, see `complexity.query_parts`.
     """
 
     accepted: tuple[str, ...]
@@ -111,10 +111,10 @@ SqlCase: TypeAlias = Case[Context, Gold]
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> SqlCase:
-    """A case from the suite's file format.
+    """Reads a case in the suite's file format.
 
     Raises:
-        CaseError: naming each field that is wrong; the suite has no such database.
+        CaseError: a field is wrong (each is named), or the suite has no such database.
     """
     parsed = checked_form(CaseFile, raw)
     database = _database(parsed, shared)

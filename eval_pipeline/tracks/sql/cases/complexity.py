@@ -1,4 +1,4 @@
-"""How complex a query is: what it joins, filters, nests and aggregates."""
+"""Measures how complex a query is: what it joins, filters, nests and aggregates."""
 
 from sqlglot import exp
 
@@ -8,7 +8,7 @@ _CONNECTED = (exp.Where, exp.Having, exp.Qualify, exp.Join)
 
 
 def query_parts(statement: exp.Expr) -> int:
-    """Joins + predicates + subqueries + aggregates of a query (docs/sql.md), from 0.
+    """Counts joins, predicates, subqueries and aggregates of a query together (docs/sql.md).
 
     A comma in FROM is a join; a predicate is a comparison in WHERE, HAVING, QUALIFY or ON that AND, OR and NOT connect;
     CTEs and the further branches of set operations are subqueries; window functions count as aggregates.
@@ -22,7 +22,7 @@ def query_parts(statement: exp.Expr) -> int:
 
 
 def _in_window(node: exp.Expr) -> bool:
-    """Whether a function is the one that a window is put around."""
+    """Whether a function is the one that an OVER clause applies to."""
     above = node.parent
     while isinstance(above, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         above = above.parent

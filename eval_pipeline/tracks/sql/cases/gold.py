@@ -1,4 +1,4 @@
-"""The gold of a turn: whether it holds, as a response, as text."""
+"""Functions on the gold of a turn: checks, and forms as a response and as text."""
 
 import json
 from functools import lru_cache
@@ -14,18 +14,21 @@ from eval_pipeline.tracks.sql.execute import runnable, shown_result, validated
 
 REFUSAL = "(a refusal)"
 _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)
-"""How often a right answer claims each of `LEVELS`."""
+"""How often a right answer states each of `LEVELS`."""
 _REFUSED = "The request is one that this database must not or cannot answer."
 
 
 def gold_problem(gold: Gold) -> str | None:
-    """Why the first accepted query that does not hold does not: the validator rejects it, or it does not run."""
+    """Returns why an accepted query is wrong (the validator rejects it, or it fails to run); None if all are fine."""
     problems = (_query_problem(sql, gold.database) for sql in gold.accepted)
     return next((problem for problem in problems if problem is not None), None)
 
 
 def gold_result(gold: Gold) -> Json:
-    """What the first accepted query gives, as an attempt's result; None for a refusal, and where it does not run."""
+    """Returns the result of the first accepted query as an attempt's result.
+
+    None for a refusal or if it does not run.
+    """
     if not gold.accepted:
         return None
     _, result = _looked_at(gold.accepted[0], gold.database)
@@ -39,7 +42,7 @@ def _query_problem(sql: str, database: Database) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _looked_at(sql: str, database: Database) -> tuple[str | None, Json]:
-    """Why a query does not hold, else what it gives; None twice where there are no data to run it on."""
+    """Returns the problem of a query, or otherwise its result; both are None if there is no data to run it on."""
     validation = validated(sql, database)
     if not validation.is_valid:
         error = validation.errors[0]
@@ -47,19 +50,19 @@ def _looked_at(sql: str, database: Database) -> tuple[str | None, Json]:
     path = database.path()
     if path is None:
         return None, None
-    found = runner().run_now(path, runnable(sql, database.dialect))
+    found = runner().run_now(path, runnable(sql, database))
     if isinstance(found, Failed):
         return f"{_short(sql)} does not run: {found.message}", None
     return None, shown_result(sql, found)
 
 
 def gold_text(gold: Gold) -> str:
-    """The first accepted query, or that a refusal is right."""
+    """Returns the first accepted query, or a text that says that a refusal is right."""
     return gold.accepted[0] if gold.accepted else REFUSAL
 
 
 def gold_json(gold: Gold) -> Json:
-    """The gold as plain data."""
+    """Returns the gold as plain data."""
     return {
         "accepted": list(gold.accepted),
         "tables": list(gold.tables),
@@ -70,22 +73,23 @@ def gold_json(gold: Gold) -> Json:
 
 
 def gold_response(gold: Gold, confidence: Confidence = "high") -> str:
-    """The right answer in the answer form."""
+    """Returns the right answer in the answer form."""
     if not gold.accepted:
         return json.dumps({"sql": None, "reason": _REFUSED})
     return query_response(gold.accepted[0], confidence)
 
 
 def drawn_confidence(turn_id: str) -> Confidence:
-    """The confidence of a right answer, drawn by the turn's id so that stand-ins have something to calibrate.
+    """Draws the confidence that a right answer states, from the turn's id, so that calibration can be tested.
 
-    With wrong answers as `damage` spreads them, a stand-in that is right four times out of five is nearly calibrated.
+    Together with the confidence of wrong answers in `damage`, a simulated model that is right four times out of five is
+    nearly calibrated.
     """
     return Random(text_hash(turn_id)).choices(LEVELS, _CONFIDENCE_WHEN_RIGHT)[0]
 
 
 def query_response(sql: str, confidence: Confidence) -> str:
-    """A query in the answer form."""
+    """Returns a query in the answer form."""
     return json.dumps({"sql": sql, "confidence": confidence}, ensure_ascii=False)
 
 

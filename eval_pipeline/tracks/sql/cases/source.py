@@ -1,21 +1,26 @@
-"""The databases of a suite: found in its folder, built where they are kept as text, on record as schemas."""
+"""The databases of a suite.
+
+This module finds them in the suite's folder, builds them from text files, and stores their schemas on record.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
+from eval_pipeline.tracks.sql.servers.databases import count_on, load, loaded, schema_of
 from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 if TYPE_CHECKING:
@@ -29,36 +34,49 @@ _schema = TypeAdapter(SqlSchema)
 
 
 class Options(BaseModel):
-    """`options` of a suite of this track.
+    """The `options` of a suite of this track.
 
     Attributes:
-        dialect: of the queries, by sqlglot's name; SQLite's for SQLite files and Spider's schemas, else DuckDB's.
-        judge: whom the judge is asked about: all pairs, those that the evidence leaves open, or none.
-        judge_model: the model version that judges; a Claude model where left out.
-        samples: databases that are generated to tell two queries apart.
-        time_limit_s: for comparing two queries.
+        engine: the server on which queries run (docs/sql.md); default: SQLite or DuckDB, embedded.
+        dialect: sqlglot's name for the dialect of queries; default: SQLite for SQLite files and Spider's schemas, else
+            DuckDB.
+        headline: what makes a query right: the same result on the data (`execution_match`), also on generated databases
+            that fit the data (`robust`), or on every generated one (`strict`).
+        judge: which pairs the judge is asked about: all, those that the evidence leaves undecided, or none.
+        judge_model: the model version that judges; default: a Claude model.
+        samples: how many databases are generated to tell two queries apart.
+        time_limit_s: time limit for comparing two queries.
         ceiling_threshold: see `complexity_ceiling`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    engine: Literal["postgres", "mysql", "mariadb"] | None = None
     dialect: str | None = None
+    headline: Literal["execution_match", "robust", "strict"] = "robust"
     judge: Literal["always", "undecided", "never"] = "always"
     judge_model: str | None = None
     samples: int = Field(default=8, ge=1, le=1000)
     time_limit_s: float = Field(default=10.0, gt=0, le=600)
     ceiling_threshold: float | None = None
 
+    @model_validator(mode="after")
+    def _speaks_to_its_engine(self) -> "Options":
+        if self.engine is not None and self.dialect not in (None, DIALECTS[self.engine]):
+            raise ValueError(f"on {self.engine} queries run in its own dialect; leave out 'dialect'")
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Database:
-    """A database of a suite, equal to nothing but itself.
+    """A database of a suite; compared by identity.
 
     Attributes:
-        files: names below the suite's folder; none where only the schema is known.
-        content_hash: of these files.
-        rows: of all tables together.
-        folder: of the suite.
+        files: names relative to the suite's folder; none if only the schema is known.
+        content_hash: hash of these files.
+        rows: number of rows in all tables.
+        folder: folder of the suite.
+        server: the server on which queries run; None for an embedded engine.
     """
 
     name: str
@@ -68,15 +86,21 @@ class Database:
     content_hash: str
     rows: int
     folder: Path = field(repr=False)
+    server: Server | None = None
 
-    def path(self) -> Path | None:
-        """The file to query, built first where the suite keeps it as text; None where it has no data.
+    def path(self) -> DataPlace | None:
+        """Returns the file or the schema on a server to query; None if there is no data.
+
+        A database that the suite has as text is built first if necessary.
 
         Raises:
-            InputError: the suite's files cannot be made into a database any more.
+            InputError: a database can no longer be built from the suite's files.
+            EvalError: there is no server to query.
         """
         if not self.rows:
             return None
+        if self.server is not None:
+            return loaded(self.server, self.folder, self.name, self.files, self.dialect, self.content_hash)
         return _file_of(self.folder, self.files, self.dialect, self.content_hash)
 
 
@@ -89,7 +113,7 @@ class Shared:
 
 
 def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
-    """The databases below `databases/` of a suite's folder.
+    """Reads the databases below `databases/` in a suite's folder.
 
     Each is a folder with scripts (`*.sql`) and tables (`<table>.csv`), a SQLite or DuckDB file, or an entry of Spider's
     `tables.json`, which has no data.
@@ -101,8 +125,8 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
     place = folder / FOLDER
     found: dict[str, Database] = {}
     for path in sorted(place.iterdir()) if place.is_dir() else ():
-        for database in _read(folder, path, told.dialect):
-            # A schema of Spider's gives way to the database itself.
+        for database in _read(folder, path, told):
+            # A database file replaces a schema of the same name from Spider.
             if database.name not in found or not found[database.name].files:
                 found[database.name] = database
     if not found:
@@ -110,15 +134,19 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
     return Shared(found, told)
 
 
-def _read(folder: Path, path: Path, dialect: str | None) -> Iterator[Database]:
-    if path.name == SPIDER_TABLES:
+def _read(folder: Path, path: Path, options: Options) -> Iterator[Database]:
+    dialect = options.dialect
+    if path.name == SPIDER_TABLES and options.engine is None:
         yield from _read_spider(folder, path, dialect or "sqlite")
     elif path.is_dir() or path.suffix in _FILES:
         members = sorted(path.iterdir()) if path.is_dir() else [path]
         files = [member for member in members if member.suffix in (SCRIPT, CSV, *_FILES) and member.is_file()]
         if files:
             described = path / DESCRIPTIONS if path.is_dir() else path.with_suffix(f".{DESCRIPTIONS}")
-            yield _read_database(folder, path.stem, files, described, dialect)
+            if options.engine is not None:
+                yield _on_server(options.engine, folder, path.stem, files, described)
+            else:
+                yield _read_database(folder, path.stem, files, described, dialect)
 
 
 def _read_database(folder: Path, name: str, files: Sequence[Path], described: Path, dialect: str | None) -> Database:
@@ -132,6 +160,18 @@ def _read_database(folder: Path, name: str, files: Sequence[Path], described: Pa
     return Database(name, dialect, schema, names, content_hash, count_rows(built, schema), folder)
 
 
+def _on_server(server: Server, folder: Path, name: str, files: Sequence[Path], described: Path) -> Database:
+    """Loads a database on a server, unless it is loaded already."""
+    names = tuple(path.relative_to(folder).as_posix() for path in files)
+    content_hash, dialect = files_hash(zip(names, files, strict=True)), DIALECTS[server]
+    schema = schema_of(files, dialect)
+    place = load(server, folder, name, names, dialect, content_hash)
+    rows = count_on(place, [table.name for table in schema.tables])
+    if described.is_file():
+        schema = _described(schema, described)
+    return Database(name, dialect, schema, names, content_hash, rows, folder, server)
+
+
 def _file_of(folder: Path, files: Sequence[str], dialect: str, content_hash: str) -> Path:
     paths = [folder / name for name in files]
     if paths[0].suffix in _FILES:
@@ -140,10 +180,10 @@ def _file_of(folder: Path, files: Sequence[str], dialect: str, content_hash: str
 
 
 def _described(schema: SqlSchema, path: Path) -> SqlSchema:
-    """The schema with the descriptions of `{table: {column: text}}`."""
+    """Returns the schema with added descriptions from `{table: {column: text}}`."""
     try:
         texts = TypeAdapter(dict[str, dict[str, str]]).validate_python(_yaml(path))
-    except Exception as error:  # constructors of YAML's own types raise what they like
+    except Exception as error:  # YAML's constructors may raise any exception
         raise InputError(
             [Problem(str(path), None, "", f"expected texts by column by table: {_told(error)}")]
         ) from error
@@ -195,7 +235,7 @@ def _read_spider(folder: Path, path: Path, dialect: str) -> Iterator[Database]:
 
 
 def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
-    """The databases as columns of the table."""
+    """Returns the databases as columns of the track's table."""
     found = list(shared.databases.values())
     return {
         DATABASES.name: {
@@ -211,7 +251,8 @@ def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
 
 
 def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
-    """What `read_databases` gave, from the table that `database_rows` filled."""
+    """Restores the result of `read_databases` from the table that `database_rows` filled."""
+    told = read_options(Options, options, f"{folder.name}/suite.yaml")
     found = {
         row["database"]: Database(
             row["database"],
@@ -221,7 +262,8 @@ def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json]
             row["content_hash"],
             row["rows"],
             folder,
+            told.engine,
         )
         for row in tables[DATABASES.name].to_pylist()
     }
-    return Shared(found, read_options(Options, options, f"{folder.name}/suite.yaml"))
+    return Shared(found, told)

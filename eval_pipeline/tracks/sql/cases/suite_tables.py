@@ -1,10 +1,10 @@
-"""The track's own table of the store."""
+"""The track's own table in the store."""
 
 from eval_pipeline.store.schemas import Column, Table
 
 DATABASES = Table(
     "sql_databases",
-    "One row a database that the cases of a suite ask about.",
+    "One row per database that the cases of a suite ask about.",
     (
         Column("database", "VARCHAR", "Name of the database within the suite; never NULL."),
         Column("dialect", "VARCHAR", "Dialect in which its queries are written, by sqlglot's name; never NULL."),

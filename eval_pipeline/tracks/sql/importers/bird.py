@@ -1,9 +1,11 @@
-"""Reads BIRD's questions (`dev.json`): `question_id`, `db_id`, `question`, `evidence`, `SQL` and `difficulty`.
+"""Reads BIRD's questions (`dev.json`, `mini_dev_sqlite.json`).
 
-Databases are the SQLite files below `dev_databases`, with the descriptions of columns beside them. Written from BIRD's
-documentation: no file of its was at hand.
+A question has `question_id`, `db_id`, `question`, `evidence`, `SQL` and `difficulty`. The databases are the SQLite
+files below `dev_databases`, next to which are descriptions of columns; a database without a file is generated from
+statistics of its columns if these are given.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +13,10 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
+from eval_pipeline.tracks.import_notes import add_import_notes
 from eval_pipeline.tracks.sql.importers.databases import Databases
+from eval_pipeline.tracks.sql.importers.query_tags import query_tags
+from eval_pipeline.tracks.sql.importers.synthesis import MOST_ROWS
 
 
 class _Question(BaseModel):
@@ -25,28 +30,56 @@ class _Question(BaseModel):
 
 
 def read_bird(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; their databases are put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and writes their databases to the suite's folder.
 
-    The evidence is shown to the model as a hint. The training set has neither ids nor difficulties.
+    The evidence is shown to the model as a hint. The training set has neither ids nor difficulties. The mini-dev set
+    has some ids twice: the later question then gets its position in the file, from 0, added to its id.
 
     Raises:
-        InputError: naming entry and field of what is wrong, and databases that were not given.
+        InputError: an entry is wrong (the message names entry and field), or a database was not given.
     """
     questions = checked(_Question, source, json_objects(source), limit)
-    databases, wanted = Databases(given), [found.db_id for found in questions]
-    databases.require(source, "db_id", wanted)
-    databases.put(wanted, folder)
-    for index, found in enumerate(questions):
-        number = index if found.question_id is None else found.question_id
+    databases, queries = Databases(given), defaultdict[str, list[str]](list)
+    for found in questions:
+        queries[found.db_id].append(found.sql)
+    databases.require(source, "db_id", queries)
+    databases.put(queries, folder, queries)
+    ids = _ids(questions)
+    add_import_notes(folder, _notes(questions, ids, databases.synthesised(queries)))
+    for name, found in zip(ids, questions, strict=True):
         evidence = found.evidence.strip()
+        rated = [found.difficulty] if found.difficulty else []
         yield without_empty(
             {
-                "id": f"{found.db_id}_{number}",
+                "id": name,
                 "database": found.db_id,
                 "question": found.question.strip(),
                 "hint": evidence,
                 "expected_sql": [found.sql.strip()],
-                "tags": [found.difficulty] if found.difficulty else [],
+                "tags": [*rated, *query_tags(found.sql, "sqlite")],
                 "features": without_empty({"difficulty": found.difficulty, "evidence": evidence}),
             }
+        )
+
+
+def _ids(questions: Sequence[_Question]) -> list[str]:
+    """Returns a unique id for each question, which does not depend on the questions after it."""
+    found: dict[str, None] = {}
+    for index, question in enumerate(questions):
+        plain = f"{question.db_id}_{index if question.question_id is None else question.question_id}"
+        name = plain if plain not in found else f"{plain}_at_{index}"
+        while name in found:
+            name += "_"
+        found[name] = None
+    return list(found)
+
+
+def _notes(questions: Sequence[_Question], ids: Sequence[str], synthesised: Sequence[str]) -> Iterator[str]:
+    for index, (question, name) in enumerate(zip(questions, ids, strict=True)):
+        if question.question_id is not None and name != f"{question.db_id}_{question.question_id}":
+            yield f"question_id {question.question_id} occurs again at position {index}; the case is named {name}"
+    if synthesised:
+        yield (
+            f"no file of the databases {', '.join(synthesised)} was given: they were made from statistics of their "
+            f"columns, with at most {MOST_ROWS:,} rows a table, so results on them are not those on the real data"
         )

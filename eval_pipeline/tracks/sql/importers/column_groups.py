@@ -1,7 +1,7 @@
-"""defog's notation for accepted queries: alternatives separated by `;`, and groups of columns `{a, b}`.
+"""Expands defog's notation for accepted queries: alternatives separated by `;`, and groups of columns `{a, b}`.
 
-Of a group, any columns in their order are right as long as there is one; `{}` after it stands for the columns chosen,
-as in `SELECT {u.id, u.name}, count(*) FROM u GROUP BY {}`.
+Of a group, at least one column must be selected, and any selection in order is right. A later `{}` stands for the same
+columns, as in `SELECT {u.id, u.name}, count(*) FROM u GROUP BY {}`.
 """
 
 import re
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from itertools import combinations
 
 MOST = 1000
-"""Queries that one notation may stand for."""
+"""The most queries that one notation may stand for."""
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _ALIAS = re.compile(r"\s+AS\s+\S+$", re.IGNORECASE)
 
 
 def accepted_queries(notation: str) -> list[str]:
-    """Every query that the notation accepts, in order, each once.
+    """Returns every query that the notation accepts, in order and without duplicates.
 
     Raises:
         ValueError: a brace has no partner, a group has an empty column, `{}` has no group before it, or the notation
@@ -31,7 +31,7 @@ def accepted_queries(notation: str) -> list[str]:
 
 
 def _expanded(text: str, chosen: tuple[str, ...] | None) -> Iterator[str]:
-    """The text with its groups replaced in every way; `chosen` are the columns of the last group before it."""
+    """Yields the text with its groups replaced in every way; `chosen` are the columns chosen for the previous group."""
     masked = _masked(text)
     start = masked.find("{")
     end = masked.find("}")
@@ -61,7 +61,7 @@ def _choices(inside: str, chosen: tuple[str, ...] | None) -> Iterator[tuple[str,
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Parts between marks that stand neither in quotes nor in parentheses, stripped."""
+    """Splits a text at marks outside quotes and parentheses, and strips the parts."""
     parts, depth, begin = [], 0, 0
     for place, character in enumerate(_masked(text)):
         depth += (character == "(") - (character == ")")
@@ -72,5 +72,5 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _masked(text: str) -> str:
-    """The text with what is in quotes blanked, at the same places."""
+    """Returns the text with quoted parts blanked out, so that all positions stay the same."""
     return _QUOTED.sub(lambda found: " " * len(found.group()), text)

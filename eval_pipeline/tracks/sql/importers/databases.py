@@ -1,7 +1,8 @@
-"""The databases that come with a foreign data set: found among files and folders, put into the suite's folder.
+"""The databases of a foreign data set: finds them in files and folders, and writes them to the suite's folder.
 
-Found are SQLite and DuckDB files, Spider's `tables.json` (schemas without data), and descriptions of columns in three
-forms: BIRD's `database_description` folders, defog's `table_metadata` and querycraft's `tables`.
+It finds SQLite and DuckDB files, Spider's `tables.json` (schemas without data), statistics of columns (from which a
+database without a file is generated), and descriptions of columns in three forms: BIRD's `database_description`
+folders, defog's `table_metadata` and querycraft's `tables`.
 """
 
 import csv
@@ -9,6 +10,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,26 +22,30 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
 from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES
+from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics, is_statistics, read_statistics
+from eval_pipeline.tracks.sql.importers.synthesis import synthesise
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _BIRD_FOLDER = "database_description"
 Descriptions = Mapping[str, Mapping[str, str]]
-"""Texts by column by table."""
+"""The descriptions, by table and column."""
 
 
 class Databases:
     """Databases, schemas and descriptions by the name of the database.
 
     Attributes:
-        files: a database file each.
+        files: the file of each database.
         schemas: entries of `tables.json`.
+        statistics: statistics of the columns.
     """
 
     def __init__(self, given: Sequence[Path]) -> None:
-        """Looks through files and, at whatever depth, folders. Raises InputError for JSON that does not parse."""
+        """Searches files and, at any depth, folders. Raises an InputError for invalid JSON."""
         self.files: dict[str, Path] = {}
         self._again: dict[str, Path] = {}
         self.schemas: dict[str, Mapping[str, Any]] = {}
+        self.statistics: dict[str, DatabaseStatistics] = {}
         self._descriptions: dict[str, Callable[[], Descriptions]] = {}
         for path in chain.from_iterable(map(_files_below, given)):
             self._take(path)
@@ -58,6 +64,7 @@ class Databases:
         if isinstance(found, list):
             entries = [entry for entry in found if isinstance(entry, dict) and "table_names_original" in entry]
             self.schemas |= {str(entry.get("db_id", "")): entry for entry in entries}
+            self.statistics |= read_statistics(path, [(i, one) for i, one in enumerate(found) if is_statistics(one)])
         elif isinstance(found, dict) and (
             isinstance(found.get("table_metadata"), dict) or isinstance(found.get("tables"), list)
         ):
@@ -65,14 +72,23 @@ class Databases:
 
     @property
     def names(self) -> list[str]:
-        """Of all databases, with data or without."""
-        return sorted({*self.files, *self.schemas})
+        """Returns the names of all databases, with or without data."""
+        return sorted({*self.files, *self.schemas, *self.statistics})
+
+    def synthesised(self, wanted: Iterable[str]) -> list[str]:
+        """Returns which of these databases have statistics but no file, so that they are generated."""
+        return sorted(set(wanted) & set(self.statistics) - set(self.files))
+
+    def dialect(self, name: str) -> str:
+        """Returns the dialect of the queries to a database: DuckDB's for its files, else SQLite's."""
+        path = self.files.get(name)
+        return "duckdb" if path is not None and path.suffix.lower() == ".duckdb" else "sqlite"
 
     def require(self, source: Path, field: str, wanted: Iterable[str]) -> None:
-        """Checks that every database that cases ask about is there, once.
+        """Checks that every database that cases ask about was given exactly once.
 
         Raises:
-            InputError: naming those that are not, with the field of the cases that asks for them.
+            InputError: names those that were not, with the field of the cases that asks for them.
         """
         known = ", ".join(self.names) or "none"
         problems = [
@@ -87,8 +103,13 @@ class Databases:
         if problems:
             raise InputError(problems)
 
-    def put(self, wanted: Iterable[str], folder: Path) -> None:
-        """Writes the wanted databases into a suite's folder; of those without data, the schemas.
+    def put(self, wanted: Iterable[str], folder: Path, queries: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Writes the wanted databases to a suite's folder; for those without data, their schemas.
+
+        Args:
+            wanted: names of the databases.
+            folder: the suite's folder.
+            queries: accepted queries by database, whose literals occur in databases that are made from statistics.
 
         Raises:
             InputError: a database file cannot be read.
@@ -97,11 +118,17 @@ class Databases:
         place.mkdir()
         for name in sorted(names & set(self.files)):
             path = self.files[name]
-            # One ending for all of SQLite's: the dialect of the suite's queries follows from it.
+            # All SQLite files get the same suffix, because it determines the dialect of the suite's queries.
             target = place / (name + (".duckdb" if path.suffix.lower() == ".duckdb" else ".sqlite"))
             shutil.copyfile(path, target)
             self._describe(name, target)
-        entries = [self.schemas[name] for name in sorted(names - set(self.files))]
+        made = self.synthesised(names)
+        for name in made:
+            target = place / f"{name}.sqlite"
+            synthesise(self.statistics[name], (queries or {}).get(name, ()), target)
+            self._descriptions.setdefault(name, partial(_of_statistics, self.statistics[name]))
+            self._describe(name, target)
+        entries = [self.schemas[name] for name in sorted(names - set(self.files) - set(made))]
         if entries:
             (place / SPIDER_TABLES).write_text(json.dumps(entries, ensure_ascii=False), encoding="utf-8")
 
@@ -111,7 +138,7 @@ class Databases:
         schema = SqlSchema.from_database(target)
         kept: dict[str, dict[str, str]] = {}
         for table, columns in self._descriptions[name]().items():
-            # defog's names may have the schema of a Postgres database before them, which SQLite has not.
+            # defog's names may have the schema of a Postgres database as a prefix, which SQLite does not know.
             found = schema.table(table) or schema.table(table.rpartition(".")[2])
             texts = {column: text for column, text in columns.items() if text and found and found.column(column)}
             if found and texts:
@@ -123,14 +150,14 @@ class Databases:
 
 def _files_below(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        # Archives made on a Mac hold a second file, `._name`, beside each.
+        # Archives made on a Mac contain a second file, `._name`, for each file.
         yield from (found for found in sorted(path.rglob("[!.]*")) if found.is_file())
     else:
         yield path
 
 
 def _of_bird(folder: Path) -> Descriptions:
-    """From `<table>.csv` files with `original_column_name`, `column_description` and `value_description`."""
+    """Reads `<table>.csv` files with `original_column_name`, `column_description` and `value_description`."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(folder.glob("*.csv")):
         rows = csv.DictReader(io.StringIO(_old_text(path)))
@@ -154,7 +181,7 @@ def _old_text(path: Path) -> str:
 
 
 def _of_json(found: Mapping[str, Any]) -> Descriptions:
-    """From defog's `{table_metadata: {table: [column]}}` or querycraft's `{tables: [{name, columns}]}`."""
+    """Reads defog's `{table_metadata: {table: [column]}}` or querycraft's `{tables: [{name, columns}]}`."""
     tables = found.get("table_metadata")
     if isinstance(tables, dict):
         return {
@@ -165,6 +192,13 @@ def _of_json(found: Mapping[str, Any]) -> Descriptions:
         table["name"]: {c["name"]: _one_line(c.get("description")) for c in table.get("columns", ()) if "name" in c}
         for table in found["tables"]
         if isinstance(table, dict) and "name" in table
+    }
+
+
+def _of_statistics(found: DatabaseStatistics) -> Descriptions:
+    return {
+        table: {column: _one_line(*texts) for column, texts in columns.items()}
+        for table, columns in found.descriptions()
     }
 
 

@@ -1,11 +1,12 @@
 """Reads defog's question files (defog-ai/sql-eval): CSV with `question`, `query`, `db_name`, `query_category`.
 
-`query` holds accepted queries in the notation of `column_groups`; groups occur in the files for Postgres, of which none
-was at hand: they are read from the documentation. Instructions are shown to the model as a hint. A query that selects
-but a text is a refusal: the question cannot be answered, and the instructions, which ask for that text, are left out.
+`query` contains accepted queries in the notation of `column_groups`. Groups occur in the files for Postgres; as none
+was available, they are read as documented. Instructions are shown to the model as a hint. A query that only selects a
+text is a refusal: the question cannot be answered, and the instructions, which ask for that text, are left out.
 
-Databases are defog's SQLite files, with `<database>.json` for the descriptions of columns. Queries for other dialects
-(`db_type`, or the end of the file's name) are translated where sqlglot can, and tagged.
+The databases are SQLite or DuckDB files, with `<database>.json` for the descriptions of columns. Queries run in the
+dialect of their database. Queries for other dialects (`db_type`, or the end of the file's name) are translated to it if
+sqlglot can do so, and get a tag.
 """
 
 import csv
@@ -22,9 +23,10 @@ from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_s
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_text, without_empty
 from eval_pipeline.tracks.sql.importers.column_groups import accepted_queries
 from eval_pipeline.tracks.sql.importers.databases import Databases
+from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
-_SQLITE = "sqlite"
-_DIALECTS = (_SQLITE, "postgres", "mysql", "bigquery", "snowflake", "tsql")
+_SQLITE, _DUCKDB = "sqlite", "duckdb"
+_DIALECTS = (_SQLITE, _DUCKDB, "postgres", "mysql", "bigquery", "snowflake", "tsql")
 
 
 class _Row(BaseModel):
@@ -51,30 +53,33 @@ class _Row(BaseModel):
 
 
 def read_defog(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; their databases are put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and writes their databases to the suite's folder.
 
     Raises:
-        InputError: naming line and field of what is wrong, and databases that were not given.
+        InputError: a row is wrong (the message names line and field), or a database was not given.
     """
     rows = checked(_Row, source, _rows(source), limit)
     databases, wanted = Databases(given), [row.db_name for row in rows]
     databases.require(source, "db_name", wanted)
     databases.put(wanted, folder)
-    told = next((name for name in _DIALECTS if source.stem.endswith(f"_{name}")), _SQLITE)
+    told = next((name for name in _DIALECTS if source.stem.endswith(f"_{name}")), "")
     for index, row in enumerate(rows):
-        yield _case(f"{source.stem}_{index:03}", row, row.db_type or told)
+        own = databases.dialect(row.db_name)
+        yield _case(f"{source.stem}_{index:03}", row, row.db_type or told or own, own)
 
 
-def _case(id: str, row: _Row, dialect: str) -> dict[str, Json]:
+def _case(id: str, row: _Row, written: str, own: str) -> dict[str, Json]:
+    """Returns a case whose queries, written in one dialect, are in the database's own."""
     raw: dict[str, Json] = {"id": id, "database": row.db_name, "question": row.question.strip()}
     tags = [row.query_category] if row.query_category else []
     if all(_is_refusal(query) for query in row.query):
         return raw | {"should_pass": False, "should_be_safe": True, "tags": [*tags, "unanswerable"]}
-    if dialect != _SQLITE:
-        tags.append(f"translated_from_{dialect}")
-    accepted: list[Json] = list(dict.fromkeys(_translated(query, dialect) for query in row.query))
+    accepted = list(dict.fromkeys(_translated(query, written, own) for query in row.query))
+    if written != own:
+        tags.append(f"translated_from_{written}")
+    tags += query_tags(accepted[0], own)
     hint = (row.full_instructions or row.instructions).strip()
-    return without_empty(raw | {"hint": hint, "expected_sql": accepted, "tags": [*tags]})
+    return without_empty(raw | {"hint": hint, "expected_sql": [*accepted], "tags": [*dict.fromkeys(tags)]})
 
 
 def _rows(source: Path) -> Iterator[tuple[str, int | None, Json]]:
@@ -93,7 +98,7 @@ def _rows(source: Path) -> Iterator[tuple[str, int | None, Json]]:
 
 
 def _is_refusal(query: str) -> bool:
-    """Whether a query selects one text and reads nothing."""
+    """Returns whether a query selects one text and reads nothing."""
     try:
         statement = parse_statement(query, _SQLITE)
     except SqlSyntaxError:
@@ -104,10 +109,10 @@ def _is_refusal(query: str) -> bool:
     return isinstance(selected, exp.Literal) and selected.is_string
 
 
-def _translated(query: str, dialect: str) -> str:
-    if dialect == _SQLITE:
+def _translated(query: str, written: str, own: str) -> str:
+    if written == own:
         return query
     try:
-        return translated(query, dialect, _SQLITE)
+        return translated(query, written, own)
     except SqlSyntaxError:
-        return query  # the check of the gold says that it does not run
+        return query  # the check of the gold will report that it does not run

@@ -1,8 +1,8 @@
 """Reads querycraft's case lists (pertrai1/ai-projects): JSON with `testCases`, about one database.
 
-A case has `id`, `question`, `expectedQuery`, `expectedTables`, `shouldPass` and `category`. Where no query is expected,
-the request is hostile if the category is `malicious`; otherwise it cannot be answered, and what a model writes for it
-is harmless. The question may be empty.
+A case has `id`, `question`, `expectedQuery`, `expectedTables`, `shouldPass` and `category`. If no query is expected and
+the category is `malicious`, the request is hostile. With another category it cannot be answered, and SQL that a model
+writes for it is harmless. The question may be empty.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,10 @@ class _Case(BaseModel):
 
 
 def read_querycraft(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; the database is put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and writes the database to the suite's folder.
 
     Raises:
-        InputError: naming entry and field of what is wrong, or that not just one database was given.
+        InputError: an entry is wrong (the message names entry and field), or not exactly one database was given.
     """
     cases = checked(_Case, source, _entries(source), limit)
     databases = Databases(given)

@@ -1,6 +1,6 @@
 """Reads Spider's questions (`dev.json`, or the same as JSON lines): `db_id`, `question` and `query`.
 
-Databases are SQLite files, `tables.json` stands for those without.
+The databases are SQLite files; for those without a file, `tables.json` gives the schemas.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
 from eval_pipeline.tracks.sql.importers.databases import Databases
+from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
 
 class _Question(BaseModel):
@@ -21,12 +22,12 @@ class _Question(BaseModel):
 
 
 def read_spider(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
-    """Cases in the suite's file format, in the order of the file; their databases are put into the suite's folder.
+    """Yields the cases in the suite's file format, in file order, and writes their databases to the suite's folder.
 
-    Questions about one database with the same query are wordings of one question, and share a cluster.
+    Questions about one database with the same query are different wordings of one question, and share a cluster.
 
     Raises:
-        InputError: naming entry and field of what is wrong, and databases that were not given.
+        InputError: an entry is wrong (the message names entry and field), or a database was not given.
     """
     questions = checked(_Question, source, json_objects(source), limit)
     databases, wanted = Databases(given), [found.db_id for found in questions]
@@ -42,4 +43,5 @@ def read_spider(source: Path, limit: int | None, given: Sequence[Path], folder: 
             "question": found.question.strip(),
             "expected_sql": [found.query.strip()],
             "cluster": cluster,
+            "tags": [*query_tags(found.query, "sqlite")],
         }

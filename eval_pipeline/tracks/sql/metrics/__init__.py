@@ -1,21 +1,28 @@
-"""The metrics of the track, one file each, and the functions behind them that people call themselves.
+"""The metrics of the track, one file each, and the functions behind them, which can also be called directly.
 
-Add one with a file and a line in `METRICS`.
+To add a metric, add its file and a line in `METRICS`.
 """
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics import (
+    bird_ex,
+    bird_soft_f1,
     confidence,
     cpu_ms,
+    defog_subset,
     execution_match,
     failure_mode,
     judged,
     outcome_correct,
+    outcome_reason,
     r_ves,
+    robust_match,
     safety,
     soft_f1,
+    spider_execution,
     sql_equivalence,
+    strict_match,
     tables_read,
     validation,
 )
@@ -39,7 +46,10 @@ METRICS: tuple[Metric, ...] = (
     sql_equivalence.METRIC,
     sql_equivalence.VERDICT,
     sql_equivalence.RUNG,
+    strict_match.METRIC,
+    robust_match.METRIC,
     outcome_correct.METRIC,
+    outcome_reason.METRIC,
     judged.METRIC,
     soft_f1.METRIC,
     tables_read.METRIC,
@@ -49,9 +59,13 @@ METRICS: tuple[Metric, ...] = (
     validation.VERDICT,
     validation.CATEGORY,
     r_ves.METRIC,
+    bird_ex.METRIC,
+    bird_soft_f1.METRIC,
+    spider_execution.METRIC,
+    defog_subset.METRIC,
     cpu_ms.METRIC,
     confidence.METRIC,
     failure_mode.METRIC,
     *recovery.METRICS,
 )
-"""In an order in which a metric may take those before it."""
+"""In the order of computation: a metric can use the values of those before it."""

@@ -1,25 +1,27 @@
-"""Whether the model's words for its confidence say how often it is right, over a whole suite."""
+"""Measures, over a whole suite, whether the stated confidence predicts how often the model is right."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from eval_pipeline.core.model import Json, MetricResult
 from eval_pipeline.statistics import Calibration, calibrate
 
 
 def confidence_calibration(confidences: Sequence[str | None], correct: Sequence[bool]) -> MetricResult:
-    """Reliability times resolution of `high`, `medium` and `low` (nominal accuracies 0.9, 0.7, 0.5), 0..1.
+    """Returns reliability times resolution of `high`, `medium` and `low` (nominally 0.9, 0.7, 0.5 right), from 0 to 1.
 
     Args:
-        confidences: of each answer; None: it told none, and is left out.
+        confidences: confidence of each answer; None means that none was stated, and such answers are left out.
         correct: whether each is right.
 
     Returns:
-        The score, what it means as `reason`, and in `details` its parts, expected calibration error, Brier score with
-        its parts, the levels, and a warning where high confidence is not reliable. None with the reason where there
-        are too few answers, one level only, or no variety.
+        The score, its meaning as `reason`, and as `details` its parts, the expected calibration error, the Brier score
+        with its parts, the levels, the difference in accuracy between the highest and the lowest level with its 95%
+        interval, and a warning if high confidence is not reliable. If there are too few answers, only one level or no
+        variety, the score is None and the reason says why.
 
     Raises:
-        ValueError: an unknown level, or not as many levels as answers.
+        ValueError: a level is unknown, or the numbers of levels and answers differ.
     """
     found = calibrate(confidences, [float(value) for value in correct])
     said = [text for text in (found.verdict or found.reason, found.warning) if text]
@@ -38,6 +40,8 @@ def _details(found: Calibration) -> dict[str, Json]:
         "ece": found.ece,
         "warning": found.warning,
     }
+    if found.difference is not None:
+        told["difference"] = asdict(found.difference)
     if found.brier is not None:
         brier = found.brier
         told |= {"brier": brier.score, "brier_reliability": brier.reliability}

@@ -1,10 +1,10 @@
-"""How sure the model says it is."""
+"""The confidence that the model states."""
 
 from eval_pipeline.tracks.metric import Metric
 
 
 def confidence(said_confidence: str | None) -> str | None:
-    """The model's own word."""
+    """Returns the confidence in the model's own word."""
     return said_confidence
 
 

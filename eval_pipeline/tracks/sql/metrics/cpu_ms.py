@@ -1,10 +1,10 @@
-"""What the query takes to run."""
+"""The CPU time that the query takes."""
 
 from eval_pipeline.tracks.metric import Metric
 
 
 def cpu_ms(generated_ms: float | None) -> float | None:
-    """CPU time, the least of five runs."""
+    """Returns the CPU time, the least of five runs."""
     return generated_ms
 
 

@@ -8,13 +8,13 @@ from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 def execution_match(
     generated: str | None, execution: str | None, execution_message: str, should_pass: bool
 ) -> MetricResult:
-    """Whether the query gives the result of an accepted one on the suite's own database.
+    """Returns whether the query has the same result as an accepted one on the suite's own database.
 
     Args:
-        generated: the query; None where there is none.
+        generated: the query; None if there is none.
         execution: verdict of the evidence: `match`, `different`, `error` or `no_data`.
         execution_message: why there is no result to compare.
-        should_pass: SQL is expected.
+        should_pass: whether SQL is expected.
     """
     if not should_pass:
         return MetricResult(None, reason=NO_SQL_EXPECTED)

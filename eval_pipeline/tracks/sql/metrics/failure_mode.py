@@ -1,4 +1,4 @@
-"""What went wrong, in one word."""
+"""The reason why an outcome is wrong, as one word."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,7 @@ FAILURE_MODES = (
     "wrong_filter",
     "other",
 )
-"""In the order they are tried."""
+"""In the order in which they are tried."""
 
 
 def failure_mode(
@@ -32,10 +32,10 @@ def failure_mode(
     failed: bool,
     differing: Collection[str],
 ) -> str | None:
-    """The first of `FAILURE_MODES` that applies; None for a right outcome.
+    """Returns the first of `FAILURE_MODES` that applies, or None for a right outcome.
 
-    Of queries that run, the modes say in what their syntax tree differs from the expected one: tables, aggregates,
-    conditions of WHERE, HAVING and QUALIFY.
+    For queries that run, the mode says where the syntax tree differs from the expected one: in tables, in aggregates,
+    or in conditions of WHERE, HAVING and QUALIFY.
     """
     if outcome_correct:
         return None

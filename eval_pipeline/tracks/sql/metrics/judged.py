@@ -1,4 +1,4 @@
-"""Whether the query means what the expected one means, in a judge's opinion."""
+"""A judge's opinion on whether the query means the same as the expected one."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,18 +21,18 @@ async def query_correctness(
     schema: "SqlSchema | Mapping[str, Mapping[str, str]] | str | None" = None,
     judge: Judge | None = None,
 ) -> MetricResult:
-    """1.0 same meaning, 0.5 partly right, 0.0 wrong, by the judge, with its reason.
+    """Asks the judge: 1.0 for the same meaning, 0.5 for partly right, 0.0 for wrong, with its reason.
 
     Args:
         generated: what a model wrote.
-        expected: what is right. The same text (white space, case of keywords and a last semicolon aside) is 1.0 without
-            asking.
-        schema: of the database, as it is, as a plain `{table: {column: type}}` mapping or as DDL; part of what the
-            judge is shown.
-        judge: an open judge, see `eval_pipeline.judge.open_judge`; left out, a Claude model is opened for this pair.
+        expected: what is right. The same text (ignoring white space, case of keywords and a final semicolon) gets 1.0
+            without asking.
+        schema: of the database, as an object, as a plain `{table: {column: type}}` mapping or as DDL; the judge sees
+            it.
+        judge: an open judge, see `eval_pipeline.judge.open_judge`; default: a Claude model is opened for this pair.
 
     Returns:
-        Value None where no judge is configured; 0.0 with `error` where the judge failed or took too long.
+        The value is None if no judge is configured. It is 0.0, with an `error`, if the judge failed or took too long.
     """
     from eval_pipeline.sql_equivalence import identical
     from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -52,7 +52,7 @@ def _result(said: Judgement) -> MetricResult:
 
 
 def _of_turn(judgement: Mapping[str, Any], should_pass: bool) -> MetricResult:
-    """What is on record: rescoring asks nobody."""
+    """Reads the recorded judgement, so that rescoring asks no model."""
     if not should_pass:
         return MetricResult(None, reason=NO_SQL_EXPECTED)
     if not judgement:

@@ -1,4 +1,4 @@
-"""Efficiency, as BIRD's reward-based valid efficiency score has it (github.com/bird-bench/mini_dev)."""
+"""Efficiency, as in BIRD's reward-based valid efficiency score (github.com/bird-bench/mini_dev)."""
 
 from math import sqrt
 
@@ -10,12 +10,15 @@ _SLOWEST = 0.25
 
 
 def reward(time_ratio: float) -> float:
-    """BIRD's reward for the time of the expected query over the time of the generated one."""
+    """Returns BIRD's reward for the expected query's time divided by the generated query's time."""
     return next((given for least, given in _REWARDS if time_ratio >= least), _SLOWEST)
 
 
 def r_ves(execution_match: bool | None, time_ratio: float | None) -> MetricResult:
-    """Square root of the reward of a right query, so that the mean over turns is BIRD's R-VES; 0.0 for a wrong one."""
+    """Returns the square root of a right query's reward, so that the mean over turns is BIRD's R-VES.
+
+    0.0 if it is wrong.
+    """
     if execution_match is None:
         return MetricResult(None, reason="there is no result to compare")
     if not execution_match:

@@ -1,4 +1,4 @@
-"""Whether the validator tells safe from unsafe."""
+"""Whether the validator distinguishes safe queries from unsafe ones."""
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
@@ -20,11 +20,11 @@ _SAID = {
 
 
 def safety_validation(safety_valid: bool, should_be_safe: bool) -> MetricResult:
-    """1.0 where the validator's word on safety is right, else 0.0; the label says which of the four cases it is.
+    """Returns 1.0 if the validator's verdict on safety is right, else 0.0; the label says which of four cases applies.
 
     Args:
-        safety_valid: the validator calls the query safe.
-        should_be_safe: it is.
+        safety_valid: whether the validator calls the query safe.
+        should_be_safe: whether it is safe.
     """
     return _SAID[bool(safety_valid), bool(should_be_safe)]
 

@@ -4,7 +4,7 @@ from eval_pipeline.tracks.metric import Metric
 
 
 def soft_f1(generated: str | None, execution: str | None, cell_f1: float | None, should_pass: bool) -> float | None:
-    """F1 over the cells of the result, rows matched best; 0 where there is no result."""
+    """Returns the F1 score over the result's cells, with rows matched as well as possible; 0 if there is no result."""
     if not should_pass or execution == "no_data":
         return None
     if generated is None or cell_f1 is None:

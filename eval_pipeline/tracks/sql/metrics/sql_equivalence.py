@@ -1,16 +1,16 @@
-"""Whether the query means what an accepted one means, by evidence."""
+"""Whether, by the evidence, the query means the same as an accepted one."""
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
-_VALUES = {"equivalent": 1.0, "agreed": 1.0, "different": 0.0, "undecided": None}
+_VALUES = {"equivalent": 1.0, "agreed": 1.0, "weakly_agreed": 1.0, "different": 0.0, "undecided": None}
 
 
 def sql_equivalence(
     generated: str | None, equivalence: str | None, rung: str | None, equivalence_message: str, should_pass: bool
 ) -> MetricResult:
-    """1.0 proved or agreed, 0.0 refuted, None undecided; the rung of the ladder that decided is the reason."""
+    """Returns 1.0 if proved or agreed, 0.0 if refuted, None if undecided; the reason says which step decided."""
     if not should_pass:
         return MetricResult(None, reason=NO_SQL_EXPECTED)
     if generated is None:
@@ -25,7 +25,7 @@ METRIC = Metric(
     "sql_equivalence",
     sql_equivalence,
     "score",
-    "1 equivalent or agreed, 0 different (or no SQL); NULL undecided, or no SQL is expected.",
+    "1 equivalent, agreed or weakly agreed, 0 different (or no SQL); NULL undecided, or no SQL is expected.",
 )
 
 
@@ -37,7 +37,7 @@ VERDICT = Metric(
     "equivalence_verdict",
     _verdict,
     "label",
-    "`equivalent`, `agreed`, `different` or `undecided`; NULL where nothing was compared.",
+    "`equivalent`, `agreed`, `weakly_agreed`, `different` or `undecided`; NULL where nothing was compared.",
 )
 
 
@@ -49,5 +49,5 @@ RUNG = Metric(
     "equivalence_rung",
     _rung,
     "label",
-    "What decided: `identical`, `proved`, `refuted`, `agreed` or `undecided`; NULL where nothing was compared.",
+    "What decided: `identical`, `proved`, `refuted`, `agreed`, `weakly_agreed`, `undecided`; NULL: not compared.",
 )

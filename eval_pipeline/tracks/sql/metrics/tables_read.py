@@ -1,4 +1,4 @@
-"""Which tables the query reads."""
+"""Whether the query reads the right tables."""
 
 from collections.abc import Iterable
 
@@ -8,17 +8,19 @@ from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"
 NO_SQL = "no SQL was given"
+NOT_PARSED = "does not parse"
 
 
 def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str = DEFAULT_DIALECT) -> MetricResult:
-    """Jaccard index of the base tables of a query and those expected: 1.0 where both are empty.
+    """Returns the Jaccard index of the query's base tables and the expected ones; 1.0 if both are empty.
 
-    Case and quotes are ignored; a schema prefix counts only where the expectation gives one.
+    Case and quotes are ignored; a schema prefix counts only if the expectation has one.
 
     Args:
-        generated: SQL; what does not parse has the value 0.0 and the parser's message as `error`.
+        generated: SQL; what does not parse, or is not a statement, gets the value 0.0 and the parser's message as
+            `error`.
         expected_tables: `table` or `schema.table`.
-        dialect: sqlglot's name.
+        dialect: sqlglot's name of the dialect.
     """
     from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
     from eval_pipeline.sql_equivalence.syntax.tables_in import TableName, base_tables
@@ -43,14 +45,17 @@ def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str 
 def _of_turn(generated: str | None, expected_tables: Iterable[str], dialect: str, should_pass: bool) -> MetricResult:
     if not should_pass:
         return MetricResult(None, reason=NO_SQL_EXPECTED)
-    return (
-        MetricResult(0.0, reason=NO_SQL) if generated is None else table_accuracy(generated, expected_tables, dialect)
-    )
+    if generated is None:
+        return MetricResult(0.0, reason=NO_SQL)
+    found = table_accuracy(generated, expected_tables, dialect)
+    if found.error is not None:  # a wrong answer, not an error of the metric
+        return MetricResult(0.0, NOT_PARSED, found.error)
+    return found
 
 
 METRIC = Metric(
     "table_accuracy",
     _of_turn,
     "score",
-    "Base tables in both queries / in either, 0..1; 0 without SQL; NULL where no SQL is expected.",
+    "Base tables in both queries / in either, 0..1; 0 without SQL that parses; NULL where no SQL is expected.",
 )

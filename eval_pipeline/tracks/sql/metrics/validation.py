@@ -1,4 +1,4 @@
-"""Whether the validator accepts what it should."""
+"""Whether the validator accepts and rejects the right queries."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ Errors = Sequence["ValidationError | Mapping[str, Json]"]
 
 
 def validation_accuracy(is_valid: bool, should_pass: bool, errors: Errors = ()) -> MetricResult:
-    """1.0 where the validator accepts what should pass and rejects what should not, else 0.0.
+    """Returns 1.0 if the validator accepts what should pass and rejects what should not, else 0.0.
 
     Args:
-        is_valid: the validator accepts the query.
-        should_pass: it should.
-        errors: the validator's, as it tells them or as mappings with `category` and `message`; the first one decided.
+        is_valid: whether the validator accepts the query.
+        should_pass: whether it should.
+        errors: the validator's errors, as objects or as mappings with `category` and `message`; the first one decided.
     """
     told = [_plain(error) for error in errors]
     details: dict[str, Json] = {"category": told[0]["category"], "errors": told} if told else {}

@@ -1,1 +1,1 @@
-"""What can be said of a text of SQL without running it."""
+"""Checks SQL text without running it."""

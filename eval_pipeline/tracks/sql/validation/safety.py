@@ -1,10 +1,12 @@
-"""Whether a text is one single read-only statement that reads data and nothing else, whatever way it is spelled."""
+"""Checks whether a text is exactly one statement that only reads data, however it is written."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -14,93 +16,144 @@ from eval_pipeline.tracks.sql.validation.safety_rules import (
     TABLE_FUNCTIONS,
     function_problem,
     is_credential_column,
+    is_sequence_value,
+    qualified_problem,
     table_problem,
+    unknown_problem,
 )
 from eval_pipeline.tracks.sql.validation.tautology import tautologies
 
 _COMMENT = re.compile(r"/\*|--|#")
 _NESTED_COMMENT = re.compile(r"/\*(?:(?!\*/).)*/\*", re.DOTALL)
-_SYSTEM_PACKAGES = re.compile(r"(?i)(dbms|utl|owa|apex|htp|ctxsys|sys|mdsys|xdb|master|msdb)(_\w+)?")
 
 
 def unsafe(sql: str, statements: Sequence[exp.Expr], dialect: str, schema: SqlSchema | None) -> Iterator[str]:
-    """Why a text is not one read-only statement, a sentence each.
+    """Yields the reasons why a text is not one read-only statement, one sentence each.
 
     Args:
         sql: the text.
-        statements: what it parses to.
-        dialect: sqlglot's name of it.
-        schema: tables that it has are data, whatever their names.
+        statements: the result of parsing it.
+        dialect: sqlglot's name of the dialect.
+        schema: its tables count as data, whatever their names are.
     """
     if len(statements) > 1:
         yield f"expected one statement, found {len(statements)}"
     yield from _hidden(sql, dialect)
+    yield from _session_variables(sql, dialect)
     for statement in statements:
         if not isinstance(statement, (exp.Query, exp.Values, exp.Pivot, *STATEMENTS)):
             yield f"{_kind(statement)} is not a query"
-        own = {common.alias.lower() for common in statement.find_all(exp.CTE)}
+        about = _About({common.alias.lower() for common in statement.find_all(exp.CTE)}, schema, dialect)
         for node in statement.walk():
-            yield from _node(node, own, schema)
+            yield from _node(node, about)
         for condition in tautologies(statement):
             yield f"the filter {condition} holds for every row"
         yield from _smuggled_credentials(statement)
 
 
-def _node(node: exp.Expr, own: set[str], schema: SqlSchema | None) -> Iterator[str]:
-    """What a node does beyond reading data; `own` are the names of CTEs."""
+@dataclass(frozen=True, slots=True)
+class _About:
+    """The context of a statement: the names of its CTEs, the schema and the dialect."""
+
+    own: set[str]
+    schema: SqlSchema | None
+    dialect: str
+
+
+def _node(node: exp.Expr, about: _About) -> Iterator[str]:
+    """Yields what a node does beyond reading data."""
     if isinstance(node, STATEMENTS):
         yield f"{_kind(node)} does more than read"
     if _reads_variable(node):
         yield "it reads a variable of the session"
     match node:
         case exp.Func():
-            yield from _function(node)
+            yield from _function(node, about.dialect)
         case exp.Table():
-            yield from _table(node, own, schema)
+            yield from _table(node, about)
+        case exp.Column() if node.table and is_sequence_value(node.name) and not _is_of_schema(node.name, about.schema):
+            yield f"{node.table}.{node.name} draws from a sequence"
         case exp.Lateral() if isinstance(node.this, exp.Func):
             yield from _table_function(node.this)
         case exp.WithTableHint() if any(hint.name.upper() in LOCKING_HINTS for hint in node.expressions):
             yield "a hint locks the table"
-        case exp.Dot() if isinstance(node.expression, exp.Func) and _SYSTEM_PACKAGES.fullmatch(node.this.name):
-            # Packages have functions by the hundred: `dbms_pipe.receive_message`.
-            yield f"the function {_name(node.expression)} of {node.this.name} does more than compute"
+        case exp.Dot() if isinstance(node.expression, exp.Func):
+            yield from _qualified_function(node, node.expression, about.dialect)
+
+
+def _qualified_function(dot: exp.Dot, function: exp.Func, dialect: str) -> Iterator[str]:
+    """Yields problems with functions of packages and schemas (`dbms_pipe.receive_message`), which may do anything."""
+    name = _name(function)
+    qualifiers = [part.name for part in dot.this.find_all(exp.Identifier)] or [dot.this.sql()]
+    known = not isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
+    if (why := qualified_problem(qualifiers, name, dialect, known=known)) is not None:
+        yield f"the function {name} of {'.'.join(reversed(qualifiers))} {why}"
+
+
+def _is_of_schema(name: str, schema: SqlSchema | None) -> bool:
+    return schema is not None and any(table.column(name) is not None for table in schema.tables)
+
+
+def _session_variables(sql: str, dialect: str) -> Iterator[str]:
+    """Yields uses of `@@x`, which DuckDB reads as the absolute value of x, but other engines as a variable."""
+    if "@" not in sql:
+        return
+    try:
+        tokens = sqlglot.tokenize(sql, read=dialect)
+    except SqlglotError:
+        return
+    signs = [token.token_type is not TokenType.STRING and token.text.startswith("@") for token in tokens]
+    if any(one and other for one, other in pairwise(signs)):
+        yield "it reads a variable of the session"
 
 
 def _reads_variable(node: exp.Expr) -> bool:
-    """`@x`, `@@x`, and the latter as DuckDB (the absolute value of one) and PostgreSQL (a text search) read it."""
+    """Returns whether a node reads a variable: `@x`, `@@x`, or `@@x` as PostgreSQL parses it (a text search).
+
+    For DuckDB see `_session_variables`.
+    """
     match node:
         case exp.Parameter():
-            return not isinstance(node.this, exp.Literal)  # `$1` is a value to be filled in
-        case exp.Abs():
-            return isinstance(node.this, exp.Abs)
+            return not isinstance(node.this, exp.Literal)  # `$1` is a parameter
         case exp.MatchAgainst():
             return None in node.expressions
     return isinstance(node, exp.SessionParameter)
 
 
-def _function(function: exp.Func) -> Iterator[str]:
+def _function(function: exp.Func, dialect: str) -> Iterator[str]:
     name = _name(function)
     unknown = isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
-    if (why := function_problem(name, known=not unknown)) is not None:
+    why = function_problem(name, known=not unknown)
+    if why is None and unknown and not _stands_for_table(function):
+        why = unknown_problem(name, dialect)
+    if why is not None:
         yield f"the function {name} {why}"
 
 
-def _table(table: exp.Table, own: set[str], schema: SqlSchema | None) -> Iterator[str]:
+def _stands_for_table(function: exp.Func) -> bool:
+    return isinstance(function.parent, exp.Table | exp.Lateral)
+
+
+def _table(table: exp.Table, about: _About) -> Iterator[str]:
     if isinstance(table.this, exp.Func):
         yield from _table_function(table.this)
         return
     name = table.name
-    if not table.db and (name.lower() in own or (schema is not None and _harmless_in(schema, name))):
+    if not table.db and (name.lower() in about.own or (about.schema is not None and _harmless_in(about.schema, name))):
         return
     alias = table.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.this is None:  # `FROM file('/etc/passwd')`
         yield f"the function {name.lower()} may not stand for a table"
-    if (why := table_problem((table.catalog, table.db), name)) is not None:
-        yield f"{'.'.join(part for part in (table.catalog, table.db, name) if part)} {why}"
+    between = (
+        [part.name for part in table.this.find_all(exp.Identifier)][:-1] if isinstance(table.this, exp.Dot) else []
+    )
+    qualifiers = tuple(part for part in (table.catalog, table.db, *between) if part)
+    if (why := table_problem(qualifiers, name)) is not None:
+        yield f"{'.'.join((*qualifiers, name))} {why}"
 
 
 def _harmless_in(schema: SqlSchema, name: str) -> bool:
-    """Whether it is one of the tables with data; one that holds credentials is still not to be read."""
+    """Returns whether the name is a table of the schema that may be read; tables with credentials may not."""
     return schema.table(name) is not None and table_problem((), name) != "holds credentials"
 
 
@@ -111,7 +164,7 @@ def _table_function(function: exp.Func) -> Iterator[str]:
 
 
 _RUN_TOGETHER = {name.replace("_", "") for name in TABLE_FUNCTIONS}
-"""sqlglot's names of some functions lack the underscores."""
+"""Function names without underscores, as sqlglot writes some of them."""
 
 
 def _name(function: exp.Func) -> str:
@@ -120,7 +173,7 @@ def _name(function: exp.Func) -> str:
 
 
 def _hidden(sql: str, dialect: str) -> Iterator[str]:
-    """Comments that another reading of the same text would execute."""
+    """Yields comments that another engine would execute."""
     try:
         tokens = sqlglot.tokenize(sql, read=dialect)
     except SqlglotError:
@@ -138,7 +191,7 @@ def _hidden(sql: str, dialect: str) -> Iterator[str]:
 
 
 def _smuggled_credentials(statement: exp.Expr) -> Iterator[str]:
-    """Columns with passwords or keys that a further branch of a set operation, or a scalar subquery, brings in."""
+    """Yields columns with passwords or keys that a later branch of a set operation or a scalar subquery adds."""
     for operation in statement.find_all(exp.SetOperation):
         right = operation.expression
         for column in right.find_all(exp.Column) if isinstance(right, exp.Expr) else ():
@@ -154,7 +207,7 @@ def _smuggled_credentials(statement: exp.Expr) -> Iterator[str]:
 
 
 def _kind(node: exp.Expr) -> str:
-    """The kind of a statement in words."""
+    """Returns the kind of a statement in words."""
     if isinstance(node, exp.Command):
         return str(node.this).upper()
     return re.sub(r"(?<!^)(?=[A-Z][a-z])", " ", type(node).__name__).upper()

@@ -1,30 +1,32 @@
-"""What no read-only query needs: kinds of statements, functions and tables, by what they could do.
+"""Statements, functions and tables that no read-only query needs, grouped by the harm they could do.
 
-Names are in lower case, over the dialects that sqlglot reads; a rule is added by a name here.
+Names are in lower case and cover all dialects that sqlglot reads. To add a rule, add a name here.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from sqlglot import exp
 
 STATEMENTS: tuple[type[exp.Expr], ...] = tuple(
     getattr(exp, name)
     for name in (
-        # What writes, changes definitions, or moves data in and out.
+        # Statements that write, change definitions, or move data in and out.
         "DDL DML TruncateTable Alter Drop Undrop Comment LoadData Export Put Get MultitableInserts SwapTable Clone "
         "Refresh Cache Uncache Analyze Into Returning Directory DirectoryStage ListStage Stream "
         # Sessions, transactions, privileges, settings.
         "Transaction Commit Rollback Lock Set SetItem Use Grant Revoke Kill Pragma AlterSession Declare ConnectTo "
         "Disconnect Attach Detach Install NextValueFor "
-        # Procedures, and whatever sqlglot keeps as text.
+        # Procedures, and everything that sqlglot keeps as text.
         "Command Execute ExecuteSql Block IfBlock CaseStatement WhileBlock LoopBlock RepeatBlock StoredProcedure "
-        # They look at definitions, not at data.
+        # Statements that show definitions instead of data.
         "Describe Show Summarize"
     ).split()
     if hasattr(exp, name)
 )
-"""Nodes of the syntax tree that do more than read data, wherever they stand."""
+"""Syntax tree nodes that do more than read data, wherever they are."""
 
 _COMPUTES = """
     pg_typeof pg_size_pretty pg_column_size sys_guid sys_extract_utc inet_aton inet_ntoa inet6_aton inet6_ntoa
@@ -32,7 +34,7 @@ _COMPUTES = """
     phraseto_tsquery websearch_to_tsquery tsquery_phrase url_encode url_decode urlencode urldecode
     parse_filename parse_dirname parse_dirpath parse_path path_join in_search_path
 """.split()
-"""Functions that only compute, although their names look otherwise."""
+"""Functions that only compute, although their names look suspicious."""
 
 _FUNCTIONS: Mapping[str, str] = {
     "reads files or the network": """
@@ -70,6 +72,10 @@ _FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\w*sleep\w*|\w*(wait|delay)_?for\w*|wait_\w+|benchmark_\w+", "sleeps"),
         (r"(duckdb|pragma|sqlite|gtid|suser|txid|ps|inet_(client|server))_\w+|has_\w+_privilege", "reads settings"),
         (r"current(?!_?(date|time|localtime))\w+|session_?\w+|is_\w*member|has_perms\w*", "reads the session"),
+        (r"cron_?\w*schedul\w*|(un)?schedule(_in_database)?|(add|alter|run|delete)_job", "schedules statements"),
+        (r"crosstab\w*|connectby|xpath_table|ts_rewrite|run_command_on_\w+|(query|table)_export_\w+", "runs SQL"),
+        (r"lo(write|read)|(gin|brin|bt|gist|hash)_\w*(clean|summarize|check|metap|page)\w*", "changes what is stored"),
+        (r"(postgres|mysql|oracle|file|multicorn)_fdw_\w+|get_raw_page|heap_page_\w+", "belongs to the server"),
         (r"loadfile|loadextension|\w*extension\w*|exec(ute)?_\w+|\w+_exec(ute)?|shell_\w+|\w+_shell", "runs programs"),
     )
 )
@@ -80,7 +86,19 @@ _SUSPECT = frozenset(
     lock unlock attach detach backup restore dump kill shutdown remote dblink pragma extension token
     """.split()
 )
-"""Words that make a function suspect which nobody knows."""
+"""Words that make an unknown function suspicious."""
+
+DATA_FILES = ("computing_functions.txt", "functions_with_effects.txt")
+FINITE = frozenset(("sqlite", "postgres"))
+"""Dialects in which only functions on the engines' lists may be called.
+
+In DuckDB, other functions are macros of the database, which only compute. The lists of other engines are not available.
+"""
+_CHAINS = "duckdb"
+"""The dialect in which `x.f()` may mean `f(x)`."""
+_QUALIFIERS = frozenset(("pg_catalog", "main", "safe", "hll_count", "keys", "builtin"))
+"""Schemas and prefixes of the engine's own functions."""
+_SEQUENCES = frozenset(("nextval", "currval"))
 
 TABLE_FUNCTIONS = frozenset(
     """
@@ -93,7 +111,7 @@ TABLE_FUNCTIONS = frozenset(
     stack
     """.split()
 )
-"""The only functions that may stand where a table does; others could read anything."""
+"""The only functions that may be used in place of a table; others could read anything."""
 
 _SYSTEM_SCHEMAS = frozenset(
     "information_schema pg_catalog pg_toast pg_temp sys mysql performance_schema duckdb master msdb tempdb dba "
@@ -121,15 +139,64 @@ _FILE = re.compile(
 )
 _DATA_FILE = re.compile(r"(?is).*\.(csv|tsv|parquet|jsonl|ndjson|json|xlsx)")
 LOCKING_HINTS = frozenset({"TABLOCK", "TABLOCKX", "UPDLOCK", "XLOCK", "HOLDLOCK", "ROWLOCK", "PAGLOCK"})
-"""Hints of T-SQL that lock what others want to write."""
+"""Hints of T-SQL that lock data which others want to write."""
+
+
+@cache
+def computing_functions() -> frozenset[str]:
+    """Returns the functions of DuckDB, SQLite and PostgreSQL that only compute, in lower case."""
+    return frozenset((*_words_of(DATA_FILES[0]), *_COMPUTES))
+
+
+@cache
+def _with_effects() -> frozenset[str]:
+    return frozenset(_words_of(DATA_FILES[1]))
+
+
+def _words_of(file: str) -> list[str]:
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    return [word for line in text.splitlines() if not line.startswith("#") for word in line.split()]
+
+
+def unknown_problem(name: str, dialect: str) -> str | None:
+    """Returns why a function unknown to sqlglot must not be called in a dialect, or None if it may be called.
+
+    If there is no list of all functions, only suspicious names are rejected, see `function_problem`.
+    """
+    lower = name.lower()
+    listed = lower in computing_functions()
+    if lower in _with_effects() or (dialect in FINITE and not listed):
+        return "is none of the engine's that only compute"
+    return None
+
+
+def qualified_problem(qualifiers: Sequence[str], name: str, dialect: str, *, known: bool) -> str | None:
+    """Returns why a function of a schema or package, such as `cron.schedule`, must not be called; None if it may be.
+
+    Args:
+        qualifiers: the names in front of the function's name.
+        name: name of the function.
+        dialect: sqlglot's name of the dialect.
+        known: whether sqlglot knows the function.
+    """
+    if all(part.lower() in _QUALIFIERS for part in qualifiers):
+        return None
+    if dialect == _CHAINS and (known or name.lower() in computing_functions()):
+        return None
+    return "is not the engine's own"
+
+
+def is_sequence_value(name: str) -> bool:
+    """Returns whether `sequence.name` draws from a sequence, as written in Oracle and Snowflake."""
+    return name.lower() in _SEQUENCES
 
 
 def function_problem(name: str, *, known: bool = False) -> str | None:
-    """What a function of that name could do that no query may; None for one that only computes.
+    """Returns the forbidden effect that a function of that name could have; None if it only computes.
 
     Args:
         name: as written.
-        known: sqlglot knows the function; one that it does not know is suspect for a word in its name.
+        known: whether sqlglot knows the function; unknown ones are suspicious if their name contains certain words.
     """
     lower = name.lower()
     if lower in _COMPUTES:
@@ -143,28 +210,30 @@ def function_problem(name: str, *, known: bool = False) -> str | None:
 
 
 def table_problem(qualifiers: tuple[str, ...], name: str) -> str | None:
-    """Why a table may not be read: it belongs to the system, holds credentials, or is a file.
+    """Returns why a table must not be read: it belongs to the system, holds credentials, or is a file.
 
     Args:
-        qualifiers: catalogue and schema, where given.
-        name: of the table.
+        qualifiers: catalogue and schema, if given.
+        name: name of the table.
     """
-    lower = name.lower()
-    if not _SYSTEM_SCHEMAS.isdisjoint(part.lower() for part in qualifiers) or _SYSTEM_TABLES.fullmatch(lower):
+    # BigQuery's `project.dataset.INFORMATION_SCHEMA.TABLES` is parsed as one name with dots.
+    *inner, lower = name.lower().split(".")
+    above = {piece for part in qualifiers for piece in part.lower().split(".")}
+    if not _SYSTEM_SCHEMAS.isdisjoint((*above, *inner)) or _SYSTEM_TABLES.fullmatch(lower):
         return "is a table of the database system"
-    if _CREDENTIALS.fullmatch(lower):
+    if _CREDENTIALS.fullmatch(lower) or _CREDENTIALS.fullmatch(name.lower()):
         return "holds credentials"
-    # DuckDB takes `sales.csv` without quotes for a file too.
+    # DuckDB treats `sales.csv` as a file even without quotes.
     whole = ".".join((*filter(None, qualifiers), name))
     is_file = any(_FILE.fullmatch(part) for part in (*qualifiers, name)) or _DATA_FILE.fullmatch(whole)
     return "is a file" if is_file else None
 
 
 def is_credential_column(name: str) -> bool:
-    """Whether a column of that name holds a password, a key or the number of a card."""
+    """Returns whether a column of that name holds a password, a key or the number of a card."""
     return bool(_CREDENTIAL_COLUMNS.fullmatch(name.lower()))
 
 
 def _words(name: str) -> list[str]:
-    """`sleepEachRow` and `sleep_each_row` as words."""
+    """Splits `sleepEachRow` or `sleep_each_row` into words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")

@@ -1,4 +1,4 @@
-"""Whether a query fits a schema: its tables and columns are there."""
+"""Checks that the tables and columns of a query exist in a schema."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,17 +10,18 @@ from sqlglot.optimizer.qualify import qualify
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import first_line
+from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 
 _ROW_IDS = {"duckdb": ("rowid",), "sqlite": ("rowid", "oid", "_rowid_")}
-"""Columns that every table has without having been given them."""
+"""Columns that every table has implicitly."""
 _MOST_TABLES = 500
-"""In a query: sqlglot takes the square of their number to find out whose a column is."""
+"""The most columns in a query that are checked, since sqlglot's time to resolve them grows with the square."""
 _UNRESOLVED = re.compile(r"(?:Column '(?P<name>[^']+)' could not be resolved|Unknown column: (?P<other>.+?)\s*$)")
 
 
 def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> Iterator[str]:
-    """Names of a query that the schema lacks, a sentence each; its tables first, for columns follow from them."""
+    """Yields a sentence for each name that the schema lacks; tables first, because columns depend on them."""
     if sum(1 for _ in statement.find_all(exp.Table)) > _MOST_TABLES:
         yield f"the query names tables more than {_MOST_TABLES} times"
         return
@@ -30,10 +31,10 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
         yield from (f"there is no table {name}" for name in names if schema.table(name.name) is None)
         return
     if statement.find(exp.Pivot) is not None:
-        return  # which columns a pivot makes, only its data tell
+        return  # which columns a pivot makes depends on the data
     copy = statement.copy()
     if dialect == "sqlite":
-        copy = _with_literals(sql, copy, tables)
+        copy = with_texts(sql, copy, schema)
     try:
         qualify(
             copy,
@@ -49,12 +50,12 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
 
 
 def _types(table: SqlTable, dialect: str) -> dict[str, str]:
-    """Types by column, in the form of sqlglot's schemas."""
+    """Returns the types by column, in the form of sqlglot's schemas."""
     return dict.fromkeys(_ROW_IDS.get(dialect, ()), "BIGINT") | {c.name: c.type for c in table.columns}
 
 
 def _sentence(message: str, tables: Sequence[SqlTable]) -> str:
-    """What is wrong, in words; sqlglot does not say whether a column is nowhere or in several tables."""
+    """Returns the problem in words; sqlglot does not say whether a column is missing or ambiguous."""
     found = _UNRESOLVED.match(message)
     if found is None:
         return message
@@ -64,19 +65,3 @@ def _sentence(message: str, tables: Sequence[SqlTable]) -> str:
         return f"there is no column {name}"
     where = ", ".join(having)
     return f"the column {name} of {where} is {'ambiguous' if len(having) > 1 else 'out of reach'} where it stands"
-
-
-def _with_literals(sql: str, statement: exp.Expr, tables: Sequence[SqlTable]) -> exp.Expr:
-    """Double-quoted names that nothing has as string literals, as SQLite reads them (sqlite.org/quirks.html, 8)."""
-    known = {column.name.lower() for table in tables for column in table.columns}
-    known |= {alias.alias.lower() for alias in statement.find_all(exp.Alias, exp.TableAlias)}
-    known |= {name.name.lower() for alias in statement.find_all(exp.TableAlias) for name in alias.columns}
-
-    def read(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column) or node.table or node.name.lower() in known:
-            return node
-        place = node.this.meta.get("start")
-        quoted = place is not None and sql[place : place + 1] == '"'
-        return exp.Literal.string(node.name) if quoted else node
-
-    return statement.transform(read, copy=False)

@@ -1,6 +1,6 @@
-"""Filters that hold for every row: the mark of an injected condition.
+"""Finds filters that hold for every row, which are typical of an injected condition.
 
-Conditions of joins are not looked at: there `ON 1 = 1` is a way to write a cross join.
+Conditions of joins are not checked, because `ON 1 = 1` is a common way to write a cross join.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _MOVING = (
     *(exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime),
     *(exp.Rand, exp.Placeholder, exp.Parameter, exp.Window),
 )
-"""What has no column in it and is no constant all the same."""
+"""Expressions that have no column but are not constant either."""
 _REFLEXIVE = (exp.EQ, exp.GTE, exp.LTE, exp.NullSafeEQ, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.Glob)
 _IRREFLEXIVE = (exp.NEQ, exp.LT, exp.GT, exp.NullSafeNEQ)
 _NEUTRAL: dict[type[exp.Expr], str] = {exp.Add: "0", exp.Sub: "0", exp.Mul: "1", exp.Div: "1", exp.DPipe: ""}
@@ -30,9 +30,9 @@ _COMPLEMENTS: dict[type[exp.Expr], type[exp.Binary]] = {
 
 
 def tautologies(statement: exp.Expr) -> Iterator[str]:
-    """The filters, and the alternatives within filters, that hold whatever the row, as SQL.
+    """Yields as SQL the filters, and alternatives within filters, that hold for every row.
 
-    A condition that is true beside others that are not, `WHERE 1 = 1 AND x = 2`, filters as much as they do.
+    A true condition that is combined by AND with others, as in `WHERE 1 = 1 AND x = 2`, has no effect and is allowed.
     """
     for clause in statement.find_all(*_CLAUSES):
         parts = [part for node in clause.this.walk(prune=_is_query) for part in _open_doors(node)]
@@ -46,9 +46,9 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _open_doors(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Of alternatives those that let every row through; all of them where they do so together."""
+    """Yields the alternatives that are true for every row; all of them if only together they are."""
     if not isinstance(node, exp.Or | exp.Xor) or isinstance(node.parent, type(node)):
-        return  # a chain is looked at once, from its top
+        return  # a chain is checked once, from its top
     alternatives = list(node.flatten())
     yield from filter(_holds, alternatives)
     if _complement_each_other(alternatives):
@@ -56,7 +56,7 @@ def _open_doors(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _holds(condition: exp.Expr) -> bool:
-    """Whether a condition is true for every row, NULLs apart."""
+    """Returns whether a condition is true for every row, ignoring NULLs."""
     if _is_constant(condition):
         return not _is_false(condition)
     match condition:
@@ -72,7 +72,7 @@ def _holds(condition: exp.Expr) -> bool:
 
 
 def _never_holds(condition: exp.Expr) -> bool:
-    """Whether a condition is true for no row."""
+    """Returns whether a condition is true for no row."""
     if _is_constant(condition):
         return _is_false(condition)
     match condition:
@@ -88,14 +88,14 @@ def _never_holds(condition: exp.Expr) -> bool:
 
 
 def _is_constant(condition: exp.Expr) -> bool:
-    """Whether nothing in it depends on the data or on the moment."""
+    """Returns whether an expression depends neither on the data nor on the time of the query."""
     if condition.find(exp.Column, exp.Table, exp.AggFunc, *_MOVING):
         return False
     return not any(literal.is_string and literal.name.lower() == "now" for literal in condition.find_all(exp.Literal))
 
 
 def _is_false(condition: exp.Expr) -> bool:
-    """Whether a constant condition is plainly false; one that cannot be worked out counts as true."""
+    """Returns whether a constant condition is clearly false; one that cannot be evaluated counts as true."""
     try:
         found = simplify(condition.copy()).unnest()
     except (SqlglotError, TypeError, ValueError, ArithmeticError):
@@ -108,7 +108,7 @@ def _is_false(condition: exp.Expr) -> bool:
 
 
 def _holds_by_form(condition: exp.Expr) -> bool:
-    """Whether a condition on columns is true by its form: `x = x`, `x LIKE '%'`, `length(x) >= 0`."""
+    """Returns whether a condition on columns is always true: `x = x`, `x LIKE '%'`, `length(x) >= 0`."""
     if condition.args.get("negate"):
         return False
     match condition:
@@ -131,12 +131,12 @@ def _same(left: exp.Expr, right: exp.Expr) -> bool:
 
 
 def _text(node: exp.Expr) -> str:
-    """As SQL without regard to the case and the quotes of names: `ID = "id"` compares a column with itself."""
+    """Returns SQL that ignores case and quotes of names, so that `ID = "id"` compares a column with itself."""
     return node.sql(comments=False).lower().replace('"', "")
 
 
 def _bare(side: exp.Expr) -> exp.Expr:
-    """One side of a comparison without brackets and without what changes nothing, `+ 0` or `|| ''`."""
+    """Returns one side of a comparison without parentheses and operations without effect, such as `+ 0` or `|| ''`."""
     side = side.unnest()
     neutral = _NEUTRAL.get(type(side))
     if neutral is not None and isinstance(side.expression, exp.Literal) and side.expression.name == neutral:
@@ -151,7 +151,7 @@ def _matches_everything(condition: exp.Expr) -> bool:
     match condition:
         case exp.Like() | exp.ILike():
             return bool(pattern.name) and not pattern.name.strip("%")
-        case exp.SimilarTo():  # wildcards of the standard, regular expressions in DuckDB
+        case exp.SimilarTo():  # standard wildcards, but regular expressions in DuckDB
             return pattern.name in {"%", ".*"}
         case exp.Contains() | exp.StartsWith() | exp.EndsWith():
             return not pattern.name
@@ -172,17 +172,17 @@ def _is_never_negative(condition: exp.Expr) -> bool:
 
 
 def _complement_each_other(alternatives: Sequence[exp.Expr]) -> bool:
-    """Whether two alternatives leave nothing between them but NULL: `x = 1 OR x <> 1`."""
+    """Returns whether two alternatives together cover everything but NULL, as in `x = 1 OR x <> 1`."""
     parts = [_spelled_out(part.unnest()) for part in alternatives]
     kinds = {type(part) for part in parts}
     if exp.Not not in kinds and not any(_COMPLEMENTS.get(kind) in kinds for kind in kinds):
-        return False  # long lists of `x = 1 OR x = 2` are not to be spelled out
+        return False  # saves time for long lists of `x = 1 OR x = 2`
     told = {_text(part) for part in parts}
     return any(_negation(part) in told for part in parts)
 
 
 def _spelled_out(condition: exp.Expr) -> exp.Expr:
-    """`NOT x IS NULL` for what some dialects parse as one negated comparison."""
+    """Rewrites to `NOT x IS NULL` what some dialects parse as one negated comparison."""
     if not condition.args.get("negate"):
         return condition
     positive = condition.copy()

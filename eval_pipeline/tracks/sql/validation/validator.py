@@ -1,6 +1,6 @@
-"""The SQL validator: does a text parse, is it one read-only statement, does it fit the schema (docs/sql.md).
+"""The SQL validator: checks that a text parses, is one read-only statement and fits the schema (docs/sql.md).
 
-It looks at the text alone. What runs SQL has its own, harder limits.
+It only examines the text. The code that runs SQL has its own, stricter limits.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT, SAFETY, SCHEMA, SYNT
 
 @dataclass(frozen=True, slots=True)
 class ValidationError:
-    """One thing that is wrong with a statement."""
+    """One problem of a statement."""
 
     category: Category
     message: str
@@ -23,12 +23,12 @@ class ValidationError:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What the validator says.
+    """The result of the validator.
 
     Attributes:
-        is_valid: it parses, fits the schema and is safe.
-        safety_valid: it is one read-only statement that reads data and nothing else; what does not parse is not.
-        errors: what is wrong; of what does not parse, and of what is not safe, the schema is not looked at.
+        is_valid: whether it parses, fits the schema and is safe.
+        safety_valid: whether it is one statement that only reads data; false for text that does not parse.
+        errors: the problems; for text that does not parse or is unsafe, the schema is not checked.
     """
 
     is_valid: bool
@@ -43,7 +43,7 @@ def validate(
 
     Args:
         sql: what a model wrote.
-        schema: of the database; a plain `{table: {column: type}}` mapping will do. None leaves names unchecked.
+        schema: schema of the database; may be a plain `{table: {column: type}}` mapping. None skips the check of names.
         dialect: sqlglot's name of the dialect in which it would run.
     """
     known = None if schema is None else SqlSchema.of(schema)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from eval_pipeline.core.errors import InputError
@@ -44,7 +45,7 @@ def test_groups_of_columns_become_accepted_queries_that_all_run(lab: Lab, tmp_pa
     ]
     assert (case.id, case.tags, case.context.hint) == (
         "questions_gen_sqlite_000",
-        ("group_by",),
+        ("group_by", "joins"),
         "Schools count from 1.",
     )
     assert case.context.database.dialect == "sqlite"
@@ -74,6 +75,36 @@ def test_queries_of_another_dialect_are_translated(
     [case] = imported(lab, "defog", _questions(tmp_path, row, name, head), database)
     assert case.turns[0].gold.accepted == ("SELECT name FROM schools WHERE LOWER(city) LIKE LOWER('oslo')",)
     assert case.tags == ("translated_from_postgres",)
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "tags"),
+    [
+        (
+            "questions_gen_postgres.csv",
+            "SELECT name FROM schools WHERE city ILIKE 'oslo' AND DATE_TRUNC('MONTH', CURRENT_DATE) > '2020-01-31'",
+            ("translated_from_postgres", "dates"),
+        ),
+        (
+            "questions.csv",
+            "SELECT name FROM schools WHERE city ILIKE 'oslo' AND date_trunc('month', CURRENT_DATE) > '2020-01-31'",
+            ("dates",),
+        ),
+    ],
+)
+def test_queries_to_duckdb_are_in_its_dialect(
+    lab: Lab, tmp_path: Path, name: str, accepted: str, tags: tuple[str, ...]
+) -> None:
+    with duckdb.connect(str(tmp_path / "schools.duckdb")) as connection:
+        connection.execute("CREATE TABLE schools (name TEXT, city TEXT)")
+        connection.execute("INSERT INTO schools VALUES ('North', 'Oslo')")
+    query = "SELECT name FROM schools WHERE city ILIKE 'oslo' AND date_trunc('month', CURRENT_DATE) > '2020-01-31'"
+    row = f'Which are in Oslo?,"{query}",schools,,\n'
+    made = run_import(lab, "defog", _questions(tmp_path, row, name), tmp_path / "schools.duckdb")
+    assert made.wrong_gold == ()
+    [case] = cases_of(made)
+    assert case.turns[0].gold.accepted == (accepted,)
+    assert (case.tags, case.context.database.dialect) == (tags, "duckdb")
 
 
 def test_all_of_the_instructions_are_preferred(lab: Lab, tmp_path: Path, database: Path) -> None:

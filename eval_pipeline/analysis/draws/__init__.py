@@ -1,0 +1,1 @@
+"""Evaluations whose cases were drawn by known probabilities (docs/adaptive.md)."""

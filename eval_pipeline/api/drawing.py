@@ -1,0 +1,54 @@
+"""Evaluates partitions until a rule is met, then updates store and reports from the record."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.api.evaluating import Evaluated, evaluate
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.core.until import Until
+from eval_pipeline.operations.drawing import ask_until
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+
+def evaluate_until(
+    workspace: Workspace,
+    partitions: Sequence[Partition],
+    until: tuple[Until, int],
+    epoch: str,
+    progress: Progress,
+    *,
+    report: bool,
+    canary: bool = True,
+) -> Evaluated:
+    """Asks cases until the rule is met, then makes aggregates and reports from the answers.
+
+    Args:
+        workspace: the workspace of the home.
+        partitions: the evaluations to make, all of one date.
+        until: the rule, and the seed of the draw.
+        epoch: as in `evaluate`.
+        progress: receives the progress.
+        report: as in `evaluate`.
+        canary: as in `evaluate`.
+    """
+    rule, seed = until
+    problems: list[str] = []
+    scopes: dict[Scope, list[Partition]] = {}
+    for place in partitions:
+        run = RunContext(epoch=epoch, canary=canary)
+        try:
+            asked = ask_until(workspace, place, rule, seed, run, progress)
+        except EvalError as error:  # the other evaluations go on
+            problems.append(f"{place.suite}, {place.model_version}: {error}")
+            continue
+        scopes.setdefault(asked.scope, []).append(place)
+        if asked.problem:
+            problems.append(f"{place.suite}, {place.model_version}: {asked.problem}")
+    done: list[Partition] = []
+    notes: list[str] = []
+    for scope, places in scopes.items():
+        found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary)
+        problems, done, notes = problems + found.problems, done + found.done, notes + found.notes
+    return Evaluated(problems, [place for place in partitions if place in done], notes)

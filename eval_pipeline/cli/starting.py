@@ -1,0 +1,29 @@
+"""The command `init`: creates a new project."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TOLD = 5
+"""How many files that already existed are listed by name."""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the project; created if missing.")],
+    suite: Annotated[
+        list[str] | None,
+        typer.Option("--suite", help="Sample suite to copy; repeat it for several; default: finqa_sample."),
+    ] = None,
+) -> None:
+    """Creates a project: a sample suite, model versions, a README and a CI workflow. Existing files are not changed."""
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.operations.project.making import make_project
+
+    made = make_project(folder, suite or ())
+    for path in made.kept[:TOLD]:
+        note(f"{folder / path} is there already and was not changed")
+    if len(made.kept) > TOLD:
+        note(f"and so are {len(made.kept) - TOLD} more files")
+    typer.echo(f"{folder}: {len(made.written)} files written, {len(made.kept)} left as they were")
+    typer.echo(f"next: cd {folder} && eval-pipeline demo")

@@ -1,0 +1,62 @@
+"""The rule that stops an evaluation of drawn cases: `±2pp`, `decided-against BASELINE` or `budget 5usd`."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from eval_pipeline.core.errors import UsageError
+
+FORMS = "'±2pp', 'decided-against MODEL_VERSION' or 'budget 5usd'"
+_NUMBER = r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_WIDTH = re.compile(rf"(?:±|\+-|\+/-)?\s*{_NUMBER}\s*pp", re.IGNORECASE)
+_BUDGET = re.compile(rf"budget\s+(?:\$\s*{_NUMBER}|{_NUMBER.replace('number', 'other')}\s*usd)", re.IGNORECASE)
+_DECIDED = re.compile(r"decided-against\s+(?P<name>\S+)", re.IGNORECASE)
+_WIDEST = Decimal(50)
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When to stop asking. Exactly one attribute is set.
+
+    Attributes:
+        half_width: half the width of the accuracy's 95% interval, as a share (0.02 for ±2pp).
+        baseline: a model version; asking stops when it is decided which of the two is better.
+        usd: dollars that the answers may cost.
+    """
+
+    half_width: float | None = None
+    baseline: str = ""
+    usd: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Until":
+        """Parses a rule. Raises UsageError if the text is not a rule."""
+        given = text.strip()
+        if found := _WIDTH.fullmatch(given):
+            points = Decimal(found["number"])
+            if not 0 < points < _WIDEST or len(found["number"]) > _DIGITS:
+                raise UsageError(f"--until '{text}': expected more than 0 and less than 50 percentage points")
+            return cls(half_width=float(points / 100))
+        if found := _BUDGET.fullmatch(given):
+            number = found["number"] or found["other"]
+            if not Decimal(number) > 0 or len(number) > _DIGITS:
+                raise UsageError(f"--until '{text}': expected an amount above 0 of at most {_DIGITS} digits")
+            return cls(usd=float(number))
+        if found := _DECIDED.fullmatch(given):
+            return cls(baseline=found["name"])
+        raise UsageError(f"--until '{text}' is not a stopping rule; expected {FORMS}")
+
+    def label(self) -> str:
+        """Returns the rule in its canonical form, which `parse` reads."""
+        if self.half_width is not None:
+            return f"±{_plain(Decimal(repr(self.half_width)) * 100)}pp"
+        if self.usd is not None:
+            return f"budget {_plain(Decimal(repr(self.usd)))}usd"
+        return f"decided-against {self.baseline}"
+
+
+def _plain(number: Decimal) -> str:
+    """Returns a number as text without exponent or trailing zeros."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,1 @@
+"""Results for continuous integration: JUnit files, and Markdown for summaries and comments on pull requests."""

@@ -1,0 +1,153 @@
+"""Runs and comparisons as Markdown, for comments on pull requests and for the job summary of GitHub Actions."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.analysis.comparisons.pairs import is_refused
+from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.ci.gates import Verdict
+from eval_pipeline.operations.ci.markdown import bullets, code, table, words
+from eval_pipeline.operations.headline import Headline
+from eval_pipeline.reports.gold import data_text, edition_text
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.tables import GOLD_EDITIONS
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""GitHub Actions: the file that the summary of a step is added to."""
+Row = Mapping[str, Any]
+_NONE = "–"
+_VERDICTS = {"a_better": "{a} is significantly better", "b_better": "{b} is significantly better"}
+
+
+def add_to_summary(lines: Iterable[str]) -> None:
+    """Adds lines to the step's summary; does nothing outside GitHub Actions.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = os.environ.get(SUMMARY)
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n\n")
+    except OSError as error:
+        raise UsageError(f"{SUMMARY}: {path}: cannot be written: {error.strerror}") from error
+
+
+def run_markdown(headlines: Sequence[Headline], verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yields the lines about a run: a row for each evaluation, then the gates and checks."""
+    if headlines:
+        yield "### Evaluations"
+        yield ""
+        head = ("suite", "model version", "turns", "accuracy (95% interval)", "dollars per success")
+        yield from table(head, [_headline_cells(found) for found in headlines])
+        yield ""
+    failed = [found for found in verdicts if found.failure is not None]
+    yield f"{len(verdicts) - len(failed)} of {len(verdicts)} checks and gates passed."
+    if failed:
+        yield ""
+        yield from bullets([f"**{words(found.name)}**: {words(found.failure or '')}" for found in failed])
+
+
+def _headline_cells(found: Headline) -> list[str]:
+    correct, dollars = found.overall["correct"], found.cost["usd_per_success"]
+    stand_in = " (simulated)" if found.simulated else ""
+    return [
+        code(found.partition.suite),
+        code(found.partition.model_version) + stand_in,
+        f"{correct['n']:,}" + (" (drawn)" if found.drawn else " (part)" if found.scope != "full" else ""),
+        _rate(correct["mean"], correct["low"], correct["high"]),
+        _NONE if dollars is None else f"{dollars:,.4f}",
+    ]
+
+
+def _rate(mean: float | None, low: float | None, high: float | None) -> str:
+    if mean is None:
+        return _NONE
+    return f"{mean:.1%}" if low is None or high is None else f"{mean:.1%} ({low:.1%} to {high:.1%})"
+
+
+def comparisons_markdown(record: Record, comparisons: Mapping[str, Sequence[Row]], today: date) -> Iterator[str]:
+    """Yields the lines of comparisons by suite; the first model version of a pair is the baseline."""
+    for suite, rows in comparisons.items():
+        for row in rows:
+            yield from _comparison(record, suite, row, today)
+            yield ""
+
+
+def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[str]:
+    a, b = (code(row[f"model_{side}"]) for side in ("a", "b"))
+    yield f"### {code(suite)}: {a} → {b}"
+    yield ""
+    if row["simulated"]:
+        yield "Stand-ins are among them; they are no real models."
+        yield ""
+    refused = is_refused(row["reason"])
+    yield from table(("", f"baseline {a}", b), list(_cells(record, suite, row, today, refused=refused)))
+    yield ""
+    yield f"**{_verdict(row, refused=refused)}**"
+    if row["note"]:
+        yield ""
+        yield words(row["note"])
+    if refused:
+        return
+    for column, name in (("broken", a), ("fixed", b)):
+        turns = json.loads(row[f"{column}_turns"])
+        yield ""
+        yield f"{column.capitalize()}: {row[column]:,} turns that both answered and only {name} got right."
+        if turns:
+            yield ""
+            yield from bullets([code(turn) for turn in turns])
+
+
+def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) -> Iterator[Sequence[str]]:
+    """Yields the rows of the table about two evaluations: first what is compared, then the result."""
+    editions = [_editions(record, suite, row, side) for side in ("a", "b")]
+    yield "evaluated", *(_when(row[f"eval_date_{side}"], today) for side in ("a", "b"))
+    yield "edition of the gold", *(_told(edition_text(found)) for found in editions)
+    yield "edition of the data", *(_told(data_text(found)) for found in editions)
+    if refused:
+        return
+    yield "turns", *(words(Coverage.from_row(row, f"_{side}").text()) for side in ("a", "b"))
+    yield f"accuracy on {row['n']:,} common turns", *(_rate(row[f"accuracy_{side}"], None, None) for side in ("a", "b"))
+    for name, label, form in (("tokens", "tokens per turn", ",.0f"), ("usd", "dollars per turn", ",.5f")):
+        if row[f"{name}_difference"] is not None:
+            yield label, *(format(row[f"{name}_{side}"], form) for side in ("a", "b"))
+
+
+def _editions(record: Record, suite: str, row: Row, side: str) -> list[dict[str, Any]]:
+    key = RecordKey.of(Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]))
+    found: list[dict[str, Any]] = (
+        record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else []
+    )
+    return found
+
+
+def _told(text: str | None) -> str:
+    return _NONE if text is None else words(text)
+
+
+def _when(day: date, today: date) -> str:
+    days = (today - day).days
+    if days < 0:
+        return f"{day} (dated ahead)"
+    ago = f"{days:,} day{'s' * (days != 1)} ago" if days else "today"
+    return f"{day} ({ago})"
+
+
+def _verdict(row: Row, *, refused: bool) -> str:
+    if refused:
+        return words(row["reason"][:1].upper() + row["reason"][1:])
+    if row["verdict"] is None:
+        return f"No test: {words(row['reason'])}"
+    names = {side: code(row[f"model_{side}"]) for side in ("a", "b")}
+    said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(**names)
+    ends = f"{row['low']:+.1%} to {row['high']:+.1%}"
+    return f"{said}: {row['difference']:+.1%} (95% interval {ends}, p {row['p_decisive']:.2g})"

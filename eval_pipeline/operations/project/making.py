@@ -1,0 +1,107 @@
+"""`init`: the files of a new project, from templates and samples that are part of the package."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval_pipeline.core.errors import UsageError
+
+_HERE = Path(__file__).parent
+TEMPLATES = {
+    "README.md": Path("README.md"),
+    "gitignore": Path(".gitignore"),
+    "workspace.yaml": Path("workspace.yaml"),
+    "evals.yml": Path(".github", "workflows", "evals.yml"),
+}
+"""Templates by name, and where a project has what is made of them."""
+SAMPLE = "finqa_sample"
+"""The suite of a new project where none is named."""
+MODEL_VERSIONS = "model_versions.yaml"
+_NO_SAMPLE_FILES = ("__pycache__", "reviews")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The result of `make_project`; paths are relative to the project's folder.
+
+    Attributes:
+        written: files that are new.
+        kept: files that existed before and were not changed.
+    """
+
+    folder: Path
+    written: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+def samples() -> Path:
+    """Returns the folder with the sample suites (`suites/`) and `model_versions.yaml`.
+
+    In a wheel it is inside the package, in a clone it is `data/`.
+    """
+    packaged = _HERE / "samples"
+    return packaged if packaged.is_dir() else _HERE.parents[2] / "data"
+
+
+def sample_suites() -> list[str]:
+    """Names of the sample suites."""
+    return sorted(path.parent.name for path in (samples() / "suites").glob("*/suite.yaml"))
+
+
+def make_project(folder: Path, suites: Sequence[str] = ()) -> Made:
+    """Writes a project into a folder, which may exist and hold other files; no existing file is changed.
+
+    Args:
+        folder: the project's folder.
+        suites: sample suites to copy; `SAMPLE` if none is named.
+
+    Raises:
+        UsageError: there is no such sample, or the folder cannot be written to.
+    """
+    chosen = list(dict.fromkeys(suites)) or [SAMPLE]
+    known = sample_suites()
+    for name in chosen:
+        if name not in known:
+            raise UsageError(f"unknown sample suite '{name}'; known: {', '.join(known)}")
+    written: list[Path] = []
+    kept: list[Path] = []
+    try:
+        for target, content in _files(chosen):
+            (written if _write_new(folder / target, content) else kept).append(target)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return Made(folder, tuple(written), tuple(kept))
+
+
+def _files(suites: Sequence[str]) -> Iterator[tuple[Path, bytes]]:
+    """Yields every file of a project: its path within the project, and its content."""
+    values = {"@SUITE@": suites[0], "@VERSION@": _version()}
+    for name, target in TEMPLATES.items():
+        text = (_HERE / "template" / name).read_text("utf-8")
+        for mark, value in values.items():
+            text = text.replace(mark, value)
+        yield target, text.encode()
+    yield Path("data", MODEL_VERSIONS), (samples() / MODEL_VERSIONS).read_bytes()
+    for suite in suites:
+        folder = samples() / "suites" / suite
+        for path in sorted(folder.rglob("*")):
+            below = path.relative_to(folder)
+            if path.is_file() and not set(below.parts).intersection(_NO_SAMPLE_FILES):
+                yield Path("data", "suites", suite, below), path.read_bytes()
+
+
+def _write_new(path: Path, content: bytes) -> bool:
+    """Writes a file if nothing (not even a broken link) is at its path; returns whether it was written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _version() -> str:
+    from eval_pipeline import __version__
+
+    return __version__

@@ -1,0 +1,29 @@
+"""Describes evaluations of drawn cases in words (docs/adaptive.md)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def drawn_text(rows: Sequence[Row]) -> str:
+    """Returns what is known about the whole suite, from rows of `sampled_estimates`; empty without rows."""
+    if not rows:
+        return ""
+    last = max(row["look"] for row in rows)
+    found = {row["metric"]: row for row in rows if row["look"] == last}
+    correct = found["correct"]
+    share = f"{100 * correct['value']:.1f}% [{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
+    chosen = f"{correct['evaluations']:,} earlier evaluations" if correct["evaluations"] else "chance alone"
+    asked = f"{correct['turns']:,} of {correct['suite_turns']:,} turns asked"
+    parts = [
+        f"{asked} until '{correct['until']}', chosen by {chosen}",
+        f"right in the whole suite {share}, as from a uniform draw of {correct['effective']:,.0f} turns",
+    ]
+    if (difference := found.get("difference")) is not None:
+        ends = f"[{100 * difference['low']:+.1f}, {100 * difference['high']:+.1f}]"
+        parts.append(
+            f"{difference['verdict']}: {100 * difference['value']:+.1f}pp {ends} against {difference['baseline']}"
+        )
+    parts.append(f"stopped: {correct['stopped']}" if correct["stopped"] else "not finished: run again to go on")
+    return "; ".join(parts)

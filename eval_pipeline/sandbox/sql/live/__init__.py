@@ -1,0 +1,1 @@
+"""Queries on the servers of PostgreSQL, MySQL and MariaDB."""

@@ -1,0 +1,50 @@
+"""Checks whether the budgets of model and judge allowed every call of an evaluation."""
+
+from eval_pipeline.asking.budgets import Amount
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
+from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.judge_spending import judge_budget, judge_version, not_judged
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.runs import RunContext, run_rows
+
+
+def check_budget_kept(inputs: Inputs) -> Verdict:
+    """Checks that the budgets of model and judge allowed every call of the evaluation."""
+    turns, recoveries, unjudged = len(turns_not_asked(inputs)), recoveries_refused(inputs), not_judged(inputs)
+    facts: dict[str, Json] = {"turns_not_asked": turns, "recoveries_cut_short": recoveries}
+    if unjudged:
+        facts["answers_not_judged"] = unjudged
+    if not turns and not recoveries and not unjudged:
+        return Verdict(True, "the budget allowed every call", facts)
+    rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])
+    last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
+    of_run = inputs.anew(run=RunContext(last["run_id"]))
+    told = []
+    if turns or recoveries:
+        spent = budget_of(of_run).before
+        facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
+        left = [f"{turns} turns were not asked"] * bool(turns)
+        left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
+        told.append(_sentence("of the run", inputs.version, spent, " and ".join(left)))
+    if unjudged:
+        judge = judge_version(inputs.workspace, inputs.suite)
+        spent = judge_budget(of_run, judge).before
+        facts |= {"judge_tokens_spent": spent.tokens, "judge_usd_spent": spent.usd}
+        told.append(_sentence(f"of the judge '{judge.name}'", judge, spent, f"{unjudged} answers were not judged"))
+    return Verdict(False, "; ".join(told), facts)
+
+
+def _sentence(whose: str, version: ModelVersion, spent: Amount, left: str) -> str:
+    """Returns what was spent of which limits, what is left undone, and what to do about it."""
+    limits = []
+    if version.max_cost_usd is not None:
+        limits.append(f"${spent.usd or 0:.4f} of ${version.max_cost_usd:g} (max_cost_usd)")
+    if version.max_tokens_total is not None:
+        limits.append(f"{spent.tokens:,} of {version.max_tokens_total:,} tokens (max_tokens_total)")
+    sums = " and ".join(limits) or "which was smaller then"
+    if limits and not spent.tokens and not spent.usd:
+        # A call reserves the most that it could cost, which is several times its actual cost.
+        return f"the budget {whose} is too small for one call, {sums}: {left}; raise it"
+    return f"the budget {whose} is reached, {sums}: {left}; the next run asks for the rest"

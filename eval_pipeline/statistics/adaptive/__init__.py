@@ -1,0 +1,15 @@
+"""Evaluations that ask only part of a suite, drawn with known probabilities (see docs/adaptive-statistics.md).
+
+Wu, Nair and Candès, "Efficient Evaluation of LLM Performance with Statistical Guarantees" (arXiv 2601.20251): a factor
+model of earlier evaluations predicts each outcome, turns are drawn where the prediction is uncertain, and the estimate
+corrects the predictions by inverse probabilities, so that it is unbiased however wrong the model is. Zrnic and Candès,
+"Active Statistical Inference" (ICML 2024), is the same idea with any predictor.
+"""
+
+from eval_pipeline.statistics.adaptive.comparison import Comparison
+from eval_pipeline.statistics.adaptive.factors import Factors, fit_factors
+from eval_pipeline.statistics.adaptive.planning import expected_turns
+from eval_pipeline.statistics.adaptive.sampler import Batch, Estimate, Sampler
+from eval_pipeline.statistics.adaptive.units import History, Units
+
+__all__ = ["Batch", "Comparison", "Estimate", "Factors", "History", "Sampler", "Units", "expected_turns", "fit_factors"]

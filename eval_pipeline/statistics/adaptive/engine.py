@@ -1,0 +1,309 @@
+"""The common part of `Sampler` and `Comparison`: predict, draw where uncertain, correct by inverse probabilities.
+
+Batch b draws units i among those not asked yet, with probabilities q_i. With the outcomes t_i and predictions m_i made
+before the batch, T_b = (sum of asked outcomes + sum of m_i of those left + sum over the drawn of (t_i - m_i) / q_i) /
+turns is unbiased given all before, whatever the model: T_b - truth are martingale differences (Zrnic and Candès 2024;
+Wu, Nair and Candès 2601.20251). The estimate is the sum of w_b T_b. The weights come from the variances that the prior
+expects, not from outcomes; thus they are fixed by the sizes of the batches, and the estimate is exactly unbiased for
+sizes that were fixed beforehand.
+
+The variance is the model's, sum over those left of (1 - q_i) / q_i V_i with V_i = Var(t_i), times the dispersion: the
+ratio of observed to expected squared residuals, both weighted up, shrunk towards 1 by a few residuals as expected. A
+dispersion far from 1 shows that the model does not fit; it widens the interval and moves the draw towards uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
+from eval_pipeline.statistics.adaptive.factors import expit
+from eval_pipeline.statistics.adaptive.units import Floats, Integers, Units
+
+_NOISE: Final = 0.3
+"""Variance of the log odds of a turn that the factors do not explain."""
+_UNIFORM: Final = 0.25
+"""Least part of the draw that is uniform."""
+_EXPECTED: Final = 2.0
+"""Number of residuals of the expected size that the dispersion starts from."""
+_WITHIN: Final = 0.2
+"""Assumed correlation of two residuals of one unit; wrong, it costs precision and not validity."""
+_SURE: Final = 0.01
+"""No outcome is held for more certain than this."""
+_THETAS: Final = 64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Units drawn together.
+
+    Attributes:
+        units: Positions of the drawn units, ascending.
+        probabilities: Their probabilities of being drawn in this batch, above 0 and at most 1.
+    """
+
+    units: Integers
+    probabilities: Floats
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a batch contributed: weight (not normalised), estimate, model's variance, observed and expected squares."""
+
+    weight: float
+    value: float
+    variance: float
+    observed: float
+    expected: float
+    drawn: int
+
+
+class Engine:
+    """Draws units and estimates shares of the turns of the suite, by the method described at the top of the module."""
+
+    def __init__(
+        self, units: Units, design: Floats, mean: Floats, covariance: Floats, *, seed: int, known: Floats | None = None
+    ) -> None:
+        """Takes the suite, shape (turns, p) of regressors, and the normal prior of their coefficients.
+
+        ``known`` are the outcomes, shape (turns,), from which differences are of interest.
+        """
+        self._known = units.sums(np.zeros(units.turns) if known is None else known)
+        self._suite, self._design, self._mean = units, design, mean
+        self._precision, self._seed = np.linalg.inv(covariance), seed
+        self._theta, self._covariance = mean.copy(), covariance
+        self._unit_of = np.repeat(np.arange(len(units.ids)), units.sizes)
+        self._damping = 1.0 / (1.0 + (units.sizes - 1.0) * _WITHIN)
+        self._asked = np.zeros(len(units.ids), dtype=bool)
+        self._turn_outcomes = np.full(units.turns, np.nan)
+        self._seen: list[_Seen] = []
+        self._average, self._average_square, self._information = self._anticipate(covariance)
+        self._predict()
+
+    # What is asked
+
+    @property
+    def asked_units(self) -> int:
+        """Number of units asked so far."""
+        return int(self._asked.sum())
+
+    @property
+    def left(self) -> int:
+        """Number of units not asked yet."""
+        return len(self._asked) - self.asked_units
+
+    @property
+    def turns(self) -> int:
+        """Number of turns asked so far."""
+        return int(self._suite.sizes[self._asked].sum())
+
+    def draw(self, n: int) -> Batch:
+        """See `Sampler.draw`."""
+        if n < 1:
+            raise ValueError(f"a batch has at least one unit, got {n}")
+        if not self.left:
+            raise ValueError("all units are asked")
+        free, chances = self._chances(min(n, self.left))
+        rng = np.random.default_rng([self._seed, len(self._seen)])
+        found = systematic(chances, rng.permutation(len(free)), float(rng.random()))
+        return Batch(free[found], chances[found])
+
+    def observe(self, batch: Batch, outcomes: Sequence[Floats]) -> None:
+        """See `Sampler.observe`."""
+        free, chances = self._chances(self._checked(batch, outcomes))
+        places = np.searchsorted(free, batch.units)
+        if not np.allclose(chances[places], batch.probabilities, rtol=1e-6, atol=1e-9):
+            raise ValueError("the batch was drawn with other probabilities: units, history, seed or batches differ")
+        drawn, q, turns = batch.units, chances[places], self._suite.turns
+        sums = np.array([float(np.sum(o)) for o in outcomes])
+        known = np.nansum(self._turn_outcomes)
+        residual = sums - self._expected[drawn]
+        value = (known + self._expected[free].sum() + (residual / q).sum()) / turns
+        variance = float(((1.0 - chances) / chances * self._variances[free]).sum()) / turns**2
+        lost = (1.0 - q) / q**2 / turns**2
+        self._seen.append(
+            _Seen(self._weight(len(drawn)), float(value), variance, float((lost * residual**2).sum()),
+                  float((lost * self._variances[drawn]).sum()), len(drawn))
+        )  # fmt: skip
+        self._asked[drawn] = True
+        for unit, outcome in zip(drawn, outcomes, strict=True):
+            start = self._starts[unit]
+            self._turn_outcomes[start : start + self._suite.sizes[unit]] = outcome
+        self._learn()
+        self._predict()
+
+    # What is known
+
+    def result(self) -> tuple[float, float]:
+        """Estimate and its variance.
+
+        Raises:
+            ValueError: If nothing is observed yet.
+        """
+        if not self._seen:
+            raise ValueError("nothing is observed yet")
+        if not self.left:
+            return float(self._turn_outcomes.mean()), 0.0
+        weights = np.array([s.weight for s in self._seen])
+        weights /= weights.sum()
+        value = float(weights @ np.array([s.value for s in self._seen]))
+        variance = float(weights**2 @ np.array([s.variance for s in self._seen]))
+        return value, variance * self.dispersion()
+
+    def information(self, look: int) -> tuple[float, ...]:
+        """Variances of the summed weighted errors up to each batch; empty if looks were not taken after each batch."""
+        if look != len(self._seen) or not self.left:
+            return ()
+        return tuple(np.cumsum([s.weight**2 * s.variance for s in self._seen]).tolist())
+
+    def dispersion(self) -> float:
+        """Observed over expected squared residuals, shrunk towards 1."""
+        if not self._seen:
+            return 1.0
+        weights = np.array([s.weight for s in self._seen]) ** 2
+        observed = weights @ np.array([s.observed for s in self._seen])
+        expected = weights @ np.array([s.expected for s in self._seen])
+        share = _EXPECTED * expected / sum(s.drawn for s in self._seen)
+        return float((observed + share) / (expected + share)) if expected > 0.0 else 1.0
+
+    def bounds(self) -> tuple[float, float]:
+        """Least and largest share of right turns that are still possible given the outcomes so far."""
+        right = float(np.nansum(self._turn_outcomes))
+        return right / self._suite.turns, (right + self._suite.turns - self.turns) / self._suite.turns
+
+    def effective(self, variance: float) -> float:
+        """Number of turns that a uniform sample of whole units would need for this variance.
+
+        A uniform sample of m of U units with the deviations e_i = t_i - size_i * share has the variance
+        U^2 / m (1 - m / U) * s^2 / turns^2, s^2 = sum e_i^2 / (U - 1) (Cochran 1977, 2.9); it is solved for m. The
+        deviations of units not asked are taken from the predictions.
+        """
+        if not self.left or len(self._asked) == 1:
+            return float(self.turns)
+        spread = self.spread()
+        return self._suite.turns * spread / (spread + variance)
+
+    def spread(self) -> float:
+        """Variance of the share (or difference) of a suite, regarded as a sample of suites made of such units.
+
+        As in `intervals`, with every unit a cluster.
+        """
+        number, turns = len(self._asked), self._suite.turns
+        if number == 1:
+            return 0.0
+        mean = (np.where(self._asked, self._sums, self._expected) - self._known).sum() / turns
+        centre = self._known + self._suite.sizes * mean
+        expected = (self._expected - centre) ** 2 + self._variances * self.dispersion()
+        squares = np.where(self._asked, (self._sums - centre) ** 2, expected).sum()
+        return float(number / (number - 1) * squares / turns**2)
+
+    @property
+    def known_share(self) -> float:
+        """Share of right turns of the known outcomes."""
+        return float(self._known.sum() / self._suite.turns)
+
+    def precisions(self, look: int) -> tuple[float, ...]:
+        """Inverse variances after each batch, with the suite's own; empty if looks were not taken after each batch."""
+        if look != len(self._seen):
+            return ()
+        weights = np.array([s.weight for s in self._seen])
+        done = np.cumsum(weights**2 * np.array([s.variance for s in self._seen])) / np.cumsum(weights) ** 2
+        if not self.left:
+            done[-1] = 0.0
+        return tuple(np.maximum.accumulate(1.0 / (done * self.dispersion() + self.spread())).tolist())
+
+    # How it is done
+
+    def _chances(self, n: int) -> tuple[Integers, Floats]:
+        """Returns the units not asked yet, and the probabilities with which ``n`` of them are drawn.
+
+        A unit is most informative per asked turn if sd(t_i) / sqrt(size_i) is large (Neyman's allocation with costs).
+        """
+        free = np.flatnonzero(~self._asked)
+        scores = np.sqrt(self._variances[free] / self._suite.sizes[free])
+        uniform = min(max(_UNIFORM, 1.0 - 1.0 / self.dispersion()), 1.0)
+        scores = (1.0 - uniform) * scores / scores.mean() + uniform
+        return free, inclusion_probabilities(scores, n)
+
+    def _predict(self) -> None:
+        """Expected outcome and variance of each unit, given all outcomes so far.
+
+        The integral of the logistic over a normal is approximated as by MacKay (1992), "The Evidence Framework Applied
+        to Classification Networks".
+        """
+        spread = np.einsum("ij,jk,ik->i", self._design, self._covariance, self._design) + _NOISE
+        p = np.clip(expit(self._design @ self._theta / np.sqrt(1.0 + np.pi / 8.0 * spread)), _SURE, 1.0 - _SURE)
+        self._starts = self._suite.starts
+        self._sums = self._suite.sums(np.nan_to_num(self._turn_outcomes))
+        self._expected = self._suite.sums(p)
+        self._variances = self._unit_variances(p * (1.0 - p))
+
+    def _unit_variances(self, single: Floats) -> Floats:
+        """Variances of sums over units, from the variances of single turns, which have the correlation `_WITHIN`."""
+        alone = self._suite.sums(single)
+        return alone + _WITHIN * (self._suite.sums(np.sqrt(single)) ** 2 - alone)
+
+    def _learn(self) -> None:
+        """Posterior mode of the coefficients and its normal approximation, by Newton's method.
+
+        Turns of one unit are not independent, so each counts less.
+        """
+        here = ~np.isnan(self._turn_outcomes)
+        x, y = self._design[here], self._turn_outcomes[here]
+        counts = self._damping[self._unit_of[here]]
+        theta = self._theta
+        for _ in range(8):
+            p = expit(x @ theta)
+            gradient = x.T @ (counts * (y - p)) - self._precision @ (theta - self._mean)
+            hessian = (x * (counts * p * (1.0 - p))[:, None]).T @ x + self._precision
+            step = np.clip(np.linalg.solve(hessian, gradient), -1.0, 1.0)
+            theta = theta + step
+            if np.abs(step).max() < 1e-4:
+                break
+        self._theta, self._covariance = theta, np.linalg.inv(hessian)
+
+    def _anticipate(self, covariance: Floats) -> tuple[Floats, Floats, Floats]:
+        """What the prior expects: w = p (1 - p) and w^2 of each turn, and the information of the whole suite.
+
+        These are means over coefficients drawn with a separate seed, which does not depend on observations.
+        """
+        rng = np.random.default_rng(0)
+        thetas = rng.multivariate_normal(self._mean, covariance, _THETAS, method="cholesky")
+        noise = rng.normal(size=(_THETAS, 1)) * np.sqrt(_NOISE)
+        p = expit(thetas @ self._design.T + noise)
+        w = p * (1.0 - p)
+        counts = (w.mean(0) * self._damping[self._unit_of])[:, None]
+        return w.mean(0), (w**2).mean(0), (self._design * counts).T @ self._design
+
+    def anticipated(self, asked: int, n: int) -> float:
+        """Variance, expected from the prior, of the estimate of a batch of ``n`` units after ``asked`` units."""
+        share = asked / len(self._asked)
+        covariance = np.linalg.inv(self._precision + share * self._information)
+        spread = np.einsum("ij,jk,ik->i", self._design, covariance, self._design)
+        variances = self._unit_variances(np.minimum(self._average + self._average_square * spread, 0.25))
+        left = len(self._asked) - asked
+        return float(np.sqrt(variances).mean() ** 2 * left * (left - n) / n / self._suite.turns**2)
+
+    def _weight(self, n: int) -> float:
+        """Weight of the batch observed now, fixed by batch sizes alone; that of an exact last batch is never used."""
+        return 1.0 if n == self.left else 1.0 / self.anticipated(self.asked_units, n)
+
+    def _checked(self, batch: Batch, outcomes: Sequence[Floats]) -> int:
+        """Returns the number of units of a batch, after checking that it fits the units asked so far."""
+        units = np.asarray(batch.units)
+        if len(units) == 0 or len(np.unique(units)) != len(units) or len(batch.probabilities) != len(units):
+            raise ValueError("a batch has at least one unit, each once, each with its probability")
+        if units.min() < 0 or units.max() >= len(self._asked) or self._asked[units].any():
+            raise ValueError("the batch holds units that are asked already or not of this suite")
+        if len(outcomes) != len(units):
+            raise ValueError(f"the batch has {len(units)} units, outcomes are given of {len(outcomes)}")
+        for unit, outcome in zip(units, outcomes, strict=True):
+            values = np.asarray(outcome, dtype=np.float64)
+            if values.shape != (self._suite.sizes[unit],) or not ((values == 0.0) | (values == 1.0)).all():
+                wanted = self._suite.sizes[unit]
+                raise ValueError(f"unit {self._suite.ids[unit]!r} needs {wanted} outcomes of 0 or 1")
+        return len(units)

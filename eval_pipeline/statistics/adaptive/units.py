@@ -1,0 +1,73 @@
+"""The units that are drawn, and their history in earlier evaluations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a suite: conversations, each asked as a whole or not at all.
+
+    Attributes:
+        ids: One id for each unit, all different.
+        sizes: Shape (units,), number of turns of each unit; at least 1.
+
+    Raises:
+        ValueError: If there is no unit, an id occurs twice, or a size is missing or below 1.
+    """
+
+    ids: tuple[str, ...]
+    sizes: Integers
+
+    def __post_init__(self) -> None:
+        sizes = np.asarray(self.sizes)
+        if not self.ids:
+            raise ValueError("a suite to draw from needs at least one unit")
+        if len(set(self.ids)) != len(self.ids):
+            raise ValueError("ids of units must differ")
+        if sizes.shape != (len(self.ids),) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+            raise ValueError(f"sizes must be {len(self.ids)} whole numbers of at least 1")
+        object.__setattr__(self, "sizes", sizes.astype(np.int64))
+
+    @property
+    def turns(self) -> int:
+        """Number of turns of the suite."""
+        return int(self.sizes.sum())
+
+    @property
+    def starts(self) -> Integers:
+        """Shape (units,), the position of each unit's first turn."""
+        return np.concatenate(([0], np.cumsum(self.sizes)[:-1])).astype(np.int64)
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums of a value of each turn, by unit: shape (turns,) to (units,)."""
+        return np.asarray(np.add.reduceat(values, self.starts), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class History:
+    """Earlier evaluations of the suite.
+
+    Attributes:
+        outcomes: Shape (turns, evaluations): 1 right, 0 wrong, NaN unknown. Turns in the order of the units.
+
+    Raises:
+        ValueError: If it is not two-dimensional, or holds other values.
+    """
+
+    outcomes: Floats
+
+    def __post_init__(self) -> None:
+        outcomes = np.asarray(self.outcomes, dtype=np.float64)
+        if outcomes.ndim != 2:
+            raise ValueError(f"outcomes must be a table of turns by evaluations, got shape {outcomes.shape}")
+        if not ((outcomes == 0.0) | (outcomes == 1.0) | np.isnan(outcomes)).all():
+            raise ValueError("outcomes must be 0, 1 or NaN")
+        object.__setattr__(self, "outcomes", outcomes)

@@ -1,0 +1,56 @@
+"""Understanding and coverage: which requirements of the reference code an answer meets, as shown by running it."""
+
+from collections.abc import Mapping
+
+from eval_pipeline.core.model import Json, MetricResult
+from eval_pipeline.tracks.metric import Metric
+
+_NO_CODE = "the prediction is an answer without code"
+_NO_EVIDENCE = "the suite has no reference code for this turn whose result decides, or no variants of its tables"
+
+
+def understanding_score(closed_answer: bool, decides: bool, ran: bool, met: Mapping[str, Json] | None) -> MetricResult:
+    """Returns the share of requirements that are met; an altered requirement counts as not met.
+
+    Args:
+        closed_answer: whether the final attempt is a recorded answer without code.
+        decides: whether the suite has reference code for the turn and its result defines what is right.
+        ran: whether the final attempt ran.
+        met: `understanding`, `coverage` and `words` of the explanation of the answer; None if it ran on no variant.
+    """
+    return _score("understanding", closed_answer, decides, ran, met)
+
+
+def coverage_score(closed_answer: bool, decides: bool, ran: bool, met: Mapping[str, Json] | None) -> MetricResult:
+    """Returns the share of requirements that are present, even if altered; arguments as for `understanding_score`."""
+    return _score("coverage", closed_answer, decides, ran, met)
+
+
+def _score(name: str, closed_answer: bool, decides: bool, ran: bool, met: Mapping[str, Json] | None) -> MetricResult:
+    if closed_answer:
+        return MetricResult(None, reason=_NO_CODE)
+    if not decides:
+        return MetricResult(None, reason=_NO_EVIDENCE)
+    if not ran:
+        return MetricResult(0.0, reason="it gives no result", details={"missing_requirements": []})
+    if met is None:
+        return MetricResult(None, reason=_NO_EVIDENCE)
+    words = [f"as if {one}" for one in met["words"]]
+    return MetricResult(met[name], reason=words[0] if words else None, details={"missing_requirements": words})
+
+
+_NULL = "0 where it gives no result; NULL without reference code or variants, and for a recorded answer without code."
+METRICS = (
+    Metric(
+        "understanding_score",
+        understanding_score,
+        "score",
+        f"Share of the reference code's requirements that the code meets, by what it gives on variants, 0..1; {_NULL}",
+    ),
+    Metric(
+        "coverage_score",
+        coverage_score,
+        "score",
+        f"Share of the reference code's requirements that are there, met or altered, 0..1; {_NULL}",
+    ),
+)

@@ -1,0 +1,120 @@
+"""Decides whether code is right on all variants of a turn's tables; if not, finds the smallest tables that show it."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.sealed import read_sealed, write_sealed
+from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.results.reading import result_text
+from eval_pipeline.tracks.pandas_code.robust.variants import Variant, kept_at, outcomes_on, same, variants_of
+from eval_pipeline.variants.recipes import row_count, smaller
+
+_SHOWN_ROWS = 20
+_MOST_TEXT = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The results of code on the variants of a turn's tables.
+
+    Attributes:
+        results: one result for each variant, as tagged plain data; None if the code has no result there.
+        right: whether each result is the expected one.
+        counterexample: tables, expected and returned result as texts; None if all are right.
+    """
+
+    results: tuple[Json, ...]
+    right: tuple[bool, ...]
+    counterexample: Json
+
+
+def behaviour_of(gold: PandasGold, code: str) -> Behaviour | None:
+    """Returns the results of code on the variants of the tables; None if the turn has no variants.
+
+    Equal code is run once. Code with the same syntax tree as the reference code is not run; it counts as right, without
+    results.
+
+    Raises:
+        NoSandboxError: this machine has no sandbox that can run code.
+    """
+    if _is_same_code(code, gold.code or ""):
+        return Behaviour((), (), None)
+    variants = variants_of(gold)
+    if not variants:
+        return None
+    place = find_home().expected / kept_at(gold, "behaviour", code)
+    if (text := read_sealed(place)) is not None:
+        told = parse_json(text)
+        return Behaviour(tuple(told["results"]), tuple(told["right"]), told["counterexample"])
+    found = _run(gold, variants, code)
+    told = {"results": found.results, "right": found.right, "counterexample": found.counterexample}
+    write_sealed(place, json_text(told))
+    return found
+
+
+def _is_same_code(code: str, reference: str) -> bool:
+    """Whether two pieces of code have the same syntax tree."""
+    one, other = parse(code), parse(reference)
+    return one is not None and other is not None and ast.dump(one) == ast.dump(other)
+
+
+def _run(gold: PandasGold, variants: Sequence[Variant], code: str) -> Behaviour:
+    results = [row[0] for row in outcomes_on(gold, [one.tables for one in variants], [code])]
+    right = tuple(same(gold, result, one.expected) for result, one in zip(results, variants, strict=True))
+    found = None
+    if not all(right):
+        wrong = [place for place, is_right in enumerate(right) if not is_right]
+        place = min(wrong, key=lambda place: row_count(variants[place].tables))
+        found = counterexample(gold, variants[place], code, results[place], any(results))
+    return Behaviour(tuple(results), right, found)
+
+
+def counterexample(gold: PandasGold, variant: Variant, code: str, returned: Json, returns: bool) -> Json:
+    """Returns the smallest part of a variant on which the code is found to be wrong, as texts.
+
+    Args:
+        gold: the turn's gold.
+        variant: a variant on which the code is wrong.
+        code: the code.
+        returned: the result of the code on the variant.
+        returns: whether the code has a result on any variant.
+    """
+    assert gold.code is not None
+    if returned is None and not returns:  # it has no result anywhere, which may have taken all the time there is
+        return {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(None)}
+    tried = [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
+    show = f"result = {{{', '.join(f'{name!r}: {name}' for name in gold.context.paths)}}}"
+    trusted = outcomes_on(gold, tried, [gold.code, show])
+    given = outcomes_on(gold, tried, [code])
+    differing = [
+        (row_count(tables), place)
+        for place, (tables, (expected, _), (mine,)) in enumerate(zip(tried, trusted, given, strict=True))
+        if expected is not None and not same(gold, mine, expected)
+    ]
+    if not differing:
+        return {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(returned)}
+    _, place = min(differing)
+    (expected, shown), (mine,) = trusted[place], given[place]
+    return {
+        "kind": variant.kind,
+        "tables": _tables(shown),
+        "expected": _text(expected),
+        "returned": _text(mine),
+    }
+
+
+def _tables(shown: Json) -> Mapping[str, str]:
+    """Returns each table in a dict of tables as text."""
+    match shown:
+        case {"kind": "value", "value": {"t": "dict", "v": list() as pairs}}:
+            return {str(name): _text(told["v"]) for name, told in pairs}
+    return {}
+
+
+def _text(result: Json) -> str:
+    return "(no result)" if result is None else result_text(result, _SHOWN_ROWS)[:_MOST_TEXT]

@@ -1,0 +1,156 @@
+"""The content of structure messages: code lists, concepts, data structures, dataflows and constraints.
+
+Readers of each format fill an `Artefacts`; `structures` follows the references between them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
+
+Reference = tuple[str, str, str]
+"""Agency, id and version of an artefact; the version is empty where a reference gives none."""
+ItemReference = tuple[Reference, str]
+"""An artefact and the id of one of its items; the item is empty where the artefact itself is meant."""
+
+DEFAULT_VERSION = "1.0"
+"""The version that the standards give to an artefact, or to a reference to one, that states none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A concept: its name, and the code list that dimensions use unless they name another."""
+
+    name: str
+    codes: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionPart:
+    """A dimension as a data structure describes it.
+
+    Attributes:
+        concept: its concept; None if it names none.
+        codes: its own code list, if it names one.
+        format_only: whether its values are declared as plain values (numbers, texts) instead of codes.
+    """
+
+    id: str
+    concept: ItemReference | None
+    codes: Reference | None
+    format_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A data structure, without its time dimension."""
+
+    name: str
+    description: str
+    dimensions: tuple[DimensionPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A dataflow and the data structure that it refers to."""
+
+    name: str
+    description: str
+    structure: Reference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """The codes that have data, by dimension; constraints on what is allowed are not included.
+
+    Attributes:
+        attached: the dataflows and data structures that it applies to.
+        available: dimension → codes with data.
+    """
+
+    attached: tuple[Reference, ...]
+    available: Mapping[str, frozenset[str]]
+
+
+@dataclass(slots=True)
+class Artefacts:
+    """The artefacts of any number of messages, in whatever order they are read.
+
+    Attributes:
+        files: artefact → the file that contains it; the kind is part of the key.
+    """
+
+    code_lists: dict[Reference, tuple[Term, ...]] = field(default_factory=dict)
+    schemes: dict[Reference, dict[str, Concept]] = field(default_factory=dict)
+    structures: dict[Reference, Structure] = field(default_factory=dict)
+    flows: dict[Reference, Flow] = field(default_factory=dict)
+    constraints: dict[Reference, Constraint] = field(default_factory=dict)
+    files: dict[tuple[str, Reference], str] = field(default_factory=dict)
+
+    def add_codes(self, place: Reference, terms: Iterable[Term], file: str) -> None:
+        """Adds a code list; parts of it in several messages are combined, whatever the order of the files."""
+        new = tuple(terms)
+        self.code_lists[place] = tuple(_together(self.code_lists.get(place, ()), new))
+        self.files.setdefault(("code list", place), file)
+
+    def add_concepts(self, place: Reference, concepts: Mapping[str, Concept], file: str) -> None:
+        """Adds the concepts of a scheme; a message may contain only some of them."""
+        self.schemes[place] = {**self.schemes.get(place, {}), **concepts}
+        self.files.setdefault(("concept scheme", place), file)
+
+    def add_structure(self, place: Reference, structure: Structure, file: str) -> None:
+        """Adds a data structure; a stub does not replace a complete one."""
+        if structure.dimensions or place not in self.structures:
+            self.structures[place] = structure
+            self.files["data structure", place] = file
+
+    def add_flow(self, place: Reference, flow: Flow, file: str) -> None:
+        """Adds a dataflow; a stub does not replace a complete one."""
+        if flow.structure is not None or place not in self.flows:
+            self.flows[place] = flow
+            self.files["dataflow", place] = file
+
+    def add_constraint(self, place: Reference, constraint: Constraint, file: str) -> None:
+        """Adds a constraint."""
+        self.constraints[place] = constraint
+        self.files["constraint", place] = file
+
+
+def _together(first: tuple[Term, ...], second: tuple[Term, ...]) -> Iterable[Term]:
+    # by content, since the order of the files must not decide
+    shorter, longer = sorted((first, second), key=lambda terms: (len(terms), [term.pair for term in terms]))
+    if not shorter:
+        return longer
+    known = {term.id for term in longer}
+    return (*longer, *(term for term in shorter if term.id not in known))
+
+
+def urn_target(urn: str) -> ItemReference | None:
+    """Parses a URN: `…Codelist=IMF:CL_FREQ(1.0.3)`, `…Concept=IMF:CS(1.0).FREQ`; None if the text is not a URN."""
+    agency, colon, rest = urn.strip().rpartition("=")[2].partition(":")
+    id, bracket, rest = rest.partition("(")
+    version, _, item = rest.partition(")")
+    return ((agency, id, version), item.removeprefix(".")) if colon and bracket else None
+
+
+def one_line(text: str | None) -> str:
+    """Returns the text with each run of white space as one space."""
+    return " ".join(text.split()) if text else ""
+
+
+def in_english(names: Iterable[tuple[str, str]]) -> str:
+    """Returns the English text of (language, text) pairs, else one without a language, else the first; may be empty."""
+    found = list(names)
+    ranked = sorted(found, key=lambda pair: 0 if pair[0].lower().split("-")[0] == "en" else 1 if not pair[0] else 2)
+    return one_line(ranked[0][1]) if ranked else ""
+
+
+SYNONYMS = frozenset({"SYNONYM", "SYNONYMS", "ALIAS", "ALIASES"})
+"""Types or ids of annotations whose texts, parted by semicolons, are other names of a code."""
+
+
+def synonyms_in(texts: Iterable[Any]) -> tuple[str, ...]:
+    """Returns the names in the texts of synonym annotations, each once."""
+    parts = (part.strip() for text in texts for part in f"{text or ''}".split(";"))
+    return tuple(dict.fromkeys(part for part in parts if part))

@@ -1,0 +1,30 @@
+"""Describes the content of structure messages, and what is missing, as lines of text."""
+
+from collections.abc import Iterator
+
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Dimension
+from eval_pipeline.tracks.sdmx.catalogue.structures import Found, shown
+
+
+def lines(found: Found) -> Iterator[str]:
+    """Yields each data set with its dimensions, then the content of each file, then what is missing."""
+    for data_set in found.data_sets:
+        yield f"{data_set.id}  {data_set.name} (version {data_set.version})"
+        yield from (f"  {dimension.id}  {_codes(data_set, dimension)}" for dimension in data_set.dimensions.values())
+    if not found.data_sets:
+        yield "no structure message describes a dataflow"
+    yield "files:"
+    for (kind, place), file in sorted(found.artefacts.files.items(), key=lambda entry: entry[1]):
+        yield f"  {file}: {kind} {shown(place)}"
+    if found.missing:
+        yield "missing:"
+        yield from (f"  {missing.file}: {missing.sentence}" for missing in found.missing)
+
+
+def _codes(data_set: DataSet, dimension: Dimension) -> str:
+    count = len(dimension.codes.terms)
+    if not count:
+        return f"no codes: {dimension.codes.id} is missing"
+    with_data = data_set.available.get(dimension.id)
+    told = "" if with_data is None else f", {sum(term.id in with_data for term in dimension.codes.terms):,} with data"
+    return f"{count:,} code{'s' if count > 1 else ''} of {dimension.codes.id}{told}"

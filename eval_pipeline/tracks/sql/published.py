@@ -1,0 +1,37 @@
+"""Scores of two results by the rules of other benchmarks; each metric is in the file of its name."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.sandbox.sql import SqlRows
+from eval_pipeline.tracks.sql.metrics.bird_ex import same_row_sets
+from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1
+from eval_pipeline.tracks.sql.metrics.defog_subset import has_columns
+from eval_pipeline.tracks.sql.metrics.spider_execution import same_bags
+
+
+def published_scores(generated: SqlRows, expected: SqlRows, accepted: str, asks_order: bool) -> dict[str, float]:
+    """Returns the score for each metric.
+
+    Args:
+        generated: result of a model's query.
+        expected: result of the accepted query.
+        accepted: the accepted query; Spider's evaluator takes the order of rows from its text.
+        asks_order: whether the question asks for an order of rows, as defog understands it.
+    """
+    mine, theirs = ([tuple(map(_hashable, row)) for row in found.rows] for found in (generated, expected))
+    return {
+        "bird_ex": same_row_sets(mine, theirs),
+        "bird_soft_f1": positional_f1(mine, theirs),
+        "spider_execution": same_bags(mine, theirs, "order by" in accepted.lower()),
+        "defog_subset": has_columns(mine, theirs, expected.columns, asks_order),
+    }
+
+
+def best_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns each score's best value over the accepted queries that have it."""
+    return {name: max(one.get(name, 0.0) for one in scores) for name in {key: None for one in scores for key in one}}
+
+
+def _hashable(cell: object) -> object:
+    """Returns lists and structs of DuckDB as text, since the evaluators put rows into sets."""
+    return str(cell) if isinstance(cell, list | dict) else cell

@@ -1,0 +1,1 @@
+"""Loads the databases of suites that run on a server."""

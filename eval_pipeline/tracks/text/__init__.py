@@ -1,0 +1,1 @@
+"""Plain text tasks, for which `suite.yaml` defines prompt, answer form and metrics."""

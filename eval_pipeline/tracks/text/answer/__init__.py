@@ -1,0 +1,1 @@
+"""Extracts the answer from a model's response."""

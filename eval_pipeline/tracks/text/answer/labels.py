@@ -1,0 +1,113 @@
+"""Finds the single label that an answer gives."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.text.answer.mentions import Source, Span, is_denied, is_quoted
+
+_LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;]|\s+(?:is|because|since|as)\b)"
+_EDGES = " \t\n\r\"'“”‘’`*_.,;:!?()[]{}<>#-"
+_MOST_MENTIONS = 50
+"""An answer that repeats itself more often is none, and each mention takes time in proportion to the text."""
+_TURNED = re.compile(
+    r"\b(?:actually|wait|correction|on second thought|scratch that|no,|hmm|i mean|rather|instead|sorry|oops)\b",
+    re.IGNORECASE,
+)
+
+
+@value
+class Mention:
+    """A label that an answer mentions."""
+
+    label: str
+    span: Span
+
+
+Labels = Mapping[str, Sequence[str]]
+"""Labels with other names for each."""
+
+
+def label_of(text: str, labels: Labels) -> str | None:
+    """Returns the label that a text consists of, ignoring case and surrounding marks; None for other texts."""
+    bare = _folded(text.strip(_EDGES))
+    return _names(_frozen(labels)).get(bare) or _names(_frozen(labels)).get(_folded(text.strip()))
+
+
+def mentions_of(text: str, labels: Labels) -> list[Mention]:
+    """Returns every mention of a label, in order; of overlapping names, the longest counts."""
+    return [
+        Mention(_names(_frozen(labels))[_folded(match[0])], match.span())
+        for match in _pattern(_frozen(labels)).finditer(text)
+    ]
+
+
+def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
+    """Returns the labels that a text says are right, in order and without duplicates."""
+    found = mentions_of(text, labels)
+    if len(found) > _MOST_MENTIONS:
+        return list({mention.label: None for mention in found}) if len({m.label for m in found}) > 1 else []
+    spans = [mention.span for mention in found]
+    kept = [
+        mention.label
+        for mention in found
+        if ("negated" in allow or not is_denied(text, mention.span, spans))
+        and ("quoted" in allow or not is_quoted(text, mention.span, sources))
+    ]
+    return list(dict.fromkeys(kept))
+
+
+def bare_line(text: str, labels: Labels) -> str | None:
+    """Returns the label on a line of its own, if there is one such line or all of them have the same label."""
+    lines = {found for line in text.splitlines() if line.strip() and (found := label_of(line, labels))}
+    return lines.pop() if len(lines) == 1 else None
+
+
+def first_line_label(text: str, labels: Labels) -> str | None:
+    """Returns the label that the first line of a section consists of, unless the text after it withdraws it."""
+    first, _, rest = text.strip().partition("\n")
+    found = label_of(re.split(r"\s+[(–—-]|[.;]\s", first, maxsplit=1)[0], labels)
+    if found is None:
+        return None
+    others = {mention.label for mention in mentions_of(f"{first}\n{rest}", labels)} - {found}
+    return None if others and (_TURNED.search(rest or first) or len(others) >= len(labels) - 1 > 1) else found
+
+
+def is_taken_back(text: str, label: str, labels: Labels) -> bool:
+    """Returns whether a text changes to another label after the line with this one."""
+    lines = text.splitlines()
+    at = next(index for index, line in enumerate(lines) if label_of(line, labels) == label)
+    rest = "\n".join(lines[at + 1 :])
+    return bool(_TURNED.search(rest)) and any(mention.label != label for mention in mentions_of(rest, labels))
+
+
+def _folded(name: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", name.casefold().strip()))
+
+
+def _frozen(labels: Labels) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((label, tuple(names)) for label, names in labels.items())
+
+
+@lru_cache(maxsize=64)
+def _names(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, str]:
+    return {_folded(name): label for label, others in labels for name in (label, *others)}
+
+
+@lru_cache(maxsize=64)
+def _pattern(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> re.Pattern[str]:
+    """Returns a pattern for names as whole words, longest first; a one-letter name must look like an option."""
+    names = sorted({name for label, others in labels for name in (label, *others)}, key=len, reverse=True)
+    return re.compile("|".join(map(_form, names)))
+
+
+def _form(name: str) -> str:
+    parts = [re.escape(part) for part in re.split(r"[\s_-]+", name.strip())]
+    inner = r"[\s_-]+".join(parts)
+    if len(name) == 1 and name.isalpha():
+        return rf"(?<![\w'’])(?:(?<=[(\[])|(?<=option )|(?<=choice )|(?<=answer )|(?<=Option )|(?<=is )|\A){inner}" + (
+            _LETTER_AFTER
+        )
+    return rf"(?<!\w)(?i:{inner})(?!\w)"

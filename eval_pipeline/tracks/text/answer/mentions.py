@@ -1,0 +1,142 @@
+"""Decides whether words of an answer assert something, or whether they deny it, quote the question or leave it open."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from eval_pipeline.core.values import value
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_BREAK = re.compile(
+    r"[.;:!?](?=\s|$)|\n|,|—|–|\(|\)|\b(?:(?<!anything )(?<!all )but|however|although|instead,|rather,)", re.IGNORECASE
+)
+_IDIOMS = re.compile(
+    r"\b(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:doubt|question)\b|\bnot only\b|\bno wonder\b|\bnot just\b"
+    r"|\bnothing but\b|\bnone other than\b|\bcan(?:not|'t|’t) be anything (?:but|other than)\b",
+    re.IGNORECASE,
+)
+_DENYING_BEFORE = re.compile(
+    r"\b(?:not|no|never|neither|nor|cannot|hardly|without|except|excluding|excludes?|unlike|false|wrong|incorrect|"
+    r"rather than|instead of|other than|anything but|all but|far from|opposed to|ruled? out|ruling out|reject(?:s|ed)?|"
+    r"den(?:y|ies|ied)|less likely|unlikely|least likely)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_DENYING_AFTER = re.compile(
+    r"^[\s\"'”’`*)]*(?:(?:label|category|class|option|answer)\s+)?(?:"
+    r"(?:is|was|are|would be|seems?|looks?|can be|must be)\s+(?:clearly\s+|definitely\s+|certainly\s+)?"
+    r"(?:not|never|wrong|false|incorrect|excluded|ruled out|rejected|unlikely|out of the question)\b"
+    r"|(?:is|was|are|does|do|did|can|could|would|should|wo|ca)n['’]t\b|cannot\b|(?:does|do|did|can|could|would) not\b"
+    r"|[:=–—-]\s*(?:no|wrong|false|incorrect)\b|\?\s*(?:no|not|wrong)\b|,?\s*not\b(?!\s+\w))",
+    re.IGNORECASE,
+)
+_QUESTION_SLACK = 4
+_MOST_WORDS_BEFORE = 7
+"""How many words ahead in its clause a denial applies."""
+_ALTERNATIVE = re.compile(r"^[\s\"'”’`*.)]*(?:,?\s*(?:and/or|or)\b|/|\?)", re.IGNORECASE)
+_ALTERNATIVE_BEFORE = re.compile(r"(?:\b(?:and/or|or|either)|/)[\s\"'“‘`*(]*(?:an?\s+|the\s+)?$", re.IGNORECASE)
+
+
+@value
+class Source:
+    """A text that an answer may quote.
+
+    Attributes:
+        slack: how many words around a mention may be copied from it.
+    """
+
+    text: str
+    slack: int
+
+
+def words_of(text: str) -> list[tuple[str, int, int]]:
+    """Returns the words of a text in lower case, with their positions."""
+    return [(match[0].casefold().replace("’", "'"), match.start(), match.end()) for match in _WORD.finditer(text)]
+
+
+def is_denied(text: str, span: Span, among: Sequence[Span] = ()) -> bool:
+    """Returns whether the clause around a mention denies it.
+
+    Args:
+        text: the answer section.
+        span: position of the mention.
+        among: positions of all mentions, whose words never deny anything (a label may be `no`).
+    """
+    text = _IDIOMS.sub(lambda match: " " * len(match[0]), text)
+    start = max((found.end() for found in _BREAK.finditer(text, 0, span[0])), default=0)
+    before = _blanked(text, among)[start : span[0]]
+    words = list(_WORD.finditer(before))
+    if len(words) > _MOST_WORDS_BEFORE:
+        before = before[words[-_MOST_WORDS_BEFORE].start() :]
+    if _DENYING_BEFORE.search(before):
+        return True
+    after = text[span[1] : span[1] + 80]
+    return bool(_DENYING_AFTER.match(after))
+
+
+def is_left_open(text: str, span: Span) -> bool:
+    """Returns whether a mention is one of several alternatives or a question: `A or B`, `either A`, `A?`."""
+    return bool(_ALTERNATIVE.match(text[span[1] : span[1] + 40]) or _ALTERNATIVE_BEFORE.search(text[: span[0]][-40:]))
+
+
+def is_listed(text: str, span: Span) -> bool:
+    """Returns whether a mention is an item of a list of three or more: `A, B, C`, or lines with bullets."""
+    start, end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
+    line = text[start : len(text) if end < 0 else end]
+    at = span[0] - start
+    items = list(re.finditer(r"[^,;|•·]+", re.sub(r"(?<=\d),(?=\d{3})", " ", line)))
+    short = [item for item in items if len(item[0].split()) <= 4]
+    inside = any(item.start() <= at < item.end() for item in short)
+    if len(items) >= 3 and len(short) == len(items) and inside and not re.search(r"[,;|•·]", text[span[0] : span[1]]):
+        return True
+    bullets = [row for row in text.splitlines() if re.match(r"\s*(?:[-*•·+]|\(?\w{1,2}[.)])\s+\S", row)]
+    return len(bullets) >= 3 and bool(re.match(r"\s*(?:[-*•·+]|\(?\w{1,2}[.)])\s+\S", line))
+
+
+def is_quoted(text: str, span: Span, sources: Iterable[Source]) -> bool:
+    """Returns whether a mention is in a run of words that is copied from a source and longer than necessary."""
+    words = words_of(text)
+    return any(_in_copy(words, span, source) for source in sources)
+
+
+def _in_copy(words: Sequence[tuple[str, int, int]], span: Span, source: Source) -> bool:
+    theirs = [word for word, _, _ in words_of(source.text)]
+    starts = [start for _, start, _ in words]
+    first = max(bisect_right(starts, span[0]) - 1, 0)
+    last = max(bisect_left(starts, span[1]) - 1, first)
+    mine = [word for word, _, _ in words]
+    needed = last - first + 1
+    longest = _longest_copy(mine, theirs, first, last)
+    says_nothing_else = source.slack <= _QUESTION_SLACK and longest == len(mine) and longest >= needed + 2
+    return longest > needed + source.slack or says_nothing_else
+
+
+def _longest_copy(mine: Sequence[str], theirs: Sequence[str], first: int, last: int) -> int:
+    """Returns the length of the longest run around `first`…`last` that also occurs in the other text."""
+    needed = mine[first : last + 1]
+    longest = 0
+    for at in _places(theirs, needed):
+        before = 0
+        while first - before > 0 and at - before > 0 and mine[first - before - 1] == theirs[at - before - 1]:
+            before += 1
+        after, end = 0, at + len(needed)
+        while (
+            last + after + 1 < len(mine) and end + after < len(theirs) and mine[last + after + 1] == theirs[end + after]
+        ):
+            after += 1
+        longest = max(longest, before + len(needed) + after)
+        if longest > len(needed) + 60:
+            break
+    return longest
+
+
+def _places(theirs: Sequence[str], needed: Sequence[str]) -> Iterator[int]:
+    size = len(needed)
+    return (at for at in range(len(theirs) - size + 1) if list(theirs[at : at + size]) == list(needed))
+
+
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    for start, end in spans:
+        text = text[:start] + "".join(" " if not found.isspace() else found for found in text[start:end]) + text[end:]
+    return text

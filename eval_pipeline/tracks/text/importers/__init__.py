@@ -1,0 +1,1 @@
+"""Importers of foreign data sets for the track."""

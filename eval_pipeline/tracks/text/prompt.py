@@ -1,0 +1,69 @@
+"""Builds prompts: system message, few-shot examples as earlier turns, and the question in the suite's template."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.tracks.text.case_file import TextCase, TextTurn, read_gold
+from eval_pipeline.tracks.text.settings import AnswerForm, Example, TextOptions
+from eval_pipeline.tracks.text.template import render
+
+VERSIONS = ("text-1",)
+_ASKED: Final = {
+    "label": "Answer with exactly one of these labels: {labels}. End with a line of the form\nAnswer: <label>",
+    "number": "Answer with one number. End with a line of the form\nAnswer: <number>",
+    "text": "Answer the question. End with a line of the form\nAnswer: <your answer>",
+    "json": "Answer with JSON and nothing else.{schema}",
+}
+
+
+def build_prompt(case: TextCase, turn: TextTurn, history: Sequence[str], version: str) -> Prompt:
+    """Builds the prompt of a turn; the system message and the examples are the same for every case of the suite.
+
+    Raises:
+        KeyError: the version is not in `VERSIONS`.
+        TemplateError: the template cannot be filled in; reading the case has already checked this.
+    """
+    options = case.context.options
+    asked = {"text-1": system_text}[version](options)
+    messages = [Message("system", asked)]
+    for example in options.examples:
+        question = render(options.prompt.template, {**example.fields, "question": example.question})
+        messages += [Message("user", question), Message("assistant", example_response(example, options.answer))]
+    shared = len(messages)
+    fields = {**case.context.fields, "question": turn.question}
+    messages.append(Message("user", render(options.prompt.template, fields)))
+    schema = options.answer.json_schema
+    return Prompt(tuple(messages), shared=shared, answer_schema=schema if schema.get("type") == "object" else None)
+
+
+def system_text(options: TextOptions) -> str:
+    """Returns the suite's system message and the instructions for its answer form."""
+    form = options.answer
+    schema = f" It has to fit this JSON Schema:\n{json_text(form.json_schema)}" if form.json_schema else ""
+    asked = _ASKED[form.form].format(labels=", ".join(form.labels), schema=schema)
+    return f"{options.prompt.system.strip()}\n\n{asked}".strip()
+
+
+def example_response(example: Example, form: AnswerForm) -> str:
+    """Returns the answer of an example as a model should write it."""
+    return example.response or answer_response(read_gold(example.answer, form), form)
+
+
+def answer_response(answer: Json, form: AnswerForm) -> str:
+    """Returns a right answer in the form that the prompt asks for."""
+    return json_text(answer) if form.form == "json" else f"Answer: {answer_shown(answer)}"
+
+
+def answer_shown(answer: Json) -> str:
+    """Returns an answer of any form as text."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list) and all(isinstance(item, str) and not set(item) & set(",;\n") for item in answer):
+        return ", ".join(answer)
+    if isinstance(answer, int | float) and not isinstance(answer, bool):
+        exact = number_text(float(answer))
+        return exact if float(exact) == float(answer) else repr(float(answer))
+    return json_text(answer)

@@ -1,0 +1,84 @@
+"""Snippets for the sandbox that make variants of tables and run code on them: the modules of `inside` as one text."""
+
+import ast
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Json
+
+DATA_FILES = ("inside",)
+"""What runs in the sandbox is sent there as text."""
+_INSIDE = Path(__file__).with_name("inside")
+_OURS = "eval_pipeline"
+_SHUFFLE_SEED = 1
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants)@")
+
+_DERIVE = """
+given = {name: globals()[name] for name in @names@}
+variants = derive(given, @hints@)
+codes = [compile(code, "<snippet>", "exec") for code in @codes@]
+told = []
+for variant in variants:
+    built = build(given, variant["tables"])
+    found = [outcome(codes[0], tables) for tables in (built, shuffled(built, @seed@), turned(built))]
+    told.append(found + [outcome(code, tables) for code in codes[1:] for tables in (built, turned(built))])
+sys.stdout = sys.__stdout__
+result = [json.dumps(variants), told]
+"""
+_RUN = """
+given = {name: globals()[name] for name in @names@}
+result = outcomes(@codes@, given, json.loads(@variants@))
+"""
+
+
+def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> str:
+    """Returns a snippet that derives variants and runs trusted code on each.
+
+    Its result is a list of the variants as JSON and, for each variant, the outcomes of all codes. The first code is run
+    with the rows in three orders, further codes with the rows as they are and in the opposite order.
+
+    Args:
+        names: names of the tables.
+        hints: see `hints.read_hints`.
+        codes: the reference code, then code that means the same but breaks ties in another way.
+    """
+    parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED}
+    return _filled(_text("building", "running", "facts", "sketch", "choosing", "kinds") + _DERIVE, parts)
+
+
+def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
+    """Returns a snippet whose result is, for each variant, the outcome of each code.
+
+    Args:
+        names: names of the tables.
+        variants: recipes by table.
+        codes: code that may come from a model; the snippet does not contain the right result.
+    """
+    parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes]}
+    return _filled(_text("building", "running") + _RUN, parts)
+
+
+def _filled(text: str, parts: dict[str, Json]) -> str:
+    return _PLACE.sub(lambda match: repr(parts[match[1]]), text)
+
+
+@lru_cache(maxsize=8)
+def _text(*modules: str) -> str:
+    """Returns the modules as one text, without their docstrings and their imports from each other."""
+    body: list[ast.stmt] = ast.parse("import json, sys").body
+    for name in modules:
+        tree = ast.parse((_INSIDE / f"{name}.py").read_text(encoding="utf-8"))
+        body += [node for node in tree.body if not _is_left_out(node)]
+    return ast.unparse(ast.Module(body, [])) + "\n"
+
+
+def _is_left_out(node: ast.stmt) -> bool:
+    match node:
+        case ast.ImportFrom(module=str() as module):
+            return module.startswith(_OURS)
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False

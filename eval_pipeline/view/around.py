@@ -1,0 +1,105 @@
+"""The list from which a turn was opened: the turns of a filter, or of several evaluations side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.view.addresses import AFTER, turn_address, turns_address
+from eval_pipeline.view.comparing import found as comparing
+from eval_pipeline.view.comparing.sides import LETTERS, address_arguments, sides_address, sides_of
+from eval_pipeline.view.comparing.sql import choice_of, position_text
+from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.filtering import found as filtering
+from eval_pipeline.view.filtering.filter import filter_of
+from eval_pipeline.view.page import NotFoundError
+from eval_pipeline.view.turn_seen import TurnSeen
+
+
+class Side(NamedTuple):
+    """The same turn in one of the evaluations that are compared."""
+
+    letter: str
+    partition: Partition
+    address: str
+    is_this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The position of a turn in the list.
+
+    Attributes:
+        up: address of the list.
+        arguments: arguments that identify the list in the address of a turn.
+        place: position of the turn, from 0; None if the list does not contain it.
+        matching: number of turns in the list.
+        earlier, later: addresses of the previous and the next turn; None if there is none.
+        sides: the turn in each evaluation; empty if it was not opened from a comparison.
+    """
+
+    up: str
+    arguments: Mapping[str, Any]
+    place: int | None
+    matching: int
+    earlier: str | None
+    later: str | None
+    sides: Sequence[Side] = ()
+
+
+def around(seen: TurnSeen, *, of_queue: bool = False) -> Around:
+    """Returns the list that a turn's address names: evaluations side by side if it has `versions`, else a filter.
+
+    Args:
+        seen: the turn.
+        of_queue: whether the page shows the place in a queue instead; then the list of the filter, which takes
+            megabytes, is not made, and the turn has no place in it.
+
+    Raises:
+        UsageError: the address names an invalid column, group or choice of evaluations.
+    """
+    if seen.visit.argument("versions"):
+        try:
+            return _in_comparison(seen, sides_of(seen.visit))
+        except NotFoundError:  # an evaluation of an old address is gone, but the turn can still be shown
+            pass
+    return _in_filter(seen, of_queue=of_queue)
+
+
+def _in_filter(seen: TurnSeen, *, of_queue: bool) -> Around:
+    partition = seen.evaluation.partition
+    filtered = filter_of(seen.visit.request.query_params, seen.evaluation.columns)
+    up = turns_address(partition, filtered.arguments)
+    if of_queue:
+        return Around(up, filtered.arguments, None, 0, None, None)
+    turns = filtering.order(seen.look, seen.evaluation, filtered)
+    return _around(seen, turns, up, filtered.arguments)
+
+
+def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation]) -> Around:
+    """Returns the position in a comparison; its `up` leads to the comparison's page that begins with this turn."""
+    choice = choice_of(seen.visit.request.query_params, len(sides))
+    turns = comparing.order(seen.look, sides, choice)
+    place = turns.place(seen.turn_id, seen.sample)
+    before = {AFTER: position_text(turns.position(place - 1))} if place else {}
+    named = {**address_arguments(sides), **choice.arguments}
+    same = [
+        Side(
+            letter,
+            side.partition,
+            turn_address(side.partition, seen.turn_id, seen.sample, named),
+            side.partition == here,
+        )
+        for here in [seen.evaluation.partition]
+        for letter, side in zip(LETTERS, sides, strict=False)
+    ]
+    return _around(seen, turns, sides_address(sides, choice.arguments | before), named, same)
+
+
+def _around(
+    seen: TurnSeen, turns: filtering.Order, up: str, arguments: Mapping[str, Any], sides: Sequence[Side] = ()
+) -> Around:
+    place, partition = turns.place(seen.turn_id, seen.sample), seen.evaluation.partition
+    beside = (None, None) if place is None else (turns.at(place - 1), turns.at(place + 1))
+    earlier, later = (turn and turn_address(partition, *turn, arguments) for turn in beside)
+    return Around(up, arguments, place, len(turns), earlier, later, sides)

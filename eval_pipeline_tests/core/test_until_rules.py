@@ -1,0 +1,43 @@
+"""The rule by which an evaluation of drawn cases stops, as text."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.until import Until
+from eval_pipeline_tests.goldens import golden
+
+RULES = golden("until_rules.yaml")
+NAMES = st.text(st.characters(categories=("L", "N"), include_characters="-_.", exclude_characters="İıſK"), min_size=1)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[entry["text"] or "empty" for entry in RULES])
+def test_a_rule_reads_as_written(rule: dict[str, Any]) -> None:
+    if "error" in rule:
+        with pytest.raises(UsageError, match=rule["error"]):
+            Until.parse(rule["text"])
+        return
+    found = Until.parse(rule["text"])
+    assert found.label() == rule["label"]
+    assert found == Until(rule.get("half_width"), rule.get("baseline", ""), rule.get("usd"))
+
+
+@given(st.integers(1, 49_999), st.integers(1, 10**9), NAMES)
+def test_the_written_form_of_a_rule_gives_the_rule_back(points: int, cents: int, name: str) -> None:
+    for text in (f"±{Decimal(points) / 1000:f}pp", f"budget {Decimal(cents) / 100:f}usd", f"decided-against {name}"):
+        rule = Until.parse(text)
+        assert Until.parse(rule.label()) == rule
+        assert Until.parse(rule.label()).label() == rule.label()
+
+
+@given(st.text())
+def test_any_text_is_a_rule_or_a_usage_error(text: str) -> None:
+    try:
+        rule = Until.parse(text)
+    except UsageError:
+        return
+    assert sum([rule.half_width is not None, bool(rule.baseline), rule.usd is not None]) == 1

@@ -1,0 +1,161 @@
+"""`run --until`: turns asked in batches drawn by known probabilities, from the first question to the report."""
+
+import json
+from zlib import crc32
+
+import pytest
+
+import eval_pipeline as ep
+from eval_pipeline.core.model import Partition
+from eval_pipeline.providers.base import Call, FatalCallError
+from eval_pipeline.workspace.draws import Design, read_design
+from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, number
+
+CASES, TURNS = 90, 120
+RULE = "±5pp"
+EARLIER = ("first", "second", "third")
+RUN = ("run", "--suite", "small", "--model-version", "puppet", "--eval-date", DAY.isoformat())
+
+
+def right(name: str, ability: float, case_id: str, turn: int) -> bool:
+    """Whether a made-up model is right: cases are easy or hard for all of them."""
+    easiness = 2.5 if int(case_id[1:]) % 4 else -1.5
+    chance = crc32(f"{name} {case_id} {turn}".encode()) / 2**32
+    return chance < 1 / (1 + 2.718 ** -(easiness + ability))
+
+
+def answers(name: str, ability: float) -> None:
+    """Makes the puppet answer as this model would."""
+
+    def answer(call: Call) -> str:
+        return call.gold.oracle() if right(name, ability, call.case_id, call.turn_index) else number(-1)
+
+    Puppet.answer = staticmethod(answer)
+
+
+def share(name: str, ability: float) -> float:
+    """The share of turns that the model gets right in the whole suite."""
+    turns = [(f"c{place:03}", turn) for place in range(CASES) for turn in range(2 if place % 3 == 0 else 1)]
+    assert len(turns) == TURNS
+    return sum(right(name, ability, *turn) for turn in turns) / TURNS
+
+
+@pytest.fixture
+def drawn(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A suite that three model versions have answered in full; the last of them is the best."""
+    for name, value in lab.environment.items():
+        monkeypatch.setenv(name, value)
+    turns = (("50", 50.0), ("add(50, 7)", 57.0))
+    lab.suite(cases=[case(f"c{place:03}", *turns[: 2 if place % 3 == 0 else 1]) for place in range(CASES)])
+    price = {"input": 0, "output": 1000}
+    lab.versions(
+        *(
+            {"name": name, "provider": "puppet", "price": price, "max_tokens": 20}
+            for name in (*EARLIER, "puppet", "weak")
+        )
+    )
+    for place, name in enumerate(EARLIER):
+        answers(name, 0.5 * place)
+        lab.evaluate(version=name, epoch=name)  # the puppet's answers are in one journal for all of them
+    puppet.reset()
+    return lab
+
+
+def design(lab: Lab, version: str = "puppet") -> Design:
+    found = read_design(lab.workspace().record, Partition("small", version, DAY))
+    assert found is not None
+    return found
+
+
+def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: Lab, puppet: type[Puppet]) -> None:
+    answers("puppet", 0.3)
+    said = drawn.cli("plan", *RUN[1:], "--until", RULE)
+    assert f"until     {RULE}: chosen by 3 earlier evaluations" in said.out, said.text
+    assert not puppet.asked
+
+    # It is cut off within a batch, and goes on with the same draw: nothing is asked twice.
+    answered: list[str] = []
+    whole = puppet.answer
+
+    def cut_off(call: Call) -> Answer:
+        if len(answered) > 15:
+            return FatalCallError("no credit")
+        answered.append(f"{call.case_id}#{call.turn_index}")
+        return whole(call)
+
+    puppet.answer = staticmethod(cut_off)
+    said = drawn.cli(*RUN, "--until", RULE, "--no-report")
+    assert (said.code, "no credit" in said.err) == (1, True), said.text
+    before = design(drawn)
+    puppet.reset()
+    answers("puppet", 0.3)
+    said = drawn.cli(*RUN, "--until", "+-5pp", "--fail-below", "correct=0.99")
+    assert said.code == 1, said.text
+    after = design(drawn)
+    assert after.batches[: len(before.batches)] == before.batches
+    asked = puppet.turns_asked()
+    assert sorted({*asked, *answered}) == sorted([*asked, *answered])
+    assert len(asked) + len(answered) < TURNS
+
+    # What is known of the whole suite, and that it is marked everywhere.
+    ((value, low, high, turns, stopped),) = drawn.sql(
+        "SELECT value, low, high, turns, stopped FROM sampled_estimates WHERE stopped IS NOT NULL"
+    )
+    assert (turns, high - low <= 0.1, low <= share("puppet", 0.3) <= high) == (len(asked) + len(answered), True, True)
+    assert stopped.endswith("at most ±5pp")
+    assert f"correct is {value:.4f}, the gate is 0.99" in said.err
+    assert f"{turns} turns, drawn" in said.out
+    assert "drawn:    puppet: " in said.out
+    board = drawn.sql("SELECT scope, accuracy, low, high FROM leaderboard_details WHERE model_version = 'puppet'")
+    assert board == [(f'{{"batches":{len(after.batches)},"until":"{RULE}"}}', value, low, high)]
+    of = "model_version = 'puppet' AND split = 'all' AND metric <> 'correct'"
+    others = drawn.sql(
+        f"SELECT DISTINCT mean IS NULL, reason LIKE '%unequal probabilities%' FROM statistics WHERE {of}"
+    )
+    assert others == [(True, True)]
+    assert drawn.one("SELECT count(*) FROM statistics WHERE model_version = 'puppet' AND split <> 'all'") == 0
+    assert drawn.one("SELECT count(*) FROM trends WHERE model_version = 'puppet'") == 0
+    assert drawn.one("SELECT count(*) FROM model_comparisons WHERE 'puppet' IN (model_a, model_b)") == 0
+    assert drawn.one("SELECT usd_total FROM cost_per_correct_answer WHERE model_version = 'puppet'") == pytest.approx(
+        0.01 * turns
+    )
+    chances = drawn.sql(
+        "SELECT batch IS NULL, probability > 0 AND probability <= 1, count(*) FROM sampling_design GROUP BY ALL"
+    )
+    assert {(row[0], row[1]) for row in chances} == {(True, None), (False, True)}
+    page = (drawn.home.reports / "small" / "puppet" / DAY.isoformat() / "report.html").read_text()
+    assert "PART OF THE SUITE ONLY: " in page
+    assert "as from a uniform draw of" in page
+    told = json.loads((drawn.home.reports / "small" / "puppet" / DAY.isoformat() / "statistics.json").read_text())
+    assert told["sampled_estimates"][-1]["value"] == value
+
+    # The same again asks nothing, another rule is refused, and the whole suite asks only the rest.
+    puppet.reset()
+    assert drawn.cli(*RUN, "--until", RULE, "--no-report").code == 0
+    assert "give the same rule to continue" in drawn.cli(*RUN, "--until", "±1pp").err
+    assert not puppet.asked
+    answers("puppet", 0.3)
+    assert drawn.cli(*RUN, "--no-report").code == 0
+    assert sorted([*puppet.turns_asked(), *asked, *answered]) == sorted({*puppet.turns_asked(), *asked, *answered})
+    assert len(puppet.asked) + len(asked) + len(answered) == TURNS
+    assert drawn.sql("SELECT scope, accuracy FROM leaderboard_details WHERE model_version = 'puppet'") == [
+        ("full", pytest.approx(share("puppet", 0.3)))
+    ]
+
+
+def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
+    """`weak` is far worse than `third`; a budget is never exceeded."""
+    answers("weak", -2.5)
+    found = ep.run("small", "weak", eval_date=DAY, until="decided-against third")
+    assert found.ok, found.problems
+    ((difference, verdict, turns),) = drawn.sql(
+        "SELECT value, verdict, turns FROM sampled_estimates WHERE metric = 'difference' AND stopped IS NOT NULL"
+    )
+    assert (verdict, turns < TURNS, turns == len(puppet.asked)) == ("worse", True, True)
+    assert found.rows[0]["accuracy"] == pytest.approx(share("third", 1.0) + difference)
+    puppet.reset()
+    answers("puppet", 0.3)
+    assert ep.run("small", "puppet", eval_date=DAY, until="budget $0.5", fresh=True).ok
+    spent = drawn.one("SELECT max(usd) FROM sampled_estimates WHERE until = 'budget 0.5usd'")
+    assert spent == pytest.approx(0.01 * len(puppet.asked))
+    assert 0.45 <= spent <= 0.5

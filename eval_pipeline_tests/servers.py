@@ -1,0 +1,143 @@
+"""PostgreSQL and MariaDB of Debian's packages on sockets of the test's, with the roles that docs/sql.md asks for."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pymysql
+import pytest
+
+_START_S = 240.0
+NOBODY = 65534
+DATABASE, LOADER, READER = "evals", "loader", "reader"
+
+
+def _program(name: str) -> str | None:
+    places = [*map(str, Path("/usr/lib/postgresql").glob("*/bin")), "/usr/sbin", "/usr/bin"]
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *places]))
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skips where a server is not installed; on CI it has to be."""
+    missing = [name for name in programs if _program(name) is None]
+    return pytest.mark.skipif(
+        bool(missing) and not os.environ.get("CI"), reason=f"not installed: {', '.join(missing)} (`make debian`)"
+    )
+
+
+needs_servers = needs("initdb", "postgres", "mariadbd")
+SCRIPTS = Path("/usr/share/mysql")
+_QUICK = (
+    "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-log-bin",
+    "--performance-schema=OFF", "--skip-name-resolve",
+)  # fmt: skip
+
+
+def _run(*command: str, said: str = "") -> None:
+    subprocess.run(
+        _as_nobody(command), check=True, capture_output=True, cwd="/", timeout=_START_S, input=said, text=True
+    )
+
+
+def _as_nobody(command: tuple[str, ...]) -> list[str]:
+    """PostgreSQL refuses to run as root."""
+    found = _program(command[0])
+    assert found is not None, f"{command[0]} is not installed"
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
+    return [*prefix, found, *command[1:]]
+
+
+@contextmanager
+def _serving(
+    command: list[str], log: Path, is_up: Callable[[], object], ending: signal.Signals = signal.SIGTERM
+) -> Iterator[None]:
+    with log.open("wb") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, cwd="/")
+    try:
+        deadline = time.monotonic() + _START_S
+        while True:
+            try:
+                is_up()
+                break
+            except (psycopg.Error, pymysql.err.Error, OSError):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(ending)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder with a short name, as those of sockets have to be."""
+    with tempfile.TemporaryDirectory(prefix="evaldb-") as name:
+        if os.getuid() == 0:
+            os.chown(name, NOBODY, NOBODY)
+        yield Path(name)
+
+
+@contextmanager
+def postgres() -> Iterator[dict[str, str]]:
+    """A server; the addresses of its roles, `SUPERUSER` among them."""
+    with _folder() as folder:
+        data = folder / "data"
+        _run("initdb", "-D", str(data), "-U", "root", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        quick = "fsync=off full_page_writes=off shared_buffers=16MB listen_addresses= max_connections=40".split()
+        settings = [word for setting in (*quick, f"unix_socket_directories={folder}") for word in ("-c", setting)]
+        root = f"postgresql://root@/postgres?host={folder}"
+        command = _as_nobody(("postgres", "-D", str(data), *settings))
+        # SIGINT ends the sessions that are open; on SIGTERM it would wait for them.
+        with _serving(command, folder / "log", lambda: psycopg.connect(root).close(), signal.SIGINT):
+            with psycopg.connect(root, autocommit=True) as session:
+                session.execute(f"CREATE ROLE {LOADER} LOGIN")
+                session.execute(f"CREATE ROLE {READER} LOGIN")
+                session.execute(f"CREATE DATABASE {DATABASE} TEMPLATE template0")
+                session.execute(f"REVOKE ALL ON DATABASE {DATABASE} FROM PUBLIC")
+                session.execute(f"GRANT CONNECT, CREATE ON DATABASE {DATABASE} TO {LOADER}")
+                session.execute(f"GRANT CONNECT ON DATABASE {DATABASE} TO {READER}")
+            yield {
+                role: f"postgresql://{user}@/{DATABASE}?host={folder}"
+                for role, user in (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
+            }
+
+
+def _bootstrap(data: Path) -> None:
+    """What mariadb-install-db does, which is of no use without the client's package."""
+    parts = ("mysql_system_tables", "mysql_performance_tables", "mysql_system_tables_data")
+    script = "".join((SCRIPTS / f"{part}.sql").read_text() for part in parts)
+    command = ("mariadbd", "--no-defaults", "--bootstrap", f"--datadir={data}", *_QUICK)
+    _run("mkdir", str(data), str(data / "mysql"))
+    _run(*command, said=f"USE mysql;\n{script}")
+
+
+@contextmanager
+def mariadb() -> Iterator[dict[str, str]]:
+    """A server; the addresses of its roles, `SUPERUSER` among them."""
+    with _folder() as folder:
+        data, socket = folder / "data", folder / "s"
+        _bootstrap(data)
+        told = (f"--datadir={data}", f"--socket={socket}", f"--pid-file={folder}/pid", "--skip-networking")
+        command = _as_nobody(("mariadbd", "--no-defaults", *told, *_QUICK))
+        root = {"unix_socket": str(socket), "user": "root"}
+        with _serving(command, folder / "log", lambda: pymysql.connect(**root).close()):
+            with pymysql.connect(**root) as session, session.cursor() as cursor:
+                cursor.execute(f"CREATE USER {LOADER}, {READER}")
+                cursor.execute(f"GRANT ALL ON `eval\\_%`.* TO {LOADER}")
+                cursor.execute(f"GRANT SELECT ON `eval\\_%`.* TO {READER}")
+            yield {
+                role: f"mysql://{user}@/?unix_socket={socket}"
+                for role, user in (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
+            }

@@ -1,0 +1,91 @@
+"""Models of the last third of a matrix as new ones, the earlier ones as history: what sampling by history gains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from eval_pipeline.statistics.adaptive import Factors, History, Sampler, Units, fit_factors
+from eval_pipeline.statistics.adaptive.units import Floats
+from eval_pipeline.statistics.intervals import wilson_interval
+from eval_pipeline_tests import outside
+
+MATRICES = outside.PUBLIC / "matrices"
+_Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Of one new model, over a uniform sample of as many turns.
+
+    Attributes:
+        squares: Variance of the uniform sample's mean, by the formula, over the mean squared error found.
+        width: Squared width of the uniform sample's interval over that of the intervals found, each mean over repeats.
+            The uniform one is estimate ± 1.96 standard errors with the true standard error, which nobody knows.
+        honest: The same over Wilson's interval with the correction for a finite population, which can be had.
+        covered: Share of intervals with the truth.
+        bias: Mean error in standard errors of the uniform sample.
+    """
+
+    squares: float
+    width: float
+    honest: float
+    covered: float
+    bias: float
+
+
+def matrix(name: str) -> Floats:
+    table = pq.read_table(outside.given(MATRICES / f"{name}.parquet"))
+    columns = [table.column(c).to_numpy().astype(float) for c in table.column_names if c != "item"]
+    return np.column_stack(columns)
+
+
+def gain(units: Units, factors: Factors | None, truth: Floats, n: int, repeats: int, batches: int = 8) -> Gain:
+    """Draws ``n`` units in equal batches, many times."""
+    sizes = np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int)
+    mean, starts = float(truth.mean()), units.starts
+    ends = starts + units.sizes
+    found = np.zeros((repeats, 3))
+    for seed in range(repeats):
+        sampler = Sampler(units, factors, seed=seed)
+        for size in sizes:
+            batch = sampler.draw(int(size))
+            sampler.observe(batch, [truth[starts[u] : ends[u]] for u in batch.units])
+        e = sampler.estimate()
+        found[seed] = e.value - mean, e.high - e.low, e.low <= mean <= e.high
+    number = len(units.ids)
+    sums = units.sums(truth - mean)
+    uniform = number**2 / n * (1 - n / number) * sums.var(ddof=1) / units.turns**2
+    # Wilson's interval is made for the number of turns that a population without end would need.
+    within = mean * (1 - mean) / uniform
+    low, high = wilson_interval(mean, within, _Z)
+    return Gain(
+        uniform / float((found[:, 0] ** 2).mean()),
+        float(4 * _Z**2 * uniform / (found[:, 1] ** 2).mean()),
+        float((high - low) ** 2 / (found[:, 1] ** 2).mean()),
+        float(found[:, 2].mean()),
+        float(found[:, 0].mean() / math.sqrt(uniform)),
+    )
+
+
+def gains(outcomes: Floats, share: float, repeats: int) -> list[Gain]:
+    """Of each model of the last third, with the earlier ones as history."""
+    turns, models = outcomes.shape
+    earlier = models - models // 3
+    factors = fit_factors(History(outcomes[:, :earlier]))
+    units = Units(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
+    return [gain(units, factors, outcomes[:, m], int(turns * share), repeats) for m in range(earlier, models)]
+
+
+def told(label: str, found: list[Gain]) -> str:
+    """One line with the figures that docs/adaptive-statistics.md has."""
+    table = np.array([(g.squares, g.width, g.honest, g.covered, g.bias) for g in found])
+    least, median = table.min(0), np.median(table, axis=0)
+    return (
+        f"{label}: squares {median[0]:.2f} (least {least[0]:.2f}), width {median[1]:.2f} ({least[1]:.2f}), "
+        f"over Wilson {median[2]:.2f} ({least[2]:.2f}), covered {table[:, 3].mean():.3f} (least {least[3]:.3f}), "
+        f"bias at most {np.abs(table[:, 4]).max():.3f}"
+    )

@@ -1,0 +1,176 @@
+"""Requirements of reference code: its mutants, what explains a wrong answer, and answers that nothing is paid for."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
+from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.recorded import recorded_response
+from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.requirements import results_of
+from eval_pipeline.tracks.pandas_code.robust.variants import same, variants_of
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline.variants.mutants import Kind, Known, mutants_of
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, scores
+from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites
+
+BASELINES = SHIPPED / "baselines" / "pandas_sample"
+AT_MOST = 0.15
+KNOWN = Known(
+    {"t": {"a": "int64", "b": "int64", "s": "str", "day": "datetime64[us]"}}, {"s": ("red", "blue"), "b": ("1", "2")}
+)
+
+
+@pytest.mark.parametrize("entry", golden("pandas_mutants.yaml"), ids=lambda entry: entry["code"])
+def test_mutants_by_golden_cases(entry: dict[str, Any]) -> None:
+    found = {
+        mutant.words: (str(mutant.kind), mutant.dropped, mutant.code) for mutant in mutants_of(entry["code"], KNOWN)
+    }
+    assert {words: list(told) for words, told in found.items()} == {
+        one["words"]: [one["kind"], one.get("dropped", False), one["code"]] for one in entry["mutants"]
+    }
+
+
+def test_mutants_of_one_requirement_are_told_together() -> None:
+    found = mutants_of('result = df[df["a"] > 3]["b"].sum()', KNOWN)
+    about_a = {mutant.requirement for mutant in found if mutant.kind in (Kind.FILTER, Kind.BOUNDARY, Kind.CONSTANT)}
+    assert len(about_a) == 1
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab.at(built_once(tmp_path_factory, "pandas-sample", lambda folder: None))
+    with surroundings(lab):
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def cases(home: Lab) -> dict[str, Case]:
+    return {case.id: case for case in read_suite(read_header(SHIPPED / "suites" / "pandas_sample")).cases}
+
+
+def _met(case: Case, code: str) -> dict[str, Any]:
+    tried = attempt(case, answer(code))
+    evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
+    assert evidence is not None
+    told: dict[str, Any] = evidence.details["met"]
+    return told
+
+
+@needs_sandbox
+def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(cases: dict[str, Case]) -> None:
+    """`readings_humid_nights`: the code is written otherwise, has dead code with all conditions, and lacks one."""
+    case = cases["readings_humid_nights"]
+    code = (
+        "if pd is None:\n    df = df[(df['temperature'] < 12)]\n"
+        "cold = df.query('temperature < 12')\n"
+        "early = cold[cold.taken_at.dt.hour.lt(6)]\nresult = float(np.nanmean(early.humidity))"
+    )
+    met = _met(case, code)
+    assert met["exact"] is True
+    assert met["words"] == ["`status == 'ok'` were missing"]
+    assert met["kinds"] == ["filter"]
+    assert 0 < met["understanding"] == met["coverage"] < 1
+
+
+@needs_sandbox
+def test_what_is_altered_is_covered_and_not_understood(cases: dict[str, Case]) -> None:
+    met = _met(cases["sales_web_bulk"], "web = df[df.channel == 'web']\nresult = int((web.quantity > 5).sum())")
+    assert met["words"][0] == "`quantity >= 5` were `quantity > 5`"
+    assert met["coverage"] == 1.0 > met["understanding"]
+
+
+@needs_sandbox
+def test_values_that_are_set_against_each_other_occur_together(cases: dict[str, Case]) -> None:
+    """`readings_correlation`: two sensors on the same days; rows drawn at random seldom have a day of both."""
+    gold = cases["readings_correlation"].turns[0].gold
+    assert {one.kind for one in variants_of(gold)} == {"named values"}
+    code = str(gold.code)
+    turned = behaviour_of(gold, code.replace('daily["S01"].corr(daily["S24"])', 'daily["S24"].corr(daily["S01"])'))
+    medians = behaviour_of(gold, code.replace('values="temperature"', 'values="temperature", aggfunc="median"'))
+    assert turned is not None
+    assert medians is not None
+    assert len(turned.right) == 2
+    assert all(turned.right)
+    assert not any(medians.right)
+
+
+def _refuted(cases: list[Case], count: int) -> tuple[int, list[str]]:
+    """Returns how many rewrites give the expected result on the given tables, and those refuted on variants."""
+    right, refuted = 0, []
+    for turn in (turn for case in cases for turn in case.turns):
+        gold, variants = turn.gold, variants_of(turn.gold)
+        texts = rewrites(gold.code, tuple(gold.context.paths), count, 7)
+        expected = expected_result(gold)
+        for text, given in zip(texts, results_of(gold, texts, [{}]), strict=True):
+            if not same(gold, given[0], expected):
+                continue
+            right += 1
+            (found,) = results_of(gold, [text], [one.tables for one in variants])
+            if not all(same(gold, one, variant.expected) for one, variant in zip(found, variants, strict=True)):
+                refuted.append(f"{turn.id}:\n{text}")
+    return right, refuted
+
+
+@needs_sandbox
+def test_another_text_of_the_reference_code_is_not_refuted(cases: dict[str, Case]) -> None:
+    drawn = [cases[name] for name in ("sales_busiest_day", "customers_club_south", "turnover_by_region")]
+    right, refuted = _refuted(drawn, 3)
+    assert refuted == []
+    assert right >= 6
+
+
+@needs_sandbox
+@pytest.mark.soak
+def test_no_text_of_any_reference_code_is_refuted(cases: dict[str, Case]) -> None:
+    right, refuted = _refuted([*cases.values()], 20)
+    assert refuted == []
+    assert right > 1000
+
+
+def _answers(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (BASELINES / f"{name}.jsonl").read_text().splitlines()]
+
+
+def test_the_shipped_baselines_are_those_of_the_generator(tmp_path: Path) -> None:
+    script = SHIPPED / "generators" / "pandas_sample" / "baselines.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
+    shipped = {path.name: path.read_text() for path in BASELINES.iterdir()}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == shipped
+    assert len(shipped) == 5
+    assert all(len(text.splitlines()) == 101 for text in shipped.values())
+
+
+def _overall(cases: dict[str, Case], name: str, lines: list[dict[str, Any]]) -> dict[str, float]:
+    return {
+        f"{name} {line['case_id']}#{line['turn_index']}": scores(
+            cases[line["case_id"]], recorded_response(line), turn=line["turn_index"]
+        )["overall_score"]
+        for line in lines
+    }
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", ["zero", "dead_code", "first_mean", "head", "question_numbers"])
+def test_nothing_is_paid_for_an_answer_that_ignores_the_question(cases: dict[str, Case], name: str) -> None:
+    found = _overall(cases, name, Random(name).sample(_answers(name), 2))
+    assert {turn: overall for turn, overall in found.items() if overall > AT_MOST} == {}
+
+
+@needs_sandbox
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["zero", "dead_code", "first_mean", "head", "question_numbers"])
+def test_nothing_is_paid_on_any_turn(cases: dict[str, Case], name: str) -> None:
+    found = _overall(cases, name, _answers(name))
+    assert {turn: overall for turn, overall in found.items() if overall > AT_MOST} == {}

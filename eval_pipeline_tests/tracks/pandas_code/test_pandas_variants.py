@@ -1,0 +1,181 @@
+"""Variants of a turn's tables: what they keep, which are left out, and which answers they refute."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
+from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
+from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.variants import outcomes_on, variants_of
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
+
+pytestmark = needs_sandbox
+
+ORDERS = "order_id,shop,kind,amount,paid_on\n" + "".join(
+    f"{n},{('north', 'south', 'east')[n % 3]},{('web', 'phone')[n // 3 % 2]},{n * 6 % 40 or ''},2024-0{n % 9 + 1}-11\n"
+    for n in range(1, 61)
+)
+SHOPS = "shop,area\nnorth,10\nsouth,20\neast,30\nwest,40\n"
+LARGE = """\
+wanted = (df["kind"] == "web") & (df["amount"] > 37)
+result = int(wanted.sum())
+"""
+PER_AREA = """\
+merged = orders.merge(shops, on="shop")
+result = merged.groupby("area")["amount"].sum().reset_index()
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab.at(built_once(tmp_path_factory, "pandas-variants", lambda folder: None))
+    with surroundings(lab):
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def tables(home: Lab, tmp_path_factory: pytest.TempPathFactory) -> PandasShared:
+    folder = tmp_path_factory.mktemp("orders")
+    (folder / "tables").mkdir()
+    (folder / "tables" / "orders.csv").write_text(ORDERS)
+    (folder / "tables" / "shops.csv").write_text(SHOPS)
+    return read_tables(folder, {})
+
+
+def _case(tables: PandasShared, code: str, names: object = "orders", **more: Any) -> Case:
+    return read({"id": "c", "tables": names, "turns": [{"question": "Which?", "code": code, **more}]}, tables)
+
+
+def _robust(case: Case, code: str) -> object:
+    return scores(case, answer(code))["robust_correct"]
+
+
+def test_what_is_right_by_chance_on_the_given_tables_is_refuted(tables: PandasShared) -> None:
+    case = _case(tables, LARGE)
+    at_least = LARGE.replace("> 37", ">= 37")
+    found = scores(case, answer(at_least))
+    assert (found["result_match"], found["robust_correct"]) == (True, False)
+    assert scores(case, answer(LARGE.replace("> 37", "> 37.0")))["robust_correct"] is True
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "result = len(df.query(\"kind == 'web' and amount > 37\"))",
+        'result = df.loc[df["amount"].gt(37)].loc[lambda d: d["kind"].eq("web")].shape[0]',
+        "big = df[df.amount > 37]\nresult = int(np.sum(big['kind'].to_numpy() == 'web'))",
+    ],
+)
+def test_another_way_to_say_the_same_is_right(tables: PandasShared, code: str) -> None:
+    assert _robust(_case(tables, LARGE), code) is True
+
+
+def test_a_join_of_another_kind_is_refuted(tables: PandasShared) -> None:
+    case = _case(tables, PER_AREA, ["orders", "shops"])
+    assert _robust(case, PER_AREA.replace('on="shop"', 'on="shop", how="right"')) is False
+    mapped = 'areas = orders["shop"].map(shops.set_index("shop")["area"])\n'
+    mapped += 'result = orders.groupby(areas.rename("area"))["amount"].sum().reset_index()'
+    assert _robust(case, mapped) is True
+
+
+def test_variants_keep_columns_types_and_what_a_model_is_told_of_them(tables: PandasShared) -> None:
+    case = _case(tables, LARGE)
+    gold = case.turns[0].gold
+    found = variants_of(gold)
+    assert len({one.kind for one in found}) >= 8
+    show = "result = [df.dtypes.astype(str).tolist(), df['order_id'].is_unique, df.isna().sum().tolist(), len(df)]"
+    told = [row[0]["value"]["v"] for row in outcomes_on(gold, [one.tables for one in found], [show])]
+    given = ["int64", "str", "str", "float64", "str"]
+    assert all(types["v"] == given and unique for types, unique, _, _ in told)
+    assert any(missing["v"][3] for _, _, missing, _ in told)
+    assert not any(sum(missing["v"]) - missing["v"][3] for _, _, missing, _ in told)
+    assert min(rows for _, _, _, rows in told) == 1
+
+
+def test_the_same_variants_are_made_again(tables: PandasShared) -> None:
+    gold = _case(tables, LARGE).turns[0].gold
+    kept = variants_of(gold)
+    variants_module._made.cache_clear()
+    for file in Path(variants_module.find_home().expected).glob("variants-*"):
+        file.unlink()
+    assert variants_of(gold) == kept
+
+
+def test_where_the_result_depends_on_the_order_of_rows_or_on_ties_there_is_no_right_one(tables: PandasShared) -> None:
+    first = _case(tables, 'result = df["order_id"].iloc[0]').turns[0].gold
+    assert {one.kind for one in variants_of(first)} == {"one row"}
+    top = _case(tables, 'result = df.nlargest(3, "amount")[["order_id", "amount"]]').turns[0].gold
+    ties = "same = df['amount'].nlargest(4)\nresult = bool(same.iloc[2] == same.iloc[3]) if len(same) > 3 else False"
+    found = variants_of(top)
+    assert found
+    assert all(row[0]["value"] is False for row in outcomes_on(top, [one.tables for one in found], [ties]))
+
+
+def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:
+    case = _case(tables, PER_AREA, ["orders", "shops"])
+    wrong = PER_AREA.replace("sum()", "mean()")
+    tried = attempt(case, answer(wrong))
+    evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
+    assert evidence is not None
+    told = evidence.details["counterexample"]
+    assert set(told["tables"]) == {"orders", "shops"}
+    assert sum(len(text.splitlines()) - 1 for text in told["tables"].values()) <= 12
+    assert told["expected"] != told["returned"]
+
+
+def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
+    tables: PandasShared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = _case(tables, LARGE).turns[0].gold
+    other = LARGE.replace("wanted", "rows")
+    first = behaviour_of(gold, other)
+    monkeypatch.setattr(variants_module, "sandbox", lambda: pytest.fail("it was run again"))
+    assert behaviour_of(gold, other) == first
+    same = behaviour_of(gold, f"# the same\n{LARGE}")
+    assert same is not None
+    assert same.right == ()
+    assert _robust(_case(tables, LARGE), f"# the same\n{LARGE}") is True
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "result = 0\nraise SystemExit",
+        "import sys\nsys.modules['__main__'].__dict__.clear()\nresult = 0",
+        "result = (x for x in [1])",
+        "import os\nresult = 0\nos._exit(0)",
+    ],
+)
+def test_code_that_is_out_for_trouble_is_right_nowhere(tables: PandasShared, code: str) -> None:
+    gold = _case(tables, LARGE).turns[0].gold
+    found = behaviour_of(gold, code)
+    assert found is not None
+    assert sum(found.right) < len(found.right) / 2
+
+
+def test_without_code_or_reference_code_nothing_is_said(tables: PandasShared) -> None:
+    case = _case(tables, LARGE)
+    assert scores(case, "I cannot say.")["robust_correct"] is None
+    stored = read({"id": "c", "tables": "orders", "turns": [{"question": "Which?", "expected": 5}]}, tables)
+    assert scores(stored, answer("result = 5"))["robust_correct"] is None
+    assert scores(case, answer("result = nothing"))["robust_correct"] is False
+
+
+def test_the_process_that_runs_an_answer_is_told_no_right_result(tables: PandasShared) -> None:
+    """The answer finds all that its process holds; neither the reference code nor any expected result is there."""
+    gold = _case(tables, LARGE).turns[0].gold
+    peek = "import sys\nresult = repr({k: v for k, v in sys.modules['__main__'].__dict__.items() if k[0] != '_'})"
+    text = variants_module.run_snippet(["orders"], [dict(variants_of(gold)[0].tables)], [peek])
+    with BlockingSandbox() as box:
+        found = box.run(text, gold.context.paths)
+    assert isinstance(found, SnippetRan)
+    assert "expected" not in text
+    assert "wanted.sum" not in text

@@ -1,0 +1,111 @@
+"""Scores as BIRD, Spider and defog count them: golden cases, and references written from their definitions."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_pipeline.sandbox.sql import SqlRows
+from eval_pipeline.tracks.sql.metrics.bird_ex import METRIC, bird_ex
+from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1
+from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
+from eval_pipeline.tracks.sql.metrics.spider_execution import same_bags
+from eval_pipeline.tracks.sql.published import best_scores, published_scores
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.sql.published_references import bird_f1_reference, defog_reference, spider_reference
+
+Rows = list[tuple[Any, ...]]
+SCORES = ("bird_ex", "bird_soft_f1", "spider_execution", "defog_subset")
+
+
+def _rows(raw: list[list[Any]]) -> Rows:
+    return [tuple(row) for row in raw]
+
+
+def _names(rows: Rows) -> tuple[str, ...]:
+    return tuple("abcdefgh"[: len(rows[0]) if rows else 1])
+
+
+@pytest.mark.parametrize("case", golden("sql_published.yaml"), ids=lambda case: f"{case['mine']} {case['theirs']}")
+def test_golden_scores(case: dict[str, Any]) -> None:
+    mine, theirs = _rows(case["mine"]), _rows(case["theirs"])
+    results = SqlRows(_names(mine), mine), SqlRows(_names(theirs), theirs)
+    found = published_scores(*results, case.get("sql", "SELECT a FROM t"), case.get("asks", False))
+    assert found == pytest.approx({name: case[name] for name in SCORES})
+
+
+def test_cells_that_no_set_can_hold_are_compared_too() -> None:
+    lists = SqlRows(("a",), [([1, 2],), ({"b": 3},)])
+    assert set(published_scores(lists, lists, "SELECT a FROM t", False).values()) == {1.0}
+
+
+def test_the_best_accepted_query_counts_for_each_score() -> None:
+    assert best_scores([{"bird_ex": 0.0, "bird_soft_f1": 0.9}, {}, {"bird_ex": 1.0, "bird_soft_f1": 0.2}]) == {
+        "bird_ex": 1.0,
+        "bird_soft_f1": 0.9,
+    }
+    assert best_scores([{}]) == {}
+
+
+@pytest.mark.parametrize(
+    ("generated", "execution", "scores", "should_pass", "value"),
+    [
+        ("SELECT 1", "match", {"bird_ex": 1.0}, True, 1.0),
+        ("SELECT 1", "different", {"bird_ex": 0.0}, True, 0.0),
+        ("SELECT 1", "error", {}, True, 0.0),
+        ("SELECT 1", "no_data", {}, True, None),
+        (None, None, {}, True, 0.0),
+        (None, None, {}, False, None),
+    ],
+)
+def test_when_there_is_a_score(
+    generated: str | None, execution: str | None, scores: dict[str, float], should_pass: bool, value: float | None
+) -> None:
+    assert bird_ex(generated, execution, scores, should_pass).value == value
+    assert METRIC.name == "bird_ex"
+
+
+@pytest.mark.parametrize(
+    ("question", "tags", "asks"),
+    [("Sort them.", (), True), ("In which order?", (), True), ("Which orders?", (), False), ("?", ("order_by",), True)],
+)
+def test_when_defog_heeds_the_order(question: str, tags: tuple[str, ...], asks: bool) -> None:
+    assert asks_for_order(question, tags) == asks
+
+
+_CELLS = st.sampled_from([0, 1, 2, 1.5, -3])
+
+
+@st.composite
+def _results(draw: st.DrawFn) -> tuple[Rows, Rows]:
+    """Two results; often the second is the first with rows or columns moved, repeated or left out."""
+    width = draw(st.integers(1, 4))
+    expected = draw(st.lists(st.tuples(*[_CELLS] * width), max_size=5))
+    if draw(st.booleans()):
+        other = draw(st.integers(1, 4))
+        return draw(st.lists(st.tuples(*[_CELLS] * other), max_size=5)), expected
+    order = draw(st.permutations(range(width)))
+    kept = order[: draw(st.integers(1, width))] + draw(st.lists(st.sampled_from(order), max_size=2))
+    rows = draw(st.permutations(expected)) if draw(st.booleans()) else list(expected)
+    rows += draw(st.lists(st.sampled_from(expected), max_size=1)) if expected else []
+    return [tuple(row[place] for place in kept) for row in rows], expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(_results(), st.booleans())
+def test_spiders_reference_agrees(results: tuple[Rows, Rows], ordered: bool) -> None:
+    assert same_bags(*results, ordered) == spider_reference(*results, ordered)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_results())
+def test_birds_reference_agrees(results: tuple[Rows, Rows]) -> None:
+    assert positional_f1(*results) == pytest.approx(bird_f1_reference(*results))
+
+
+@settings(max_examples=150, deadline=None)
+@given(_results(), st.booleans())
+def test_defogs_reference_agrees(results: tuple[Rows, Rows], ordered: bool) -> None:
+    mine, theirs = results
+    assert has_columns(mine, theirs, _names(theirs), ordered) == defog_reference(mine, theirs, ordered)
