@@ -67,8 +67,9 @@ CARRYING = {
 }
 """By name. Whatever the second part finds or raises, it has to be the same whether the first part ran before it."""
 
-SHARED = {"process id", "own link in /proc", "inode numbers in scratch"}
-"""What shows on tiers where snippets share the namespaces of their zygote (docs/sandbox.md)."""
+SHARED = {"process id", "thread ids", "own link in /proc", "inode numbers in scratch"}
+"""What shows on tiers where snippets share the namespaces of their zygote (docs/sandbox.md); ids also move by
+whatever else starts on the machine in between."""
 
 PRELUDE = """
 import ctypes, fcntl, os, platform, resource, signal, sys, tempfile, threading, time
