@@ -134,6 +134,8 @@ def _import_answers(
     wanted = Wanted.of(form, *fields, of_all, price, priced_as)
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_predictions(open_workspace(), source, suite, model_version, wanted)
+    if not made.predictions:
+        note(f"note: {source} holds no prediction")
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
     from eval_pipeline.operations.doctor import Finding
     from eval_pipeline.suites import SuiteSource
+    from eval_pipeline.suites.cases import SuiteCases
+    from eval_pipeline.tracks.base import Track
     from eval_pipeline.workspace.workspace import Progress
 
 FORMATS = ("table", "csv", "json", "parquet")
@@ -74,6 +76,8 @@ def _validate(source: "SuiteSource") -> int:
         return BAD_USAGE
     for problem in found.problems:
         fail(f"{problem}; the case is left out")
+    for sentence in _notes(track, found):
+        note(sentence)
     for turn, why in excluded:
         fail(f"{turn}: {why}; left out of the oracle's 1.0")
     for doubt in doubts:
@@ -88,6 +92,15 @@ def _validate(source: "SuiteSource") -> int:
     if found.problems:
         return BAD_USAGE
     return FAILED if excluded or not ends.passed else OK
+
+
+def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":
+    """Yields what a user may not expect of files that are valid."""
+    from eval_pipeline.tracks.capabilities import Shares
+
+    if isinstance(track, Shares):
+        yield from track.shared_notes(found.shared)
+    yield from (f"{name}: holds no case" for name in found.empty)
 
 
 def publish(

@@ -1,6 +1,7 @@
 """Translates pydantic's validation errors into sentences that say what was expected."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -77,9 +78,7 @@ def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None)
             found[place] = detail["input"]
             told.setdefault(place, "")
     return tuple(
-        Complaint(
-            place, sentence or f"expected {' or '.join(dict.fromkeys(expected[place]))}, found {_shown(found[place])}"
-        )
+        Complaint(place, sentence or _expectation(list(dict.fromkeys(expected[place])), found[place]))
         for place, sentence in told.items()
     )
 
@@ -101,6 +100,16 @@ def _sentence(kind: str, message: str, around: Any) -> str:
         case "missing":
             return "is missing"
     return message.removeprefix("Value error, ")
+
+
+def _expectation(expected: Sequence[str], found: Any) -> str:
+    """Says what was expected; for what YAML takes for something else than a text, also how to write it as one."""
+    sentence = f"expected {' or '.join(expected)}, found {_shown(found)}"
+    if not any(kind.startswith("a text") for kind in expected):
+        return sentence
+    if isinstance(found, bool):
+        return f"{sentence}; YAML reads NO, yes, on and the like as true or false: write it in quotes"
+    return f"{sentence}; write it in quotes" if isinstance(found, (int, float, date)) else sentence
 
 
 def _shown(value: Any) -> str:

@@ -24,6 +24,7 @@ class SuiteCases:
         cases: in the order of files and lines.
         contents: each case in the suite's file format, as JSON, for the record.
         problems: why other cases could not be read; only for tracks that keep the good ones.
+        empty: names of files without a case.
         shared: what the cases have in common; its type belongs to the track.
         overrides: people's overrides of the gold (docs/gold.md).
         scored: the gold used for scoring, with overrides applied.
@@ -32,6 +33,7 @@ class SuiteCases:
     cases: tuple[Case, ...]
     contents: tuple[str, ...]
     problems: tuple[Problem, ...]
+    empty: tuple[str, ...]
     shared: Any
     overrides: tuple[Override, ...]
     scored: ScoredGold
@@ -58,9 +60,13 @@ def read_suite(source: SuiteSource) -> SuiteCases:
     cases: list[Case] = []
     contents: list[str] = []
     problems: list[Problem] = []
+    empty: list[str] = []
     first: dict[str, str] = {}
     for path in _case_files(source, header):
-        for entry in read_entries(path, path.relative_to(source.folder.parent).as_posix()):
+        name = path.relative_to(source.folder.parent).as_posix()
+        count = 0
+        for entry in read_entries(path, name):
+            count += 1
             if isinstance(entry, Problem):
                 problems.append(entry)
                 continue
@@ -74,11 +80,13 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             first[case.id] = f"{entry.file}:{entry.line}"
             cases.append(case)
             contents.append(json_text(entry.raw))
+        if not count:
+            empty.append(name)
     if problems and not (cases and isinstance(track, Shares) and track.keeps_good_cases):
         raise InputError(problems)
     raws = {case.id: content for case, content in zip(cases, contents, strict=True)}
     overrides, scored = read_overrides(source, track, cases, raws, shared)
-    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), shared, overrides, scored)
+    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), tuple(empty), shared, overrides, scored)
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:

@@ -117,6 +117,10 @@ class Shares(ABC):
             InputError: lists every problem in these files.
         """
 
+    def shared_notes(self, shared: Any) -> Sequence[str]:
+        """Returns sentences on parts of the suite's files that cannot be used, although the suite can."""
+        return ()
+
     @abstractmethod
     def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """Returns what the cases share as columns of `suite_tables`, by table."""

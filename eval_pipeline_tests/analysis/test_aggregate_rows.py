@@ -164,6 +164,8 @@ def test_failed_turns_are_counted_by_class_mode_complexity_recovery_and_shape(la
         ('no "sales" at line 12,\n column 7', "no '…' at line N column N"),
         ("expected -1,234.5e6, got `x`", "expected N, got '…'"),
         ("plain words", "plain words"),
+        ("no code CP0111; near it: CP011, 1A, GDP_2", "no code CP0111; near it: CP011, 1A, GDP_2"),
+        ("after 30s, 2.5 MB and 7ms", "after Ns, N MB and Nms"),
     ],
 )
 def test_the_shape_of_a_message(message: str, shape: str) -> None:

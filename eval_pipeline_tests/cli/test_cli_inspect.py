@@ -95,6 +95,18 @@ def test_validate_reads_the_model_versions_too(lab: Lab) -> None:
     assert "gold answers score 1.0" in said.out
 
 
+def test_files_without_any_case_or_prediction_are_told(lab: Lab) -> None:
+    folder = lab.suite()
+    (folder / "cases" / "nothing.yaml").write_text("# later\n")
+    said = lab.cli("validate", "--suite", "small")
+    assert said.code == 0, said.text
+    assert "small/cases/nothing.yaml: holds no case" in said.err
+    empty = lab.home.data / "empty.jsonl"
+    empty.touch()
+    said = lab.cli("import", "predictions", str(empty), "--suite", "small", "--model-version", "mute")
+    assert f"{empty} holds no prediction" in said.err
+
+
 def test_validate_exits_with_2_for_files_that_cannot_be_read(lab: Lab) -> None:
     lab.suite("wrong", [case("one", ("50", 99.0))])
     folder = lab.suite("broken")

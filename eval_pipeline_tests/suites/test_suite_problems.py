@@ -86,6 +86,9 @@ def problems(folder: Path) -> list[Problem]:
         ),
         ("id: one\n", "", 1, "id", "is missing"),
         ("id: one\n", "id: [1, 2]\n", 1, "id", "expected a text, found [1, 2]"),
+        ("id: one\n", "id: NO\n", 1, "id", "found False; YAML reads NO, yes, on and the like as true or false: write "),
+        ("id: one\n", "id: 011\n", 1, "id", "expected a text, found 9; write it in quotes"),
+        ("id: one\n", "id: 2021-01-01\n", 1, "id", "found datetime.date(2021, 1, 1); write it in quotes"),
         ("turns:\n", "turns: []\nrest:\n", 6, "turns", "at least 1 turn"),
     ],
 )

@@ -16,11 +16,14 @@ MOST_SHAPES = 50
 
 _COLUMNS = ("turn_id", "error_class", "error_message", "failure_mode", "complexity")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?(?=(?:m?s|[kKMG]i?B)?(?!\w))")
 
 
 def message_shape(message: str) -> str:
-    """Replaces the parts of a message that differ from turn to turn: quoted text becomes `'…'`, numbers become `N`."""
+    """Replaces the parts of a message that differ from turn to turn: quoted text becomes `'…'`, numbers become `N`.
+
+    Digits in a word, such as the code `CP0111`, are kept.
+    """
     shape = _NUMBER.sub("N", _QUOTED.sub("'…'", message))
     return " ".join(shape.split())[:200]
 

@@ -8,7 +8,7 @@ from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import Card, Cell, FactsCard, Mark, TableCard, Text
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.execute import misnamed
+from eval_pipeline.tracks.sdmx.execute import misnamed, resolved
 from eval_pipeline.tracks.sdmx.metrics.macro_precision import macro_precision
 from eval_pipeline.tracks.sdmx.metrics.macro_recall import macro_recall
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, Verdict, from_evidence, only_if_valid
@@ -50,7 +50,7 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
     if not scores:
         yield from _wanted(target, catalogue)
     if final is not None and final.artefact is not None:
-        yield from _misnamed(final.artefact, catalogue)
+        yield from _misnamed(resolved(final.artefact, catalogue), catalogue)
 
 
 def _data_sets(
@@ -59,7 +59,7 @@ def _data_sets(
     """Yields the data sets of target and selection, with their names."""
     selected = [score.data_set for score in scores if score.count("tp") or score.count("fp")]
     if final is not None and final.artefact is not None and isinstance(final.outcome, Failed):
-        selected = list(final.artefact.data_sets)
+        selected = list(resolved(final.artefact, catalogue).data_sets)
     for data_set in islice(dict.fromkeys([*target.data_sets, *selected]), _MOST_SETS):
         mark = Mark.RIGHT if data_set in selected else Mark.MISSING
         if data_set not in target.data_sets:
@@ -95,6 +95,7 @@ def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalo
             remarks = [
                 *(["the model was not offered it"] if not term.retrieved else []),
                 *(["only the target knows it"] if term.from_target else []),
+                *(["it has no data"] if term.doubt == "no_data" else []),
                 *(["the target does not ask for this dimension"] if place.target == "absent" else []),
             ]
             code = Cell(term.id[:_MOST_TEXT], mark)
@@ -128,7 +129,7 @@ def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catal
         return
     rows: list[list[Text]] = []
     unknown = 0
-    for (data_set, dimension), terms in final.artefact.places.items():
+    for (data_set, dimension), terms in resolved(final.artefact, catalogue).places.items():
         wanted = {id for id, _ in target.places.get((data_set, dimension), ())}
         place = catalogue.data_set_problem(data_set) or catalogue.dimension_problem(data_set, dimension)
         for id, name in terms or [("", "")]:

@@ -11,6 +11,7 @@ from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.execute import aliases, resolved
 from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 from eval_pipeline.tracks.sdmx.selection import Selection, merged
 
@@ -115,10 +116,12 @@ class SdmxGold:
     """The gold of a turn.
 
     Attributes:
+        aliases: data sets whose ids the case file writes in another way: the catalogue's id → the file's.
         retriever: the suite's retriever, for damaging the oracle's answer.
     """
 
     target: Selection
+    aliases: Mapping[str, str]
     retriever: Retriever = field(repr=False, compare=False)
 
 
@@ -141,7 +144,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
     ]
     if problems:
         raise CaseError(problems)
-    golds = [SdmxGold(_target(turn.target), retriever) for turn in parsed.conversation]
+    golds = [_gold(turn.target, retriever) for turn in parsed.conversation]
     questions = [turn.content for turn in parsed.conversation]
     turns = tuple(
         Turn(turn_id(suite, parsed.id, index), index, question, gold)
@@ -158,6 +161,11 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         source_file=file,
         source_line=line,
     )
+
+
+def _gold(target: TargetFile, retriever: Retriever) -> SdmxGold:
+    told, catalogue = _target(target), retriever.catalogue
+    return SdmxGold(resolved(told, catalogue), aliases(told, catalogue), retriever)
 
 
 def _target(target: TargetFile) -> Selection:
@@ -179,18 +187,19 @@ def _features(parsed: SdmxCaseFile, targets: Sequence[Selection]) -> dict[str, b
 
 def _target_problems(entries: Sequence[DataSetFile], catalogue: Catalogue) -> Iterator[tuple[_Location, str]]:
     for place, entry in enumerate(entries):
-        problem = catalogue.data_set_problem(entry.dataset_id)
+        data_set = catalogue.meant(entry.dataset_id)
+        problem = catalogue.data_set_problem(data_set)
         if problem is not None:
             yield (place, "dataset_id"), problem
             continue
         for index, found in enumerate(entry.dimensions):
             at: _Location = (place, "dimensions", index)
-            problem = catalogue.dimension_problem(entry.dataset_id, found.dimension_name)
+            problem = catalogue.dimension_problem(data_set, found.dimension_name)
             if problem is not None:
                 yield (*at, "dimension_name"), problem
                 continue
             for number, term in enumerate(found.values):
-                wrong = _term_problem(entry.dataset_id, found.dimension_name, term, catalogue)
+                wrong = _term_problem(data_set, found.dimension_name, term, catalogue)
                 if wrong is not None:
                     yield (*at, "values", number, wrong[0]), wrong[1]
 

@@ -101,6 +101,16 @@ def _wrong_names(gold: SdmxGold, rng: Random) -> Iterator[str]:
         yield _said({**gold.target.places, place: (*terms[:index], (id, f"{name} series"), *terms[index + 1 :])})
 
 
+def _no_data(gold: SdmxGold, rng: Random) -> Iterator[str]:
+    """Yields responses with one more term, a code that a constraint says has no data."""
+    for data_set in map(gold.retriever.catalogue.data_sets.__getitem__, gold.target.data_sets):
+        for id, with_data in data_set.available.items():
+            without = [term.pair for term in data_set.dimensions[id].codes.terms if term.id not in with_data]
+            place = (data_set.id, id)
+            if without:
+                yield _said({**gold.target.places, place: (*gold.target.places.get(place, ()), rng.choice(without))})
+
+
 def _swapped_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """Yields responses in which one term is replaced by another with a similar name."""
     for place in _filled(gold, rng):
@@ -153,6 +163,7 @@ _CANDIDATES: dict[str, Callable[[SdmxGold, Random], Iterator[str]]] = {
     "execution_error": _execution_error,
     "wrong_data_sets": _wrong_data_sets,
     "wrong_names": _wrong_names,
+    "no_data": _no_data,
     "swapped_terms": _swapped_terms,
     "extra_dimension": _extra_dimension,
     "missing_terms": _missing_terms,

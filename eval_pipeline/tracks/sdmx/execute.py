@@ -10,12 +10,12 @@ _MOST_TOLD = 5
 
 
 def run_selection(selection: Selection, catalogue: Catalogue) -> Outcome:
-    """Returns the selection with missing names filled in, or the reason why it cannot run.
+    """Returns the selection with ids of data sets resolved and names filled in, or the reason why it cannot run.
 
     A term whose name differs from the catalogue's still runs; it counts as a different term and is then scored as
     wrong.
     """
-    problems = list(selection_problems(selection, catalogue))
+    problems = list(selection_problems(resolved(selection, catalogue), catalogue))
     if problems:
         told = "; ".join(problems[:_MOST_TOLD])
         more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
@@ -24,7 +24,7 @@ def run_selection(selection: Selection, catalogue: Catalogue) -> Outcome:
 
 
 def selection_problems(selection: Selection, catalogue: Catalogue) -> Iterator[str]:
-    """Yields a sentence for each data set, dimension and code that is not in the catalogue."""
+    """Yields a sentence for each data set, dimension and code of a resolved selection that the catalogue lacks."""
     told: set[str] = set()
     for (data_set, dimension), terms in selection.places.items():
         problem = catalogue.data_set_problem(data_set) or catalogue.dimension_problem(data_set, dimension)
@@ -44,12 +44,25 @@ def misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[tuple[Place
                 yield place, (id, name)
 
 
+def resolved(selection: Selection, catalogue: Catalogue) -> Selection:
+    """Returns the selection with the catalogue's own ids of data sets; see `Catalogue.meant`."""
+    return merged(
+        ((catalogue.meant(data_set), dimension), terms) for (data_set, dimension), terms in selection.places.items()
+    )
+
+
 def named(selection: Selection, catalogue: Catalogue) -> Selection:
-    """Returns the selection with missing names added from the catalogue; an unknown id stays without a name."""
+    """Returns the selection resolved and with missing names from the catalogue; an unknown id stays without a name."""
     return merged(
         (place, [(id, name or _name(place, id, catalogue)) for id, name in terms])
-        for place, terms in selection.places.items()
+        for place, terms in resolved(selection, catalogue).places.items()
     )
+
+
+def aliases(selection: Selection, catalogue: Catalogue) -> dict[str, str]:
+    """Returns the data sets that the selection names by another id than the catalogue's: the latter → the former."""
+    used = dict.fromkeys(data_set for data_set, _ in selection.places)
+    return {meant: asked for asked in used if (meant := catalogue.meant(asked)) != asked}
 
 
 def _name(place: Place, id: str, catalogue: Catalogue) -> str:

@@ -1,6 +1,6 @@
 """Compares a selection with its target, dimension by dimension; the metrics count the result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -36,7 +36,7 @@ class JudgedTerm:
     @property
     def valid(self) -> bool:
         """Whether the catalogue has data set, dimension and id, even if under another name."""
-        return self.doubt in {None, "other_name"}
+        return self.doubt in {None, "other_name", "no_data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class PlaceScore:
     Attributes:
         target: `given` if the target has terms for it, `empty` if the target names it without terms, `absent` if the
             target does not name it.
+        said_as, target_as: the data set's id as the answer, or the target, writes it, if it is not the catalogue's.
         terms: first the terms of the target, then those that were only selected.
     """
 
@@ -53,6 +54,8 @@ class PlaceScore:
     dimension: str
     target: TargetKind
     terms: tuple[JudgedTerm, ...]
+    said_as: str | None = None
+    target_as: str | None = None
 
     def count(self, verdict: Verdict) -> int:
         """Returns how many terms have this verdict."""
@@ -80,10 +83,30 @@ class PlaceScore:
 
 
 def compare(
-    target: Selection, selected: Selection, candidates: "Candidates", catalogue: "Catalogue"
+    target: Selection,
+    selected: Selection,
+    candidates: "Candidates",
+    catalogue: "Catalogue",
+    aliases: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
 ) -> tuple[PlaceScore, ...]:
-    """Returns a score for each place that the target or the selection names, the target's places first."""
-    return tuple(_scores(target, selected, candidates, catalogue))
+    """Returns a score for each place that the target or the selection names, the target's places first.
+
+    Args:
+        target: what should be selected.
+        selected: what was selected.
+        candidates: what was offered.
+        catalogue: what there is.
+        aliases: data sets that the selection, and the target, write in another way than the catalogue.
+    """
+    said, wanted = aliases
+    return tuple(
+        replace(
+            score,
+            said_as=said.get(score.data_set) if score.count("tp") or score.count("fp") else None,
+            target_as=wanted.get(score.data_set) if score.target != "absent" else None,
+        )
+        for score in _scores(target, selected, candidates, catalogue)
+    )
 
 
 def _scores(
@@ -132,6 +155,8 @@ def from_evidence(evidence: Sequence[Evidence]) -> tuple[PlaceScore, ...]:
             found.details["dimension"],
             found.details["target"],
             tuple(JudgedTerm(**term) for term in found.details["terms"]),
+            found.details.get("said_as"),
+            found.details.get("target_as"),
         )
         for found in evidence
         if found.kind == KIND
@@ -166,5 +191,7 @@ def _details(score: PlaceScore) -> dict[str, Json]:
         "target": score.target,
         "precision": score.precision,
         "recall": score.recall,
+        "said_as": score.said_as,
+        "target_as": score.target_as,
         "terms": terms,
     }

@@ -121,6 +121,12 @@ class SdmxTrack(
 
         return source.read_catalogue(folder, options)
 
+    def shared_notes(self, shared: "Retriever") -> Sequence[str]:
+        """See `source.catalogue_notes`."""
+        from eval_pipeline.tracks.sdmx.catalogue import source
+
+        return source.catalogue_notes(shared.catalogue)
+
     def shared_rows(self, shared: "Retriever") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.catalogue_rows`."""
         from eval_pipeline.tracks.sdmx.catalogue import source
@@ -146,6 +152,7 @@ class SdmxTrack(
     def contradictions(self, case: "SdmxCase") -> list[Contradiction]:
         """Returns turns whose target names a data set that the case lists as rejected."""
         rejected = {name.strip() for name in str(case.features["rejected_data_sets"]).split(",")} - {""}
+        rejected = {case.context.catalogue.meant(name) for name in rejected}
         both = ((turn, sorted(rejected.intersection(_target(turn).data_sets))) for turn in case.turns)
         told = "the target names data sets that the case rejects"
         return [Contradiction(turn.id, f"{told}: {', '.join(names)}", _REJECTED_SCORE) for turn, names in both if names]
@@ -217,9 +224,12 @@ class SdmxTrack(
 
     def gather(self, case: "SdmxCase", turn: "SdmxTurn", final: Attempt[Selection]) -> tuple[Evidence, ...]:
         """Returns one piece of evidence for each data set and dimension of target or selection; see `scoring`."""
+        from eval_pipeline.tracks.sdmx.execute import aliases
+
         context = case.context
         selected = _said(final, context) or NOTHING
-        scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue)
+        written = aliases(final.artefact or NOTHING, context.catalogue), turn.gold.aliases
+        scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue, written)
         return as_evidence(turn.id, final.sample, scores)
 
     def values(
@@ -273,7 +283,8 @@ class SdmxTrack(
                 known = {"retrieved": term.retrieved, "from_target": term.from_target}
                 found[tables.TERMS.name].append({**place, **judged, **known, "valid": term.valid, "doubt": term.doubt})
             counts = {"true_positives": "tp", "false_positives": "fp", "false_negatives": "fn"}
-            row: dict[str, Json] = {**place, "target": score.target}
+            written = {"said_as": score.said_as, "target_as": score.target_as}
+            row: dict[str, Json] = {**place, "target": score.target, **written}
             row |= {name: sum(term.verdict == verdict for term in score.terms) for name, verdict in counts.items()}
             found[tables.DIMENSIONS.name].append({**row, "precision": score.precision, "recall": score.recall})
         return found

@@ -3,7 +3,7 @@
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.execute import misnamed, selection_problems
+from eval_pipeline.tracks.sdmx.execute import misnamed, resolved, selection_problems
 from eval_pipeline.tracks.sdmx.selection import NOTHING, Selection
 
 
@@ -16,6 +16,7 @@ def validate_selection(selection: Selection | None, error: ArtefactError | None,
     if selection is None:
         message = "there is no response" if error is None else error.message
         return ValidationRow(False, "invalid", _checks(NOTHING, 0, []), (message,))
+    selection = resolved(selection, catalogue)
     problems = list(selection_problems(selection, catalogue))
     strange = [f"{id}: {name}" for _, (id, name) in misnamed(selection, catalogue)]
     checks = _checks(selection, len(problems), strange)

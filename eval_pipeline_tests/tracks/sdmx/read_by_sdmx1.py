@@ -9,7 +9,7 @@ from typing import Any
 
 
 def read(path: str) -> list[Any]:
-    """Code lists, dimensions and codes with data of one message, as `ours` of the test has them."""
+    """Code lists, dimensions, codes with data, and names of concepts and dataflows, as `ours` of the test has them."""
     import sdmx
 
     found: Any = sdmx.read_sdmx(path)
@@ -34,7 +34,15 @@ def read(path: str) -> list[Any]:
                 if region.included and plain:
                     cells.setdefault(dimension.id, set()).update(plain)
         constraints[_place(constraint)] = {id: sorted(values) for id, values in cells.items()}
-    return [lists, structures, constraints]
+    concepts = {
+        _place(scheme): {concept.id: _english(concept.name, "") for concept in scheme}
+        for scheme in found.concept_scheme.values()
+        if not scheme.is_external_reference
+    }
+    flows = {
+        _place(flow): _english(flow.name, "") for flow in found.dataflow.values() if not flow.is_external_reference
+    }
+    return [lists, structures, constraints, concepts, flows]
 
 
 def _place(found: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
-from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_rows, data_sets_of, load_catalogue, read_catalogue
+from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_of, catalogue_rows, load_catalogue, read_catalogue
 from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets, read_structures
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
@@ -24,7 +24,7 @@ SHIPPED = sorted((SAMPLE / "structures").iterdir())
 
 
 def shipped() -> dict[str, DataSet]:
-    return data_sets_of(SHIPPED, "structures")
+    return dict(catalogue_of(SHIPPED, "structures").data_sets)
 
 
 def test_the_three_formats_are_read_with_everything_that_is_asked_of_them() -> None:
@@ -67,7 +67,7 @@ def test_lists_of_one_name_of_several_agencies_stay_apart(tmp_path: Path) -> Non
     (units,) = [found for found in message["data"]["codelists"] if found["id"] == "CL_UNIT"]
     del units["codes"][2:]
     (tmp_path / "other.json").write_text(json.dumps(message))
-    found = data_sets_of([*SHIPPED, tmp_path / "other.json"], "x")
+    found = catalogue_of([*SHIPPED, tmp_path / "other.json"], "x").data_sets
     lists = [found[id].dimensions["UNIT"].codes for id in ("GSO.EXT:TRADE", "OTHER:TRADE")]
     assert [(codes.id, len(codes.terms)) for codes in lists] == [
         ("GSO.EXT:CL_UNIT(1.0.0)", 7),
@@ -83,7 +83,7 @@ def test_the_newest_version_of_a_dataflow_has_the_short_name(tmp_path: Path) -> 
     assert older != newer
     for name, text in (("older.xml", older), ("newer.xml", newer)):
         (tmp_path / name).write_text(text)
-    found = data_sets_of(sorted(tmp_path.iterdir()), "x")
+    found = catalogue_of(sorted(tmp_path.iterdir()), "x").data_sets
     assert {id: data_set.name for id, data_set in found.items()} == {
         "GSO.PRC:CPI": "Consumer prices",
         "GSO.PRC:CPI(2.0.0)": "Old consumer prices",
@@ -99,7 +99,7 @@ def test_a_wildcard_reference_takes_the_newest_that_fits(tmp_path: Path) -> None
     (tmp_path / "flow.json").write_text(json.dumps(message).replace("CL_FLOW(1.0.0)", "CL_FLOW(1.0+)"))
     (tmp_path / "lists.json").write_text(json.dumps(lists))
     paths = [*sorted(tmp_path.iterdir()), SAMPLE / "structures" / "consumer_prices.xml"]
-    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")}
+    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")[0]}
     assert found["GSO.EXT:TRADE"].dimensions["FLOW"].codes.id == "GSO.EXT:CL_FLOW(1.2.0)"
 
 
@@ -110,7 +110,7 @@ def test_a_message_of_another_file_gives_the_code_list(tmp_path: Path) -> None:
     (tmp_path / "flow.json").write_text(json.dumps(message))
     (tmp_path / "lists.json").write_text(json.dumps(lists))
     paths = [*sorted(tmp_path.iterdir()), SAMPLE / "structures" / "consumer_prices.xml"]
-    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")}
+    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")[0]}
     assert len(found["GSO.EXT:TRADE"].dimensions["COMMODITY"].codes.terms) == 132
     assert len(found["GSO.EXT:TRADE"].dimensions["FLOW"].codes.terms) == 5
 
@@ -132,12 +132,12 @@ def test_a_message_of_another_file_gives_the_code_list(tmp_path: Path) -> None:
 def test_a_file_that_is_wrong_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=re.escape(expected)):
-        data_sets_of([tmp_path / name], "structures")
+        catalogue_of([tmp_path / name], "structures")
 
 
-def test_a_code_list_that_no_message_holds_is_named(tmp_path: Path) -> None:
+def test_messages_without_any_data_set_that_can_be_used_name_what_is_missing(tmp_path: Path) -> None:
     message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text())
-    message["data"]["codelists"] = [found for found in message["data"]["codelists"] if found["id"] != "CL_FLOW"]
+    del message["data"]["codelists"]
     (tmp_path / "trade.json").write_text(json.dumps(message))
     with pytest.raises(InputError) as caught:
         read_data_sets([tmp_path / "trade.json"], "my_suite/structures")
@@ -185,7 +185,7 @@ def test_the_catalogue_survives_its_tables() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"data_sets": ["GSO.NA:GDP"]}, "options.data_sets: no data set GSO.NA:GDP; the structures have"),
+        ({"data_sets": ["GSO.NA:GDP"]}, "options.data_sets: the catalogue has no data set 'GSO.NA:GDP'; it has GSO"),
         ({"candidates": 0}, "options.candidates: expected a number of at least 1, found 0"),
         ({"candidate": 5}, "options.candidate: unknown field; allowed: "),
         ({"structures": ["nothing/*.xml"]}, "options.structures: no file there describes a data set"),
@@ -220,7 +220,7 @@ def test_all_codes_of_the_imf_files_are_read() -> None:
     paths = sorted((outside.SDMX / "imf_codelists").glob("*.xml"))
     declared = sum(path.read_text(encoding="utf-8").count("<str:Code ") for path in paths)
     assert declared == 2809
-    found = {data_set.id: data_set for data_set in read_data_sets(paths, "imf")}
+    found = {data_set.id: data_set for data_set in read_data_sets(paths, "imf")[0]}
     assert list(found) == ["IMF.STA:CPI(3.0.1)", "IMF.STA:CPI"]
     sizes = {name: len(dimension.codes.terms) for name, dimension in found["IMF.STA:CPI"].dimensions.items()}
     expected = {"COUNTRY": 337, "INDEX_TYPE": 49, "COICOP_1999": 15, "TYPE_OF_TRANSFORMATION": 7, "FREQUENCY": 6}

@@ -3,8 +3,9 @@
 Readers of each format fill an `Artefacts`; `structures` follows the references between them.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
@@ -73,6 +74,50 @@ class Constraint:
     available: Mapping[str, frozenset[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A code list that another one extends (SDMX 3).
+
+    Attributes:
+        base: the list whose codes are added.
+        prefix: put before the ids of the added codes.
+        included: the codes to add, as ids in which `%` stands for any text; all if None.
+        with_children: those of `included` or `excluded` that also mean the codes below them.
+        excluded: the codes not to add.
+    """
+
+    base: Reference | None
+    prefix: str = ""
+    included: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
+    with_children: frozenset[str] = frozenset()
+
+    def taken(self, terms: Iterable[Term]) -> Iterator[Term]:
+        """Yields the codes that are added, with the prefix."""
+        known = {term.id: term for term in terms}
+        included = known.keys() if self.included is None else self._meant(self.included, known)
+        excluded = self._meant(self.excluded, known)
+        for id, term in known.items():
+            if id in included and id not in excluded:
+                yield replace(term, id=self.prefix + id, parent=self.prefix + term.parent if term.parent else "")
+
+    def _meant(self, values: frozenset[str], known: Mapping[str, Term]) -> set[str]:
+        found = {id for value in values for id in known if _is_like(id, value)}
+        above = {id for value in values & self.with_children for id in known if _is_like(id, value)}
+        return found | {id for id in known if above & set(_ancestors(id, known))}
+
+
+def _is_like(id: str, value: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, value.split("%"))), id, re.DOTALL) is not None
+
+
+def _ancestors(id: str, known: Mapping[str, Term]) -> Iterator[str]:
+    seen = {id}
+    while id in known and (id := known[id].parent) and id not in seen:
+        seen.add(id)
+        yield id
+
+
 @dataclass(slots=True)
 class Artefacts:
     """The artefacts of any number of messages, in whatever order they are read.
@@ -86,6 +131,7 @@ class Artefacts:
     structures: dict[Reference, Structure] = field(default_factory=dict)
     flows: dict[Reference, Flow] = field(default_factory=dict)
     constraints: dict[Reference, Constraint] = field(default_factory=dict)
+    extensions: dict[Reference, tuple[Extension, ...]] = field(default_factory=dict)
     files: dict[tuple[str, Reference], str] = field(default_factory=dict)
 
     def add_codes(self, place: Reference, terms: Iterable[Term], file: str) -> None:
@@ -94,27 +140,48 @@ class Artefacts:
         self.code_lists[place] = tuple(_together(self.code_lists.get(place, ()), new))
         self.files.setdefault(("code list", place), file)
 
+    def add_extensions(self, place: Reference, extensions: Iterable[Extension]) -> None:
+        """Adds the lists that a code list extends."""
+        known = self.extensions.get(place, ())
+        self.extensions[place] = (*known, *(found for found in extensions if found not in known))
+
     def add_concepts(self, place: Reference, concepts: Mapping[str, Concept], file: str) -> None:
         """Adds the concepts of a scheme; a message may contain only some of them."""
-        self.schemes[place] = {**self.schemes.get(place, {}), **concepts}
+        known = self.schemes.setdefault(place, {})
+        for id, concept in concepts.items():
+            known[id] = max(known.get(id, concept), concept, key=_content)
         self.files.setdefault(("concept scheme", place), file)
 
     def add_structure(self, place: Reference, structure: Structure, file: str) -> None:
         """Adds a data structure; a stub does not replace a complete one."""
-        if structure.dimensions or place not in self.structures:
+        known = self.structures.setdefault(place, structure)
+        chosen = max(known, structure, key=lambda found: (len(found.dimensions), _content(found)))
+        if chosen is structure:
             self.structures[place] = structure
             self.files["data structure", place] = file
 
     def add_flow(self, place: Reference, flow: Flow, file: str) -> None:
         """Adds a dataflow; a stub does not replace a complete one."""
-        if flow.structure is not None or place not in self.flows:
+        known = self.flows.setdefault(place, flow)
+        chosen = max(known, flow, key=lambda found: (found.structure is not None, _content(found)))
+        if chosen is flow:
             self.flows[place] = flow
             self.files["dataflow", place] = file
 
     def add_constraint(self, place: Reference, constraint: Constraint, file: str) -> None:
-        """Adds a constraint."""
-        self.constraints[place] = constraint
-        self.files["constraint", place] = file
+        """Adds a constraint; what several messages say under one id is combined."""
+        known = self.constraints.get(place, constraint)
+        available = {
+            id: known.available.get(id, frozenset()) | constraint.available.get(id, frozenset())
+            for id in {**known.available, **constraint.available}
+        }
+        self.constraints[place] = Constraint(tuple(sorted({*known.attached, *constraint.attached})), available)
+        self.files.setdefault(("constraint", place), file)
+
+
+def _content(found: Any) -> str:
+    # decides between artefacts with one id, since the order of the files must not
+    return repr(found)
 
 
 def _together(first: tuple[Term, ...], second: tuple[Term, ...]) -> Iterable[Term]:

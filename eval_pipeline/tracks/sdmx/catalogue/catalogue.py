@@ -6,11 +6,16 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
 
+from eval_pipeline.tracks.sdmx.catalogue.versions import newest_fitting
+
 _MOST_COMPARED = 5_000
 _MOST_NAMED = 20
 
-Doubt = Literal["unknown_data_set", "unknown_dimension", "unknown_code", "other_name"]
-"""What the catalogue lacks of a term; `other_name` means that it knows the id, but not by that name."""
+Doubt = Literal["unknown_data_set", "unknown_dimension", "unknown_code", "other_name", "no_data"]
+"""What the catalogue lacks of a term.
+
+`other_name` means that it knows the id, but not by that name; `no_data` that a constraint says the code has no data.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class DataSet:
         id: `AGENCY:ID`, followed by `(VERSION)` if the catalogue also has a newer version.
         dimensions: dimensions by id, in the order of the structure, without those that have no code list (the time).
         available: dimension → ids of its codes with data, where a constraint says which; other dimensions are left out.
+        lacking: dimension → why it cannot be used, as a sentence; such a dimension is not in `dimensions`.
     """
 
     id: str
@@ -82,13 +88,35 @@ class DataSet:
     version: str
     dimensions: Mapping[str, Dimension]
     available: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All data sets, by id."""
+    """All data sets, by id.
+
+    Attributes:
+        lacking: id of each data set that cannot be used → why, as a sentence.
+    """
 
     data_sets: Mapping[str, DataSet]
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    def meant(self, asked: str) -> str:
+        """Returns the id of the data set that an id, perhaps with a version or a wildcard, means; see `newest_fitting`.
+
+        An id that means no data set is returned as it is.
+        """
+        if asked in self.data_sets:
+            return asked
+        if asked not in self._meant:
+            known = ((found.id, found.version) for found in self.data_sets.values())
+            self._meant[asked] = newest_fitting(asked, known) or asked
+        return self._meant[asked]
+
+    @cached_property
+    def _meant(self) -> dict[str, str]:
+        return {}
 
     def pairs(self) -> Iterator[tuple[DataSet, Dimension]]:
         """Yields every dimension of every data set."""
@@ -117,12 +145,20 @@ class Catalogue:
         known = self.find(data_set, dimension, id)
         if not known:
             return "unknown_code"
-        return "other_name" if name and name not in {term.name for term in known} else None
+        if name and name not in {term.name for term in known}:
+            return "other_name"
+        return "no_data" if id not in found.available.get(dimension, (id,)) else None
 
     def data_set_problem(self, data_set: str) -> str | None:
         """Returns a sentence if there is no such data set, else None."""
         if data_set in self.data_sets:
             return None
+        if data_set in self.lacking:
+            return f"data set '{data_set}' cannot be used: {self.lacking[data_set]}"
+        base = self.meant(data_set.partition("(")[0])
+        if base in self.data_sets and base != data_set:
+            version = self.data_sets[base].version or "no version"
+            return f"the catalogue has no data set '{data_set:.80}', but {base} in version {version}"
         return f"the catalogue has no data set '{data_set:.80}'{_instead(data_set, self.data_sets)}"
 
     def dimension_problem(self, data_set: str, dimension: str) -> str | None:
@@ -130,6 +166,9 @@ class Catalogue:
         known = self.data_sets[data_set].dimensions
         if dimension in known:
             return None
+        lacking = self.data_sets[data_set].lacking
+        if dimension in lacking:
+            return f"dimension '{dimension}' of data set '{data_set}' cannot be used: {lacking[dimension]}"
         return f"data set '{data_set}' has no dimension '{dimension:.80}'{_instead(dimension, known)}"
 
     def term_problem(self, data_set: str, dimension: str, id: str) -> str | None:

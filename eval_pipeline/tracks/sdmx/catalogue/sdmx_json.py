@@ -11,6 +11,7 @@ from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     Concept,
     Constraint,
     DimensionPart,
+    Extension,
     Flow,
     Reference,
     Structure,
@@ -22,7 +23,7 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
 
 _LISTS = (("codelists", "codes"), ("geoCodelists", "geoFeatureSetCodes"), ("valueLists", "valueItems"))
 _KINDS = (*(kind for kind, _ in _LISTS), "conceptSchemes", "dataStructures", "dataflows")
-_CONSTRAINTS = ("dataConstraints", "contentConstraints")
+_CONSTRAINTS = ("dataConstraints", "contentConstraints", "availabilityConstraints")
 
 
 def read_json(content: bytes, artefacts: Artefacts, file: str) -> None:
@@ -55,8 +56,10 @@ def read_json(content: bytes, artefacts: Artefacts, file: str) -> None:
 def _add_lists(data: Mapping[str, Any], artefacts: Artefacts, file: str) -> None:
     for kind, items in _LISTS:
         for found in data.get(kind) or ():
-            if found.get(items):  # else a stub, which stands for the list of another message
-                artefacts.add_codes(_reference(found), map(_term, found[items]), file)
+            extensions = [_extension(entry) for entry in found.get("codelistExtensions") or ()]
+            if found.get(items) or extensions:  # else a stub, which stands for the list of another message
+                artefacts.add_codes(_reference(found), map(_term, found.get(items) or ()), file)
+                artefacts.add_extensions(_reference(found), extensions)
 
 
 def _reference(found: Mapping[str, Any]) -> Reference:
@@ -82,6 +85,23 @@ def _term(code: Mapping[str, Any]) -> Term:
     ]
     parent = code.get("parent") or ""
     return Term(code["id"], _text(code, "name") or code["id"], _text(code, "description"), parent, synonyms_in(texts))
+
+
+def _extension(entry: Mapping[str, Any]) -> Extension:
+    chosen = {}
+    with_children = set()
+    for kind in ("inclusiveCodeSelection", "exclusiveCodeSelection"):
+        if kind in entry:
+            values = (entry[kind] or {}).get("memberValues") or ()
+            chosen[kind] = frozenset(str(value["value"]) for value in values)
+            with_children |= {str(value["value"]) for value in values if value.get("cascadeValues")}
+    return Extension(
+        _place(entry.get("codelist")),
+        entry.get("prefix") or "",
+        chosen.get("inclusiveCodeSelection"),
+        chosen.get("exclusiveCodeSelection", frozenset()),
+        frozenset(with_children),
+    )
 
 
 def _concept(item: Mapping[str, Any]) -> Concept:

@@ -15,6 +15,7 @@ from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     Concept,
     Constraint,
     DimensionPart,
+    Extension,
     Flow,
     ItemReference,
     Reference,
@@ -27,7 +28,7 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
 
 _LISTS = frozenset({"Codelist", "ValueList", "GeoCodelist", "GeographicCodelist", "GeoGridCodelist"})
 _CODES = frozenset({"Code", "ValueItem", "GeoFeatureSetCode", "GeoGridCode"})
-_CONSTRAINTS = frozenset({"ContentConstraint", "DataConstraint"})
+_CONSTRAINTS = frozenset({"ContentConstraint", "DataConstraint", "AvailabilityConstraint"})
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -57,8 +58,10 @@ def read_ml(content: bytes, artefacts: Artefacts, file: str) -> None:
             codes.append(_term(element))
             element.clear()
         elif kind in _LISTS and element.get("id") and place is not None:
-            if codes:  # else a stub, which stands for the list of another message
+            extensions = [_extension(child) for child in element if _local(child) == "CodelistExtension"]
+            if codes or extensions:  # else a stub, which stands for the list of another message
                 artefacts.add_codes(place, codes, file)
+                artefacts.add_extensions(place, extensions)
             place = None
             element.clear()
         elif element.get("id") and _add(kind, element, artefacts, file):
@@ -109,6 +112,24 @@ def _synonym_texts(annotation: Any) -> list[Any]:
     """Returns the annotation's texts, or else its title."""
     texts = [child for child in annotation if _local(child) == "AnnotationText"]
     return texts or [child for child in annotation if _local(child) == "AnnotationTitle"]
+
+
+def _extension(element: Any) -> Extension:
+    base = next((_target(child) for child in element if _local(child) == "Codelist"), None)
+    chosen: dict[str, frozenset[str]] = {}
+    with_children = set()
+    for child in element:
+        if _local(child) in {"InclusiveCodeSelection", "ExclusiveCodeSelection"}:
+            values = [(value, (value.text or "").strip()) for value in _below(child, "MemberValue")]
+            chosen[_local(child)] = frozenset(text for _, text in values)
+            with_children |= {text for value, text in values if value.get("cascadeValues", "false") != "false"}
+    return Extension(
+        base[0] if base else None,
+        element.get("prefix", ""),
+        chosen.get("InclusiveCodeSelection"),
+        chosen.get("ExclusiveCodeSelection", frozenset()),
+        frozenset(with_children),
+    )
 
 
 def _concept(element: Any) -> Concept:

@@ -50,33 +50,37 @@ def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     place = f"{folder.name}/suite.yaml"
     found = read_options(SdmxOptions, options, place)
     paths = sorted({path for pattern in found.structures for path in folder.glob(pattern) if path.is_file()})
-    data_sets = data_sets_of(paths, f"{folder.name}/{FOLDER}")
-    chosen = _chosen(data_sets, found.data_sets, place)
+    everything = catalogue_of(paths, f"{folder.name}/{FOLDER}")
+    chosen = _chosen(everything, found.data_sets, place)
     if not chosen:
         raise InputError([Problem(place, None, "options.structures", "no file there describes a data set")])
-    return Retriever(Catalogue(chosen), found.candidates, found.data_sets_shown)
+    return Retriever(Catalogue(chosen, everything.lacking), found.candidates, found.data_sets_shown)
 
 
-def data_sets_of(paths: Sequence[Path], name: str) -> dict[str, DataSet]:
-    """Returns the data sets of all messages and lists, by id. Raises InputError."""
+def catalogue_of(paths: Sequence[Path], name: str) -> Catalogue:
+    """Returns the data sets of all messages and lists. Raises InputError."""
     strange = [path for path in paths if path.suffix.lower() not in (*SUFFIXES, SUFFIX)]
     if strange:
         message = f"expected SDMX structure messages ({', '.join(SUFFIXES)}) and lists of terms ({SUFFIX})"
         raise InputError(Problem(str(path), None, "", message) for path in strange)
     messages = [path for path in paths if path.suffix.lower() in SUFFIXES]
-    described = read_data_sets(messages, name) if messages else []
+    described, lacking = read_data_sets(messages, name) if messages else ([], {})
     listed = [term for path in paths if path.suffix.lower() == SUFFIX for term in read_terms(path)]
-    return with_listed(described, listed)
+    found = with_listed(described, listed)
+    data_sets = {id: data_set for id, data_set in found.items() if data_set.dimensions or not data_set.lacking}
+    without = {id: next(iter(data_set.lacking.values())) for id, data_set in found.items() if id not in data_sets}
+    return Catalogue(data_sets, {id: why for id, why in {**lacking, **without}.items() if id not in data_sets})
 
 
-def _chosen(data_sets: Mapping[str, DataSet], wanted: Sequence[str], place: str) -> dict[str, DataSet]:
+def _chosen(everything: Catalogue, wanted: Sequence[str], place: str) -> dict[str, DataSet]:
+    """Returns the data sets that the option names, perhaps by version or wildcard; by default the newest of each."""
+    data_sets = everything.data_sets
     if not wanted:
         return {id: found for id, found in data_sets.items() if not _is_older(id, data_sets)}
-    unknown = [id for id in wanted if id not in data_sets]
-    if unknown:
-        message = f"no data set {', '.join(unknown)}; the structures have {', '.join(data_sets)}"
-        raise InputError([Problem(place, None, "options.data_sets", message)])
-    return {id: data_sets[id] for id in wanted}
+    problems = [problem for id in wanted if (problem := everything.data_set_problem(everything.meant(id)))]
+    if problems:
+        raise InputError(Problem(place, None, "options.data_sets", problem) for problem in problems)
+    return {id: data_sets[id] for id in map(everything.meant, wanted)}
 
 
 def _is_older(id: str, data_sets: Mapping[str, DataSet]) -> bool:
@@ -85,11 +89,28 @@ def _is_older(id: str, data_sets: Mapping[str, DataSet]) -> bool:
     return bool(bracket) and newer in data_sets
 
 
+def catalogue_notes(catalogue: Catalogue) -> list[str]:
+    """Returns sentences on data sets and dimensions that cannot be used."""
+    data_sets = [f"data set {id} cannot be used: {why}" for id, why in catalogue.lacking.items()]
+    return data_sets + [
+        f"dimension {dimension} of {data_set.id} cannot be used: {why}"
+        for data_set in catalogue.data_sets.values()
+        for dimension, why in data_set.lacking.items()
+    ]
+
+
 def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
     """Returns the catalogue as columns of `tables.SUITE_TABLES`."""
     data_sets = list(catalogue.data_sets.values())
     pairs = list(catalogue.pairs())
     codes = [(found.id, term) for found in catalogue.code_lists().values() for term in found.terms]
+    with_data = [
+        (found.id, dimension, id)
+        for found in data_sets
+        for dimension, ids in found.available.items()
+        if dimension in found.dimensions
+        for id in sorted(ids)
+    ]
     return {
         tables.DATA_SETS.name: {
             "dataset_id": [found.id for found in data_sets],
@@ -112,6 +133,9 @@ def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
             "synonyms": ["; ".join(term.synonyms) or None for _, term in codes],
             "from_target": [term.from_target for _, term in codes],
         },
+        tables.CODES_WITH_DATA.name: {
+            name: [row[place] for row in with_data] for place, name in enumerate(("dataset_id", "dimension", "id"))
+        },
     }
 
 
@@ -127,11 +151,20 @@ def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json])
         place = dimensions.setdefault(row["dataset_id"], {})
         codelist = lists.get(row["codelist"]) or CodeList(row["codelist"], ())
         place[row["dimension"]] = Dimension(row["dimension"], row["name"], codelist)
+    available: dict[str, dict[str, set[str]]] = {}
+    for row in found[tables.CODES_WITH_DATA.name].to_pylist():
+        available.setdefault(row["dataset_id"], {}).setdefault(row["dimension"], set()).add(row["id"])
     data_sets = {
-        row["dataset_id"]: DataSet(
-            row["dataset_id"], row["name"], row["description"], row["version"], dimensions.get(row["dataset_id"], {})
+        id: DataSet(
+            id,
+            row["name"],
+            row["description"],
+            row["version"],
+            dimensions.get(id, {}),
+            {place: frozenset(ids) for place, ids in available.get(id, {}).items()},
         )
         for row in found[tables.DATA_SETS.name].to_pylist()
+        if (id := row["dataset_id"])
     }
     settings = read_options(SdmxOptions, options, "suite.yaml")
     return Retriever(Catalogue(data_sets), settings.candidates, settings.data_sets_shown)

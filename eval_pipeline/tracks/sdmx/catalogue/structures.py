@@ -3,7 +3,6 @@
 References are followed across all messages, in whatever order they are given. Only what dimensions need must exist.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dim
 from eval_pipeline.tracks.sdmx.catalogue.packed import PACKED, messages_in
 from eval_pipeline.tracks.sdmx.catalogue.sdmx_json import read_json
 from eval_pipeline.tracks.sdmx.catalogue.sdmx_ml import read_ml
+from eval_pipeline.tracks.sdmx.catalogue.versions import fits, is_wildcard, version_numbers
 
 SUFFIXES = (".xml", ".json", *PACKED)
 
@@ -55,39 +55,44 @@ class Found:
     """The content of messages.
 
     Attributes:
-        data_sets: every data set; a dimension whose code list is missing has no codes.
+        data_sets: every data set whose structure is known, without the dimensions that lack something.
         missing: what dimensions need but no message contains.
+        lacking: id of each data set whose structure is missing → why it cannot be used.
         artefacts: everything that was read.
     """
 
     data_sets: tuple[DataSet, ...]
     missing: tuple[Missing, ...]
+    lacking: Mapping[str, str]
     artefacts: Artefacts = field(repr=False)
 
 
-def read_data_sets(paths: Sequence[Path], name: str = "") -> list[DataSet]:
+def read_data_sets(paths: Sequence[Path], name: str = "") -> tuple[list[DataSet], Mapping[str, str]]:
     """Returns the data sets described by the messages together: every dataflow with its structure and code lists.
 
     The newest version of a dataflow is `AGENCY:ID`, older ones are `AGENCY:ID(VERSION)`. A structure that no dataflow
-    uses is a data set of its own.
+    uses is a data set of its own. A dimension whose code list is missing is left out of its data set.
 
     Args:
         paths: the messages, which may refer to each other.
         name: name of the messages' folder in problem reports.
 
+    Returns:
+        The data sets, and for each data set that lacks its structure a sentence that says so.
+
     Raises:
-        InputError: names each message that cannot be read, and each dangling reference.
+        InputError: names each message that cannot be read; or no data set can be used, with everything that is missing.
     """
     found = read_structures(paths)
-    problems = [Problem(name, None, "", missing.sentence) for missing in found.missing]
-    if not found.data_sets and not problems:
-        problems.append(Problem(name, None, "", "no structure message describes a dataflow"))
-    if problems:
-        raise InputError(dict.fromkeys(problems))
-    data_sets = [*found.data_sets]
+    if not any(data_set.dimensions for data_set in found.data_sets):
+        problems = [Problem(name, None, "", missing.sentence) for missing in found.missing]
+        raise InputError(
+            dict.fromkeys(problems or [Problem(name, None, "", "no structure message describes a dataflow")])
+        )
+    data_sets, lacking = [*found.data_sets], found.lacking
     del found
     give_back_memory()  # the parsed form of a large message takes several times the memory of the result
-    return data_sets
+    return data_sets, lacking
 
 
 def read_structures(paths: Sequence[Path]) -> Found:
@@ -133,10 +138,13 @@ class _Resolver:
         """Returns every data set, and the missing artefacts."""
         held = self._artefacts
         described: list[tuple[Reference, Flow | Structure, Reference]] = []
+        lacking: dict[str, str] = {}
         for place, flow in held.flows.items():
             structure = _match(held.structures, flow.structure)
             if structure is None:
-                self._lacks("data structure", flow.structure, f"dataflow {shown(place)}", held.files["dataflow", place])
+                of = f"dataflow {shown(place)}"
+                missing = self._lacks("data structure", flow.structure, of, held.files["dataflow", place])
+                lacking[f"{place[0]}:{place[1]}"] = missing.sentence
             else:
                 described.append((place, flow, structure))
         used = {structure for *_, structure in described}
@@ -144,7 +152,9 @@ class _Resolver:
         # The order of the files must not matter where artefacts are told apart by version alone.
         newest = _newest(place for place, *_ in described)
         data_sets = tuple(self._data_set(*entry, newest=entry[0] in newest) for entry in described)
-        return Found(data_sets, tuple(self._missing), held)
+        usable = {data_set.id for data_set in data_sets}
+        lacking = {id: sentence for id, sentence in lacking.items() if id not in usable}
+        return Found(data_sets, tuple(self._missing), lacking, held)
 
     def _data_set(self, place: Reference, told: Flow | Structure, structure: Reference, *, newest: bool) -> DataSet:
         agency, id, version = place
@@ -152,42 +162,62 @@ class _Resolver:
         file = self._artefacts.files["data structure", structure]
         pairs = [(part, self._codes(part, name, file)) for part in self._artefacts.structures[structure].dimensions]
         dimensions = {
-            part.id: Dimension(part.id, self._name_of(part), codes) for part, codes in pairs if codes is not None
+            part.id: Dimension(part.id, self._name_of(part), codes)
+            for part, codes in pairs
+            if isinstance(codes, CodeList)
         }
+        lacking = {part.id: codes.sentence for part, codes in pairs if isinstance(codes, Missing)}
         available = _available(self._artefacts, place, structure)
-        return DataSet(name, told.name or id, told.description, version, dimensions, available)
+        return DataSet(name, told.name or id, told.description, version, dimensions, available, lacking)
 
-    def _codes(self, part: DimensionPart, data_set: str, file: str) -> CodeList | None:
+    def _codes(self, part: DimensionPart, data_set: str, file: str) -> CodeList | Missing | None:
         """Returns a dimension's own code list, or else its concept's; None if its values are not codes."""
         of = f"dimension {part.id} of {data_set}"
-        wanted = part.codes
+        wanted: Reference | Missing | None = part.codes
         if wanted is None and not part.format_only:
             wanted = self._of_concept(part, of, file)
-        if wanted is None:
-            return None
+        if wanted is None or isinstance(wanted, Missing):
+            return wanted
         place = _match(self._artefacts.code_lists, wanted)
         if place is not None:
-            return self._code_list(place, self._artefacts.code_lists[place])
+            if place in self._lists:
+                return self._lists[place]
+            terms = self._extended(place, ())
+            return terms if isinstance(terms, Missing) else self._code_list(place, terms)
         place = _match(self._artefacts.schemes, wanted)
         if place is not None:  # the measure dimension of SDMX 2.1 takes its codes from concepts
             concepts = self._artefacts.schemes[place].items()
             return self._code_list(place, tuple(Term(id, concept.name or id) for id, concept in concepts))
-        self._lacks("code list", wanted, of, file)
-        return CodeList(shown(wanted), ())
+        return self._lacks("code list", wanted, of, file)
 
-    def _of_concept(self, part: DimensionPart, of: str, file: str) -> Reference | None:
-        """Returns the code list of a dimension's concept; None if the concept has none or is not in any message."""
+    def _of_concept(self, part: DimensionPart, of: str, file: str) -> Reference | Missing | None:
+        """Returns the code list of a dimension's concept; None if the concept has none."""
         if part.concept is None:
             return None
         scheme = _match(self._artefacts.schemes, part.concept[0])
         if scheme is None:
-            self._lacks("concept scheme", part.concept[0], of, file)
-            return None
+            return self._lacks("concept scheme", part.concept[0], of, file)
         concept = self._artefacts.schemes[scheme].get(part.concept[1])
         if concept is None:
-            self._lacks(f"concept {part.concept[1]} in the concept scheme", part.concept[0], of, file)
-            return None
+            return self._lacks(f"concept {part.concept[1]} in the concept scheme", part.concept[0], of, file)
         return concept.codes
+
+    def _extended(self, place: Reference, extending: tuple[Reference, ...]) -> tuple[Term, ...] | Missing:
+        """Returns the codes of a list, followed by those of the lists that it extends; `extending` ends circles."""
+        found = {term.id: term for term in self._artefacts.code_lists[place]}
+        for extension in self._artefacts.extensions.get(place, ()):
+            of = f"code list {shown(place)}, which extends it"
+            base = _match(self._artefacts.code_lists, extension.base)
+            if base is None:
+                return self._lacks("code list", extension.base, of, self._artefacts.files["code list", place])
+            if base in (place, *extending):
+                continue
+            terms = self._extended(base, (*extending, place))
+            if isinstance(terms, Missing):
+                return terms
+            for term in extension.taken(terms):
+                found.setdefault(term.id, term)
+        return tuple(found.values())
 
     def _code_list(self, place: Reference, terms: tuple[Term, ...]) -> CodeList:
         if place not in self._lists:
@@ -201,8 +231,10 @@ class _Resolver:
             concept = self._artefacts.schemes[scheme].get(part.concept[1])
         return (concept.name if concept else "") or part.id
 
-    def _lacks(self, what: str, wanted: Reference | None, of: str, file: str) -> None:
-        self._missing[Missing(file, what, shown(wanted), of)] = None
+    def _lacks(self, what: str, wanted: Reference | None, of: str, file: str) -> Missing:
+        missing = Missing(file, what, shown(wanted), of)
+        self._missing[missing] = None
+        return missing
 
 
 def _available(artefacts: Artefacts, flow: Reference, structure: Reference) -> Mapping[str, frozenset[str]]:
@@ -233,20 +265,6 @@ def _match(known: Iterable[Reference], wanted: Reference | None) -> Reference | 
     return max(fitting, key=lambda place: version_numbers(place[2])) if fitting else None
 
 
-def is_wildcard(version: str) -> bool:
-    """Whether a version is a wildcard for the newest of several."""
-    return bool(set(version) & {"+", "*"}) or version.lower() in {"latest", "all"}
-
-
-def fits(version: str, asked: str) -> bool:
-    """Whether a version matches `<stem>+` (same major version, not older), `1.*`, or any other wildcard."""
-    if "+" in asked:
-        stem = version_numbers(asked)
-        return version_numbers(version)[:1] == stem[:1] and version_numbers(version) >= stem
-    stem = version_numbers(asked.split("*")[0])
-    return version_numbers(version)[: len(stem)] == stem
-
-
 def _newest(places: Iterable[Reference]) -> set[Reference]:
     found: dict[tuple[str, str], Reference] = {}
     for place in places:
@@ -254,11 +272,6 @@ def _newest(places: Iterable[Reference]) -> set[Reference]:
         if version_numbers(place[2]) > version_numbers(before[2]):
             found[place[:2]] = place
     return set(found.values())
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Returns the numbers of a version as a sort key."""
-    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def shown(place: Reference | None) -> str:

@@ -46,7 +46,14 @@ CODES = Table(
     key="suite",
 )
 
-SUITE_TABLES = (DATA_SETS, DATA_SET_DIMENSIONS, CODES)
+CODES_WITH_DATA = Table(
+    "sdmx_codes_with_data",
+    "One row per code of a data set's dimension that has data, for dimensions whose constraints tell.",
+    (_DATASET_ID, _DIMENSION, Column("id", "VARCHAR", "Id of the code; never NULL.")),
+    key="suite",
+)
+
+SUITE_TABLES = (DATA_SETS, DATA_SET_DIMENSIONS, CODES, CODES_WITH_DATA)
 
 _TURN = (TURN_ID, CASE_ID, TURN_INDEX, SAMPLE)
 
@@ -66,8 +73,8 @@ TERMS = Table(
         Column(
             "doubt",
             "VARCHAR",
-            "What the catalogue lacks: `unknown_data_set`, `unknown_dimension`, `unknown_code`, or `other_name` for a "
-            "known id; NULL: nothing.",
+            "What the catalogue lacks: `unknown_data_set`, `unknown_dimension`, `unknown_code`, `other_name` for a "
+            "known id, `no_data` for a code that a constraint says has none; NULL: nothing.",
         ),
     ),
 )
@@ -80,6 +87,8 @@ DIMENSIONS = Table(
         _DATASET_ID,
         _DIMENSION,
         Column("target", "VARCHAR", "`given`, `empty` (named without a term) or `absent` from the target; never NULL."),
+        Column("said_as", "VARCHAR", "The data set's id as the answer wrote it, such as `A:B(1.0+)`; NULL: as here."),
+        Column("target_as", "VARCHAR", "The data set's id as the target's file writes it; NULL: as here."),
         Column("true_positives", "BIGINT", "Terms in both, from 0; never NULL."),
         Column("false_positives", "BIGINT", "Terms selected only, from 0; never NULL."),
         Column("false_negatives", "BIGINT", "Terms in the target only, from 0; never NULL."),

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
@@ -88,9 +88,12 @@ def with_listed(data_sets: Sequence[DataSet], listed: Iterable[ListedTerm]) -> d
             names.setdefault(entry.dataset_id, entry.dataset_name)
     for id, dimensions in added.items():
         before = found.get(id) or DataSet(id, names.get(id, id), "", "", {})
-        found[id] = DataSet(
-            id, before.name, before.description, before.version, dict(_extended(id, before.dimensions, dimensions))
-        )
+        lacking = {place: sentence for place, sentence in before.lacking.items() if place not in dimensions}
+        available = {
+            place: ids | {known for known, _ in dimensions.get(place, {})} for place, ids in before.available.items()
+        }
+        extended = dict(_extended(id, before.dimensions, dimensions))
+        found[id] = replace(before, dimensions=extended, available=available, lacking=lacking)
     return found
 
 

@@ -11,6 +11,8 @@ def lines(found: Found) -> Iterator[str]:
     for data_set in found.data_sets:
         yield f"{data_set.id}  {data_set.name} (version {data_set.version})"
         yield from (f"  {dimension.id}  {_codes(data_set, dimension)}" for dimension in data_set.dimensions.values())
+        yield from (f"  {id}  cannot be used: {sentence}" for id, sentence in data_set.lacking.items())
+    yield from (f"{id}  cannot be used: {sentence}" for id, sentence in found.lacking.items())
     if not found.data_sets:
         yield "no structure message describes a dataflow"
     yield "files:"
@@ -23,8 +25,6 @@ def lines(found: Found) -> Iterator[str]:
 
 def _codes(data_set: DataSet, dimension: Dimension) -> str:
     count = len(dimension.codes.terms)
-    if not count:
-        return f"no codes: {dimension.codes.id} is missing"
     with_data = data_set.available.get(dimension.id)
     told = "" if with_data is None else f", {sum(term.id in with_data for term in dimension.codes.terms):,} with data"
     return f"{count:,} code{'s' if count > 1 else ''} of {dimension.codes.id}{told}"

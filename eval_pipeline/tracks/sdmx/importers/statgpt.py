@@ -9,10 +9,10 @@ Name`).
 import csv
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import NAMESPACE_URL, uuid5
 
 import yaml
@@ -22,7 +22,8 @@ from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, read_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, data_sets_of
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
+from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
 
 WEO = "IMF.RES:WEO"
@@ -97,9 +98,9 @@ def read_statgpt(
     place.mkdir()
     for path in structures:
         _put(path, place)
-    known = data_sets_of(sorted(place.iterdir()), str(place)) if structures else {}
+    known = catalogue_of(sorted(place.iterdir()), str(place)) if structures else Catalogue({})
     missing = [
-        ListedTerm(entry.dataset_id, found.dimension_name, term.id, term.name, from_target="true")
+        ListedTerm(known.meant(entry.dataset_id), found.dimension_name, term.id, term.name, from_target="true")
         for case in cases
         for turn in case.conversation
         for entry in turn.target.indicator_selection
@@ -118,10 +119,9 @@ def read_statgpt(
         yield raw
 
 
-def _is_known(known: Mapping[str, Any], data_set: str, dimension: str, term: _Term) -> bool:
-    found = known.get(data_set)
-    held = found.dimensions.get(dimension) if found else None
-    return held is not None and any(term.name == other.name for other in held.codes.by_id.get(term.id, ()))
+def _is_known(known: Catalogue, data_set: str, dimension: str, term: _Term) -> bool:
+    held = known.find(known.meant(data_set), dimension, term.id)
+    return any(term.name == other.name for other in held)
 
 
 def _put(path: Path, place: Path) -> None:

@@ -13,6 +13,7 @@ _REASONS = {
     "unknown_dimension": "not valid: no such dimension",
     "unknown_code": "not valid: no such code",
     "other_name": "the catalogue has another name",
+    "no_data": "a valid code without data",
 }
 
 
