@@ -19,7 +19,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
-from eval_pipeline.tracks.import_notes import import_notes
+from eval_pipeline.tracks.import_notes import import_notes, take_import_options
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -105,6 +105,8 @@ def import_suite(
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
         _write_cases(made, raws)
+        if options := take_import_options(made):
+            header["options"] = options
         notes = import_notes(made)
         header["description"] = "; ".join([f"imported from {source.name} ({form})", *notes])
         (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")

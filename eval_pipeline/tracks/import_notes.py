@@ -1,9 +1,13 @@
-"""Notes of an importer for the user, e.g. that an id was changed; they are kept in the imported suite's folder."""
+"""What an importer leaves beside the cases: notes for the user, e.g. of a changed id, and options of the suite."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from eval_pipeline.core.model import Json
+
 NOTES_FILE = "import_notes.txt"
+_OPTIONS_FILE = "import_options.json"
 
 
 def add_import_notes(folder: Path, sentences: Iterable[str]) -> None:
@@ -18,3 +22,19 @@ def import_notes(folder: Path) -> list[str]:
     """Returns the sentences that importers noted; none if there is no such file."""
     path = folder / NOTES_FILE
     return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+
+def add_import_options(folder: Path, options: Mapping[str, Json]) -> None:
+    """Keeps options for the header of the suite that is being made."""
+    if options:
+        (folder / _OPTIONS_FILE).write_text(json.dumps(dict(options)), encoding="utf-8")
+
+
+def take_import_options(folder: Path) -> dict[str, Json]:
+    """Returns the options that an importer kept, and removes their file; empty if there are none."""
+    path = folder / _OPTIONS_FILE
+    if not path.is_file():
+        return {}
+    options: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    return options

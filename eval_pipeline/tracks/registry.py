@@ -85,7 +85,7 @@ IMPORTERS: Mapping[str, ForeignForm] = {
 }
 
 
-COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval"})
+COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval", "statgpt-answers"})
 """Subcommands of `eval-pipeline import` that import answers rather than data sets."""
 
 

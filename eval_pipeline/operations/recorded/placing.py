@@ -18,6 +18,8 @@ CASE_PATHS: tuple[str, ...] = (
 )
 CASE_PATHS += ("doc.turn_id", "doc.case_id", "id", "doc.id", "vars.id", "metadata.id", "doc_id")
 """Paths where a log may name the turn or case; the first value known to the suite counts."""
+QUESTIONS = "questions"
+"""Field of an entry with the first question of its conversation, perhaps in several wordings, for logs without ids."""
 INDEX_PATHS = ("turn_index", "metadata.turn_index", "vars.turn_index", "doc.turn_index")
 
 
@@ -31,11 +33,19 @@ class PlacingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The turns of a suite, by all their names."""
+    """The turns of a suite, by all their names.
+
+    Attributes:
+        suite: the suite's name.
+        cases: the cases by id.
+        turns: case id and turn index by id of the turn, and by `CASE#INDEX`.
+        first_questions: id of the case by its first question; None if several cases begin with it.
+    """
 
     suite: str
     cases: Mapping[str, Case]
     turns: Mapping[str, tuple[str, int]]
+    first_questions: Mapping[str, str | None]
 
     @classmethod
     def of(cls, suite: str, cases: Sequence[Case]) -> "Places":
@@ -44,7 +54,12 @@ class Places:
         for case in cases:
             for turn in case.turns:
                 turns[turn_id(suite, case.id, turn.index)] = turns[f"{case.id}#{turn.index}"] = (case.id, turn.index)
-        return cls(suite, {case.id: case for case in cases}, turns)
+        questions: dict[str, str | None] = {}
+        for case in cases:
+            if case.turns:
+                question = _one_line(case.turns[0].question)
+                questions[question] = None if question in questions else case.id
+        return cls(suite, {case.id: case for case in cases}, turns, questions)
 
     def check(self, case_id: str, index: int) -> None:
         """Raises PlacingError if the suite has no such turn."""
@@ -112,8 +127,18 @@ def _find_case(row: dict[str, Json], entry: Entry, places: Places) -> None:
             row["case_id"] = str(value)
             return
         seen.append(f"{path} '{value}'")
+    asked = [str(question) for question in entry.found.get(QUESTIONS) or ()]
+    for question in asked:
+        if (case_id := places.first_questions.get(_one_line(question))) is not None:
+            row["case_id"] = case_id
+            return
+    seen += [f"question '{question:.60}'" for question in asked[-1:] if question]
     tried = f"the suite knows none of {', '.join(seen[:4])}" if seen else "nothing in it looks like an id"
     raise PlacingError("case_id", f"{tried}: --map case_id=FIELD says which field holds the case's id")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _find_index(row: dict[str, Json], entry: Entry) -> None:

@@ -7,6 +7,7 @@ from pydantic_core import from_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.json_response import find_json
+from eval_pipeline.tracks.sdmx.importers.statgpt_answers import is_artefact, last_selection
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, merged
 
 FORM = '{"indicator_selection": [{"dataset_id": "...", "dimensions": [{"dimension_name": "...", "values": [...]}]}]}'
@@ -18,12 +19,14 @@ _MAX_CHARS = 3_000_000
 def parse_selection(text: str) -> Selection:
     """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list, alone.
 
+    An artefact of StatGPT is read, too; see `importers.statgpt_answers`.
+
     A term without a name, or given by its id only, gets its name from the catalogue when it is executed.
 
     Raises:
         ArtefactError: with its error class.
     """
-    found = _bare_list(text)
+    found = _whole(text)
     if found is None:
         found = find_json(
             text, lambda value: isinstance(value, dict) and KEY in value, "a selection", FORM, _MAX_CHARS
@@ -34,17 +37,23 @@ def parse_selection(text: str) -> Selection:
     return selection
 
 
-def _bare_list(text: str) -> Json:
-    """Returns the list of a selection if the text is nothing else, as in the columns `selection` and `target`; or None.
+def _whole(text: str) -> Json:
+    """Returns the list of a selection if the text is nothing else than that list or an artefact of StatGPT; or None.
 
-    Lists inside a longer text are not accepted, since they may be parts of broken answers.
+    The bare list is the form of the columns `selection` and `target`. Lists inside a longer text are not accepted,
+    since they may be parts of broken answers.
     """
-    if not text.lstrip().startswith("[") or len(text) > _MAX_CHARS:
+    if text.lstrip()[:1] not in {"[", "{"} or len(text) > _MAX_CHARS:
         return None
     try:
         found = from_json(text)
     except ValueError:
         return None
+    if isinstance(found, dict) and KEY not in found and is_artefact(found):
+        try:
+            return last_selection(found)[KEY]
+        except ValueError as error:
+            raise _invalid(str(error)) from None
     named = isinstance(found, list) and all(isinstance(entry, dict) and "dataset_id" in entry for entry in found)
     return found if found and named else None
 

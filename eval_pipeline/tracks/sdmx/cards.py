@@ -6,9 +6,10 @@ from itertools import islice
 from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import Card, Cell, FactsCard, Mark, TableCard, Text
+from eval_pipeline.tracks.sdmx.accepted import used_target
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.execute import misnamed, resolved
+from eval_pipeline.tracks.sdmx.execute import misnamed, named, resolved
 from eval_pipeline.tracks.sdmx.metrics.macro_precision import macro_precision
 from eval_pipeline.tracks.sdmx.metrics.macro_recall import macro_recall
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, Verdict, from_evidence, only_if_valid
@@ -31,7 +32,7 @@ def turn_cards(seen: SdmxSeen) -> list[Card]:
 
 
 def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
-    catalogue, target = seen.case.context.catalogue, seen.turn.gold.target
+    catalogue, target = seen.case.context.catalogue, _used_target(seen, final)
     scores = from_evidence(seen.evidence)
     failed = final.outcome if final is not None and isinstance(final.outcome, Failed) else None
     yield FactsCard("Data sets", [*_data_sets(target, scores, final, catalogue)])
@@ -51,6 +52,15 @@ def _cards(seen: SdmxSeen, final: Attempt[Selection] | None) -> Iterator[Card]:
         yield from _wanted(target, catalogue)
     if final is not None and final.artefact is not None:
         yield from _misnamed(resolved(final.artefact, catalogue), catalogue)
+
+
+def _used_target(seen: SdmxSeen, final: Attempt[Selection] | None) -> Selection:
+    """Returns the accepted target that the answer is scored against."""
+    gold, catalogue = seen.turn.gold, seen.case.context.catalogue
+    if final is None or final.artefact is None:
+        return gold.target
+    said = named(final.artefact, catalogue)
+    return used_target(gold, said, seen.case.context.candidates(seen.turn))
 
 
 def _data_sets(

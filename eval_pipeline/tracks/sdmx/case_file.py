@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
@@ -55,12 +55,37 @@ class DataSetFile(BaseModel):
     indicator_rank_in_search: int | None = None
 
 
+class AlternativeFile(BaseModel):
+    """Another target that is accepted, too."""
+
+    model_config = _FORMAT
+
+    indicator_selection: tuple[DataSetFile, ...]
+
+
 class TargetFile(BaseModel):
-    """What should be selected; may be empty."""
+    """What should be selected; may be empty, and is if the question is out of scope."""
 
     model_config = _FORMAT
 
     indicator_selection: tuple[DataSetFile, ...] = ()
+    alternatives: tuple[AlternativeFile, ...] = ()
+    is_out_of_scope: bool = False
+
+    @model_validator(mode="after")
+    def _nothing_out_of_scope(self) -> "TargetFile":
+        if self.is_out_of_scope and (self.indicator_selection or self.alternatives):
+            raise ValueError("a question that is out of scope has no indicator_selection and no alternatives")
+        return self
+
+
+class RejectedFile(BaseModel):
+    """A data set that the authors left out, and why."""
+
+    model_config = _FORMAT
+
+    dataset_id: _Text
+    reason: str = ""
 
 
 class SdmxTurnFile(BaseModel):
@@ -83,7 +108,7 @@ class SdmxCaseFile(BaseModel):
     tags: tuple[str, ...] = ()
     comments: str = ""
     source: str = ""
-    rejected_datasets: tuple[str, ...] = ()
+    rejected_datasets: tuple[str | RejectedFile, ...] = ()
     conversation: Annotated[tuple[SdmxTurnFile, ...], AfterValidator(_any_turns)]
 
 
@@ -116,13 +141,22 @@ class SdmxGold:
     """The gold of a turn.
 
     Attributes:
+        alternatives: other targets that are accepted, too.
+        out_of_scope: whether the question is out of scope.
         aliases: data sets whose ids the case file writes in another way: the catalogue's id → the file's.
         retriever: the suite's retriever, for damaging the oracle's answer.
     """
 
     target: Selection
+    alternatives: tuple[Selection, ...]
     aliases: Mapping[str, str]
     retriever: Retriever = field(repr=False, compare=False)
+    out_of_scope: bool = False
+
+    @property
+    def accepted(self) -> tuple[Selection, ...]:
+        """The target and its alternatives."""
+        return self.target, *self.alternatives
 
 
 SdmxTurn: TypeAlias = Turn[SdmxGold]
@@ -138,9 +172,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
     """
     parsed = checked_form(SdmxCaseFile, raw)
     problems = [
-        (("conversation", index, "target", "indicator_selection", *place), message)
+        (("conversation", index, "target", *at, "indicator_selection", *place), message)
         for index, turn in enumerate(parsed.conversation)
-        for place, message in _target_problems(turn.target.indicator_selection, retriever.catalogue)
+        for at, entries in _all_entries(turn.target)
+        for place, message in _target_problems(entries, retriever.catalogue)
     ]
     if problems:
         raise CaseError(problems)
@@ -163,15 +198,25 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
     )
 
 
+def _all_entries(target: TargetFile) -> Iterator[tuple[_Location, Sequence[DataSetFile]]]:
+    """Yields the data sets of the target and of each alternative, with the place in the target."""
+    yield (), target.indicator_selection
+    for index, other in enumerate(target.alternatives):
+        yield ("alternatives", index), other.indicator_selection
+
+
 def _gold(target: TargetFile, retriever: Retriever) -> SdmxGold:
-    told, catalogue = _target(target), retriever.catalogue
-    return SdmxGold(resolved(told, catalogue), aliases(told, catalogue), retriever)
+    catalogue = retriever.catalogue
+    told = [_selection(entries) for _, entries in _all_entries(target)]
+    first, *others = (resolved(selection, catalogue) for selection in told)
+    written = {meant: asked for selection in told for meant, asked in aliases(selection, catalogue).items()}
+    return SdmxGold(first, tuple(others), written, retriever, target.is_out_of_scope)
 
 
-def _target(target: TargetFile) -> Selection:
+def _selection(entries: Sequence[DataSetFile]) -> Selection:
     return merged(
         ((entry.dataset_id, found.dimension_name), [(term.id, term.name) for term in found.values])
-        for entry in target.indicator_selection
+        for entry in entries
         for found in entry.dimensions
     )
 
@@ -181,7 +226,9 @@ def _features(parsed: SdmxCaseFile, targets: Sequence[Selection]) -> dict[str, b
         "has_several_data_sets": any(len(target.data_sets) > 1 for target in targets),
         "has_empty_target": any(not target.terms for target in targets),
         "num_dialogue_turns": len(targets),
-        "rejected_data_sets": ", ".join(parsed.rejected_datasets),
+        "rejected_data_sets": ", ".join(
+            found if isinstance(found, str) else found.dataset_id for found in parsed.rejected_datasets
+        ),
     }
 
 

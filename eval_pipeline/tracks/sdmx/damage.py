@@ -10,13 +10,13 @@ from random import Random
 
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline.tracks.sdmx.accepted import judged
 from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sdmx.case_file import SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Dimension
 from eval_pipeline.tracks.sdmx.execute import run_selection
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import failure_mode
 from eval_pipeline.tracks.sdmx.retrieval import Candidates
-from eval_pipeline.tracks.sdmx.scoring import compare
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, selection_from_json, selection_json
 
 Places = dict[Place, tuple[Pair, ...]]
@@ -51,7 +51,7 @@ def _mode_of(text: str, gold: SdmxGold) -> str | None:
         return "execution_error" if text.strip() else "no_answer"
     if not isinstance(outcome, Ran):
         return "execution_error"
-    places = compare(gold.target, selection_from_json(outcome.value), Candidates({}, ()), catalogue)
+    _, places = judged(gold, selection_from_json(outcome.value), Candidates({}, ()), {})
     exact = all(term.verdict == "tp" for place in places for term in place.terms)
     return failure_mode(places, exact, no_answer=False, failed=False)
 

@@ -1,8 +1,9 @@
-"""Macro precision, recall and F1 of a suite: the mean over each conversation's turns, then over conversations."""
+"""Figures of a suite over its conversations: macro precision, recall and F1, and how repeated answers agree."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.tracks.capabilities import CaseShares
@@ -18,6 +19,8 @@ ALL = "all"
 
 Conversation = tuple[str, int]
 """The case's id and the sample number."""
+Terms = frozenset[tuple[str, ...]]
+"""Data set, dimension, id and name of each selected term."""
 
 
 def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
@@ -35,10 +38,55 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
         for tag in sorted(set().union(*tags.values())):
             tagged = {place: value for place, value in values.items() if tag in tags[place[0]]}
             found.append(CaseShares(PREFIX + metric, "tag", tag, tagged))
+    for metric, values in _agreements(turns).items():
+        found.append(CaseShares(PREFIX + metric, ALL, ALL, values))
     for split, column in (("dimension", "dimension"), ("data_set", "dataset_id")):
         for metric, measured in (("macro_precision", "precision"), ("macro_recall", "recall")):
             found += _per_value(dimensions, column, measured, split, PREFIX + metric)
     return found
+
+
+def _agreements(turns: "pa.Table") -> dict[str, dict[Conversation, float]]:
+    """Returns how the samples of a turn agree with each other, as a mean over each conversation's turns.
+
+    `same_selection` is the share of pairs of samples that selected the same terms; `selection_overlap` is the mean
+    over pairs of the terms that both selected / the terms that either did. A pair with an answer that could not be read
+    does not agree. Empty without repeated samples.
+    """
+    said: defaultdict[tuple[str, int], list[Terms | None]] = defaultdict(list)
+    first: dict[str, int] = {}
+    names = ("case_id", "turn_index", "sample", "said")
+    for case, turn, sample, text in zip(*(turns[name].to_pylist() for name in names), strict=True):
+        said[case, turn].append(None if text is None else _terms(json.loads(text)))
+        first[case] = min(first.get(case, sample), sample)
+    pairs = {place: list(combinations(answers, 2)) for place, answers in said.items() if len(answers) > 1}
+    measures = {"same_selection": _same, "selection_overlap": _overlap} if pairs else {}
+    return {
+        name: _means(
+            ((case, first[case]), sum(measure(*pair) for pair in found) / len(found))
+            for (case, _), found in pairs.items()
+        )
+        for name, measure in measures.items()
+    }
+
+
+def _terms(entries: Sequence[Mapping[str, Any]]) -> Terms:
+    return frozenset(
+        (entry["dataset_id"], found["dimension_name"], term["id"], term["name"])
+        for entry in entries
+        for found in entry["dimensions"]
+        for term in found["values"]
+    )
+
+
+def _same(one: Terms | None, other: Terms | None) -> float:
+    return float(one is not None and one == other)
+
+
+def _overlap(one: Terms | None, other: Terms | None) -> float:
+    if one is None or other is None:
+        return 0.0
+    return len(one & other) / len(one | other) if one | other else 1.0
 
 
 def _tags(results: "pa.Table") -> list[set[str]]:

@@ -24,6 +24,7 @@ class JudgedTerm:
         retrieved: whether it was among the candidates.
         from_target: whether it is missing from the supplied structures; see `catalogue.Term`.
         doubt: what the catalogue lacks of it, or None; see `catalogue.Doubt`.
+        total: whether the code means "all"; see `catalogue.Conventions`.
     """
 
     id: str
@@ -32,6 +33,7 @@ class JudgedTerm:
     retrieved: bool = True
     from_target: bool = False
     doubt: "Doubt | None" = None
+    total: bool = False
 
     @property
     def valid(self) -> bool:
@@ -48,6 +50,7 @@ class PlaceScore:
             target does not name it.
         said_as, target_as: the data set's id as the answer, or the target, writes it, if it is not the catalogue's.
         terms: first the terms of the target, then those that were only selected.
+        indicator: whether the dimension makes the indicator; see `catalogue.Conventions`.
     """
 
     data_set: str
@@ -56,6 +59,7 @@ class PlaceScore:
     terms: tuple[JudgedTerm, ...]
     said_as: str | None = None
     target_as: str | None = None
+    indicator: bool = False
 
     def count(self, verdict: Verdict) -> int:
         """Returns how many terms have this verdict."""
@@ -119,18 +123,33 @@ def _scores(
         judged += [(pair, "fp") for pair in chosen if pair not in wanted_set]
         kind: TargetKind = "given" if wanted else "empty" if place in target.places else "absent"
         terms = tuple(_judged(place, pair, verdict, candidates, catalogue) for pair, verdict in judged)
-        yield PlaceScore(*place, kind, terms)
+        yield PlaceScore(*place, kind, terms, indicator=catalogue.conventions.is_indicator(*place))
 
 
 def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: "Candidates", catalogue: "Catalogue") -> JudgedTerm:
     id, name = pair
     from_target = any(term.from_target for term in catalogue.find(*place, id) if term.name == name)
-    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target, catalogue.doubt(*place, pair))
+    total, doubt = catalogue.conventions.is_total(place[1], id), catalogue.doubt(*place, pair)
+    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target, doubt, total)
 
 
 def only_if_valid(places: Sequence[PlaceScore], answered: bool) -> tuple[PlaceScore, ...]:
     """Returns the scores, where a selection that is not completely in the catalogue counts as empty."""
     return tuple(places) if answered else tuple(map(_unselected, places))
+
+
+def without_totals(places: Sequence[PlaceScore]) -> tuple[PlaceScore, ...]:
+    """Returns the scores without dimensions where one side names only totals and the other nothing.
+
+    Both say the same: a total is what a query gets if it leaves the dimension open.
+    """
+    return tuple(
+        place
+        for place in places
+        if not place.terms
+        or {term.verdict for term in place.terms} not in ({"fp"}, {"fn"})
+        or not all(term.total for term in place.terms)
+    )
 
 
 def _unselected(place: PlaceScore) -> PlaceScore:
@@ -157,6 +176,7 @@ def from_evidence(evidence: Sequence[Evidence]) -> tuple[PlaceScore, ...]:
             tuple(JudgedTerm(**term) for term in found.details["terms"]),
             found.details.get("said_as"),
             found.details.get("target_as"),
+            found.details.get("indicator", False),
         )
         for found in evidence
         if found.kind == KIND
@@ -182,6 +202,7 @@ def _details(score: PlaceScore) -> dict[str, Json]:
             "retrieved": t.retrieved,
             "from_target": t.from_target,
             "doubt": t.doubt,
+            "total": t.total,
         }
         for t in score.terms
     ]
@@ -193,5 +214,6 @@ def _details(score: PlaceScore) -> dict[str, Json]:
         "recall": score.recall,
         "said_as": score.said_as,
         "target_as": score.target_as,
+        "indicator": score.indicator,
         "terms": terms,
     }

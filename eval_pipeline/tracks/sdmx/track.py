@@ -29,12 +29,14 @@ from eval_pipeline.tracks.capabilities import (
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.sdmx.accepted import judged, used_target
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline.tracks.sdmx.importers.statgpt_answers import is_artefact
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
-from eval_pipeline.tracks.sdmx.scoring import as_evidence, compare, from_evidence
+from eval_pipeline.tracks.sdmx.scoring import as_evidence, from_evidence
 from eval_pipeline.tracks.sdmx.selection import (
     NOTHING,
     Selection,
@@ -57,6 +59,9 @@ _FEATURE_COLUMNS = (
 )
 _TURN_COLUMNS = (
     Column("target", "JSON", "The target's terms by data set and dimension; never NULL."),
+    Column("target_used", "BIGINT", "Which accepted target `target` is, from 0: the closest to what was said."),
+    Column("accepted_targets", "BIGINT", "Targets of the turn that are accepted, from 1."),
+    Column("out_of_scope", "BOOLEAN", "The question is out of scope, so that nothing is to be selected."),
     Column("selection", "JSON", "What the final attempt selected, in the same form; NULL where it did not run."),
     Column("said", "JSON", "What it named, also where it did not run, in the same form; NULL where nothing was read."),
     Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
@@ -153,7 +158,8 @@ class SdmxTrack(
         """Returns turns whose target names a data set that the case lists as rejected."""
         rejected = {name.strip() for name in str(case.features["rejected_data_sets"]).split(",")} - {""}
         rejected = {case.context.catalogue.meant(name) for name in rejected}
-        both = ((turn, sorted(rejected.intersection(_target(turn).data_sets))) for turn in case.turns)
+        wanted = ((turn, {id for target in turn.gold.accepted for id in target.data_sets}) for turn in case.turns)
+        both = ((turn, sorted(rejected & ids)) for turn, ids in wanted)
         told = "the target names data sets that the case rejects"
         return [Contradiction(turn.id, f"{told}: {', '.join(names)}", _REJECTED_SCORE) for turn, names in both if names]
 
@@ -162,12 +168,14 @@ class SdmxTrack(
         return [canonical_json(_in_order(selection_from_json(told))) for told in results]
 
     def expected_text(self, turn: "SdmxTurn") -> str:
-        """Returns the target as text, one line per dimension."""
-        return selection_text(_target(turn))
+        """Returns the target as text, one line per dimension; alternatives follow after a line `or`."""
+        return "\nor\n".join(map(selection_text, turn.gold.accepted))
 
     def gold_json(self, turn: "SdmxTurn") -> Json:
         """Returns the target in the form of the suite's file."""
-        return selection_json(_target(turn))
+        others = [selection_json(other) for other in turn.gold.alternatives]
+        scope = {"is_out_of_scope": True} if turn.gold.out_of_scope else {}
+        return {**selection_json(_target(turn)), **({"alternatives": others} if others else {}), **scope}
 
     def gold_is_empty(self, turn: "SdmxTurn") -> bool:
         """Returns whether the target has no terms."""
@@ -228,8 +236,8 @@ class SdmxTrack(
 
         context = case.context
         selected = _said(final, context) or NOTHING
-        written = aliases(final.artefact or NOTHING, context.catalogue), turn.gold.aliases
-        scores = compare(_target(turn), selected, context.candidates(turn), context.catalogue, written)
+        written = aliases(final.artefact or NOTHING, context.catalogue)
+        _, scores = judged(turn.gold, selected, context.candidates(turn), written)
         return as_evidence(turn.id, final.sample, scores)
 
     def values(
@@ -262,12 +270,16 @@ class SdmxTrack(
         context = case.context
         selected = _selected(attempts[-1]) if attempts else None
         said = _said(attempts[-1], context) if attempts else None
+        target = used_target(turn.gold, said or NOTHING, context.candidates(turn))
         return {
             **case.features,
-            "target": selection_json(_target(turn))[KEY],
+            "target": selection_json(target)[KEY],
+            "target_used": turn.gold.accepted.index(target),
+            "accepted_targets": len(turn.gold.accepted),
+            "out_of_scope": turn.gold.out_of_scope,
             "selection": None if selected is None else selection_json(selected)[KEY],
             "said": None if said is None else selection_json(said)[KEY],
-            "target_terms": _target(turn).terms,
+            "target_terms": target.terms,
             "candidates": sum(map(len, context.candidates(turn).places.values())),
         }
 
@@ -320,7 +332,7 @@ class SdmxTrack(
             return response
         if isinstance(response, list):
             return canonical_json({KEY: response})
-        if isinstance(response, dict) and KEY in response:
+        if isinstance(response, dict) and (KEY in response or is_artefact(response)):
             return canonical_json(response)
         raise ValueError(f"a prediction of track sdmx needs 'response' with '{KEY}', as in the cases")
 

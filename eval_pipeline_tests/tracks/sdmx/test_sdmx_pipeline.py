@@ -159,3 +159,30 @@ def test_a_catalogue_that_cannot_be_read_fails_the_suite_with_its_file(home: Lab
     said = home.cli("run", "--no-report")
     assert said.code == 1
     assert "terms.csv:1: a list of terms needs the columns" in said.err
+
+
+def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
+    home.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
+    varied: dict[tuple[str, int], Any] = {
+        ("one#0", 2): {"D:ONE INDICATOR": ["GDP"]},  # 1 of 4 terms of the other two
+        ("two#1", 1): {"D:ONE COUNTRY": ["EST"]},
+    }
+
+    def answer(call: Any) -> Any:
+        turn = f"{call.case_id}#{call.turn_index}"
+        return response(varied.get((turn, call.sample), SAID[turn]))
+
+    Puppet.answer = staticmethod(answer)
+    home.evaluate(publish=True)
+    found = dict(
+        home.sql(
+            "SELECT metric, round(mean, 6) FROM statistics WHERE split = 'all' AND metric IN "
+            "('case_same_selection', 'case_selection_overlap')"
+        )
+    )
+    # case one: 1 of 3 pairs is equal, the others share 1 of 4 terms; case two: turn 0 always, turn 1 in 1 of 3 pairs
+    one, two = (1 / 3, (1 + 2 / 4) / 3), ((1 + 1 / 3) / 2, (1 + 1 / 3) / 2)
+    assert found == {
+        "case_same_selection": round((one[0] + two[0]) / 2, 6),
+        "case_selection_overlap": round((one[1] + two[1]) / 2, 6),
+    }

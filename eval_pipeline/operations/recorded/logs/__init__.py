@@ -26,7 +26,7 @@ def read_log(form: str, source: Path) -> list[Entry]:
         InputError: the log does not have that format.
         MissingExtraError: a required package is not installed.
     """
-    if not source.is_file():
+    if not source.is_file() and not (LOGS[form].folders and source.is_dir()):
         raise UsageError(f"no file {source}")
     with TemporaryDirectory() as folder:
         made = Path(folder) / "entries.jsonl"

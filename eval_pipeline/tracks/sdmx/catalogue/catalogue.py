@@ -91,22 +91,47 @@ class DataSet:
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """How the dimensions and codes of a suite are to be understood, as its options say.
+
+    Attributes:
+        indicator_dimensions: dimensions that make the indicator, as `DIMENSION` or `DATA_SET/DIMENSION`.
+        totals: codes that mean "all", as `CODE` or `DIMENSION/CODE`; leaving them out says the same.
+    """
+
+    indicator_dimensions: frozenset[str] = frozenset({"INDICATOR"})
+    totals: frozenset[str] = frozenset({"_T", "S1"})
+
+    def is_indicator(self, data_set: str, dimension: str) -> bool:
+        """Whether a dimension is one of those that make the indicator."""
+        return bool(self.indicator_dimensions & {dimension, f"{data_set}/{dimension}"})
+
+    def is_total(self, dimension: str, id: str) -> bool:
+        """Whether a code of a dimension means "all"."""
+        return bool(self.totals & {id, f"{dimension}/{id}"})
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """All data sets, by id.
 
     Attributes:
         lacking: id of each data set that cannot be used → why, as a sentence.
+        aliases: other ids of data sets, as the suite's options give them.
     """
 
     data_sets: Mapping[str, DataSet]
     lacking: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    conventions: Conventions = Conventions()
 
     def meant(self, asked: str) -> str:
         """Returns the id of the data set that an id, perhaps with a version or a wildcard, means; see `newest_fitting`.
 
         An id that means no data set is returned as it is.
         """
+        asked = self.aliases.get(asked, asked)
         if asked in self.data_sets:
             return asked
         if asked not in self._meant:

@@ -10,7 +10,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, Conventions, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.structures import SUFFIXES, read_data_sets
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, read_terms, with_listed
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
@@ -30,6 +30,8 @@ class SdmxOptions(BaseModel):
     Attributes:
         structures: glob patterns below the suite's folder, for structure messages and term lists.
         data_sets: ids of the data sets that are offered; by default the newest version of each.
+        aliases: other id of a data set → the data set.
+        indicator_dimensions, totals: see `catalogue.Conventions`.
         candidates: maximum number of terms of a dimension offered for a request; smaller dimensions are shown
             completely.
         data_sets_shown: maximum number of data sets offered for a request.
@@ -40,9 +42,20 @@ class SdmxOptions(BaseModel):
 
     structures: tuple[str, ...] = (f"{FOLDER}/*",)
     data_sets: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = Field(default_factory=dict)
+    indicator_dimensions: frozenset[str] = Conventions().indicator_dimensions
+    totals: frozenset[str] = Conventions().totals
     candidates: int = Field(default=20, ge=1, le=1000)
     data_sets_shown: int = Field(default=20, ge=1, le=1000)
     ceiling_threshold: float | None = None
+
+    def catalogue(self, data_sets: Mapping[str, DataSet], lacking: Mapping[str, str]) -> Catalogue:
+        """Returns a catalogue of data sets that follows these options."""
+        meant = Catalogue(data_sets, aliases=self.aliases).meant
+        places = [place.rpartition("/") for place in self.indicator_dimensions]
+        resolved = {f"{meant(data_set)}/{dimension}" if data_set else dimension for data_set, _, dimension in places}
+        conventions = Conventions(frozenset(resolved), self.totals)
+        return Catalogue(data_sets, lacking, self.aliases, conventions)
 
 
 def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
@@ -54,7 +67,7 @@ def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     chosen = _chosen(everything, found.data_sets, place)
     if not chosen:
         raise InputError([Problem(place, None, "options.structures", "no file there describes a data set")])
-    return Retriever(Catalogue(chosen, everything.lacking), found.candidates, found.data_sets_shown)
+    return Retriever(found.catalogue(chosen, everything.lacking), found.candidates, found.data_sets_shown)
 
 
 def catalogue_of(paths: Sequence[Path], name: str) -> Catalogue:
@@ -167,7 +180,7 @@ def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json])
         if (id := row["dataset_id"])
     }
     settings = read_options(SdmxOptions, options, "suite.yaml")
-    return Retriever(Catalogue(data_sets), settings.candidates, settings.data_sets_shown)
+    return Retriever(settings.catalogue(data_sets, {}), settings.candidates, settings.data_sets_shown)
 
 
 def _term(

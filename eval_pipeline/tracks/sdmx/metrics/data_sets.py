@@ -12,4 +12,9 @@ def target_data_sets(places: Sequence[PlaceScore]) -> set[str]:
 
 def selected_data_sets(places: Sequence[PlaceScore]) -> set[str]:
     """Returns the data sets for which the selection names a term."""
-    return {place.data_set for place in places if place.count("tp") or place.count("fp")}
+    return {place.data_set for place in places if is_selected(place)}
+
+
+def is_selected(place: PlaceScore) -> bool:
+    """Whether the selection names a term of the dimension."""
+    return bool(place.count("tp") or place.count("fp"))
