@@ -14,7 +14,14 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
 
-COMPARED = (tables.MODEL_COMPARISONS, tables.TRENDS, tables.GOLD_SUSPECTS, tables.REVIEWS, tables.REVIEW_STATISTICS)
+COMPARED = (
+    tables.MODEL_COMPARISONS,
+    tables.METRIC_COMPARISONS,
+    tables.TRENDS,
+    tables.GOLD_SUSPECTS,
+    tables.REVIEWS,
+    tables.REVIEW_STATISTICS,
+)
 _WRITING: tuple[Root, ...] = ("eval_pipeline.reports.registry:write_reports", "eval_pipeline.stages.reporting:profile")
 _COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.files:write_comparison_files",)
 

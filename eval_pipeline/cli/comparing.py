@@ -39,7 +39,7 @@ def compare(
     Of each pair, the model version named first is the baseline. Evaluations that were scored by different code are not
     compared; the output then says how to score them again, and the exit code is 1.
     """
-    from eval_pipeline.analysis.comparisons.shown import comparisons_of
+    from eval_pipeline.analysis.comparisons.shown import comparisons_of, metrics_of
     from eval_pipeline.operations.ci.junit import check_place, write_junit
     from eval_pipeline.operations.ci.summaries import add_to_summary, comparisons_markdown
 
@@ -57,6 +57,10 @@ def compare(
         typer.echo("\n".join(markdown))
     else:
         _print(workspace.record, found, format)
+    if format == "text":
+        for name, rows in metrics_of(workspace, list(found), models).items():
+            for line in metric_lines(name, rows):
+                typer.echo(line)
     add_to_summary(markdown)
     if junit:
         write_junit(junit, verdicts)
@@ -171,6 +175,20 @@ def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     for metric in told:
         a, b = (_figure(found[metric]) for found in sides)
         yield f"    {FIGURES[metric]}: {a} → {b}"
+
+
+def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yields lines on the paired tests of graded metrics, which stand beside the comparison of right answers."""
+    yield f"{suite} · graded metrics, paired by turn, means over turns; corrected for {len(rows)} tests"
+    for row in rows:
+        what = f"  {row['metric']}: {row['model_a']} → {row['model_b']}"
+        if row["verdict"] is None:
+            yield f"{what}: no test, {row['reason']}"
+            continue
+        verdict = _VERDICTS[row["verdict"]].format(a=row["model_a"], b=row["model_b"])
+        means = f"{row['mean_a']:.4f} → {row['mean_b']:.4f} over {row['n']:,} turns"
+        ends = f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}], p {row['p_corrected']:.2g}"
+        yield f"{what}: {means}, {ends}: {verdict}"
 
 
 def _figure(row: Row) -> str:

@@ -28,7 +28,7 @@ from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.durable import fsync_path
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
+from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
@@ -244,7 +244,7 @@ def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress:
         if suite in readable:
             compare(Inputs(workspace, suite, progress=progress))
         else:  # nobody can compare the rest now; it is made again when the suite is back
-            for table in (MODEL_COMPARISONS, TRENDS):
+            for table in (MODEL_COMPARISONS, METRIC_COMPARISONS, TRENDS):
                 workspace.record.remove(table, RecordKey.of_suite(suite))
     if workspace.home.store.exists():
         gone = [key for key in _in_store(workspace) if key.model_version == removal.model_version]

@@ -27,6 +27,7 @@ from eval_pipeline.statistics.logistic import LogisticFit, clustered_logistic
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
 from eval_pipeline.statistics.multiple import Corrected, holm
 from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable, paired_difference
+from eval_pipeline.statistics.paired_means import PairedMeans, paired_means
 from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
 from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
@@ -53,6 +54,7 @@ __all__ = [
     "LogisticFit",
     "Method",
     "PairedDifference",
+    "PairedMeans",
     "RatioEstimate",
     "SelfAgreement",
     "Strata",
@@ -76,6 +78,7 @@ __all__ = [
     "mcnemar_exact",
     "minimum_detectable",
     "paired_difference",
+    "paired_means",
     "pareto_front",
     "pass_at_k",
     "pass_hat_k",

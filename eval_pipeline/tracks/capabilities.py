@@ -271,6 +271,13 @@ class Tabulates(ABC, Generic[ContextT, GoldT, ArtefactT]):
         return ()
 
 
+class ComparesMetrics:
+    """Comparisons of model versions test further metrics of the track, not only the primary one."""
+
+    compared_metrics: tuple[str, ...]
+    """Their names; they are scores."""
+
+
 class Reports:
     """The track has sheets or files of its own in reports."""
 

@@ -44,6 +44,7 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
 }
 """What an evaluation was made with → the tables and footer keys of the record that tell it."""
 GOLD = "gold"
+_PLACE = ("turn_id", "sample")
 _KEY = ("turn_id", "sample", "question", "expected")
 Key = TypeVar("Key", bound=Hashable)
 _VALUES = ("correct", "tokens", "usd", "latency_ms")
@@ -225,8 +226,13 @@ class TurnReader:
         self._clusters: dict[str, int] = {}
         self._asked: dict[tuple[object, ...], int] = {}
 
-    def read(self, evaluated: Evaluated) -> ScoredEvaluation:
-        """Returns the turns of an evaluation that have a verdict."""
+    def read(self, evaluated: Evaluated, further: tuple[Table, Sequence[str]] | None = None) -> ScoredEvaluation:
+        """Returns the turns of an evaluation that have a verdict.
+
+        Args:
+            evaluated: the evaluation.
+            further: the table with a row per turn, and its columns of numbers that are added to the values.
+        """
         columns = [*_KEY, "cluster", "outcome", *_VALUES]
         table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
         table = table.filter(pa.compute.is_valid(table["correct"]))
@@ -237,7 +243,17 @@ class TurnReader:
         asked = _codes(zip(*(table[name].to_pylist() for name in _KEY[:-1]), strict=True), self._asked)
         values = {name: floats(table[name])[order] for name in _VALUES}
         values["answered"] = self._answered(evaluated, table)[order]
+        if further is not None:
+            values |= {name: found[order] for name, found in self._further(evaluated, table, *further).items()}
         return ScoredEvaluation(places[order], clusters[order], values, asked[order])
+
+    def _further(self, evaluated: Evaluated, turns: pa.Table, source: Table, names: Sequence[str]) -> dict[str, Floats]:
+        """Returns columns of another table in the order of the turns; NaN where it has no row or value."""
+        found = self._record.read(source, RecordKey.of(evaluated.partition), [*_PLACE, *names])
+        rows = {place: row for row, place in enumerate(zip(*(found[name].to_pylist() for name in _PLACE), strict=True))}
+        places = zip(*(turns[name].to_pylist() for name in _PLACE), strict=True)
+        at = np.array([rows.get(place, len(rows)) for place in places], dtype=np.int64)
+        return {name: np.append(floats(found[name]), np.nan)[at] for name in names}
 
     def coverage(self, evaluated: Evaluated) -> Coverage:
         """Returns the coverage of an evaluation; unknown for evaluations of early versions."""

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
 from eval_pipeline.analysis.comparisons.trends import series_of, trend_rows
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.tracks.capabilities import ComparesMetrics
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
@@ -18,10 +20,16 @@ Evaluations = Mapping[str, Sequence[Evaluated]]
 
 
 def compare_models(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes the table `model_comparisons` of a suite."""
-    chosen = _compared(inputs)
+    """Makes the tables `model_comparisons` and `metric_comparisons` of a suite."""
+    pairs, reader = every_pair(_compared(inputs)), TurnReader(inputs.workspace)
     with busy(inputs.progress, inputs.label("comparing models")):
-        outputs.rows(MODEL_COMPARISONS).extend(comparison_rows(every_pair(chosen), TurnReader(inputs.workspace)))
+        outputs.rows(MODEL_COMPARISONS).extend(comparison_rows(pairs, reader))
+        outputs.rows(METRIC_COMPARISONS).extend(metric_rows(pairs, reader, inputs.track))
+
+
+def compared_metrics(inputs: Inputs) -> tuple[str, ...]:
+    """Returns the metrics that the suite's track has tested beside the primary one."""
+    return inputs.track.compared_metrics if isinstance(inputs.track, ComparesMetrics) else ()
 
 
 def latest_evaluations(inputs: Inputs) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -35,6 +36,17 @@ def comparisons_of(workspace: Workspace, suites: Sequence[str], names: Sequence[
     rows = comparison_rows(pairs, TurnReader(workspace))
     told = [(pair[0].partition.suite, row) for pair, row in zip(pairs, rows, strict=True)]
     return {suite: [row for _, row in group] for suite, group in groupby(told, key=lambda found: found[0])}
+
+
+def metrics_of(workspace: Workspace, suites: Sequence[str], names: Sequence[str]) -> dict[str, list[Row]]:
+    """Returns rows as in `metric_comparisons`, by suite, for every pair of the model versions in the given order."""
+    reader, found = TurnReader(workspace), {}
+    for suite in suites:
+        evaluations = evaluations_of(workspace, suite)
+        pairs = every_pair([latest(evaluations[name]) for name in dict.fromkeys(names) if name in evaluations])
+        if pairs and (rows := metric_rows(pairs, reader, workspace.suite(suite).track())):
+            found[suite] = rows
+    return found
 
 
 def compare_with(workspace: Workspace, partition: Partition, baseline: str) -> Row | None:

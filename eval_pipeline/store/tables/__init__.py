@@ -19,7 +19,13 @@ from eval_pipeline.store.tables.aggregates import (
     STATISTICS,
     SUPERSEDED_STATISTICS,
 )
-from eval_pipeline.store.tables.comparisons import ACKNOWLEDGEMENTS, COMPARISON_TABLES, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.tables.comparisons import (
+    ACKNOWLEDGEMENTS,
+    COMPARISON_TABLES,
+    METRIC_COMPARISONS,
+    MODEL_COMPARISONS,
+    TRENDS,
+)
 from eval_pipeline.store.tables.draws import DRAW_TABLES, SAMPLED_ESTIMATES, SAMPLING_DESIGN
 from eval_pipeline.store.tables.gold import (
     GOLD_EDITIONS,
@@ -70,6 +76,7 @@ __all__ = [
     "LABEL_CONFUSION",
     "LABEL_SCORES",
     "METRICS",
+    "METRIC_COMPARISONS",
     "METRIC_ERRORS",
     "MODEL_COMPARISONS",
     "MODEL_VERSIONS",

@@ -289,4 +289,43 @@ ACKNOWLEDGEMENTS = Table(
     key="suite",
 )
 
-COMPARISON_TABLES = (MODEL_COMPARISONS, TRENDS, ACKNOWLEDGEMENTS)
+METRIC_COMPARISONS = Table(
+    "metric_comparisons",
+    "One row per pair of model versions of a suite and graded metric that its track compares, with the latest "
+    "evaluations, over the turns and samples that both answered and that have a value for both.",
+    (
+        Column("model_a", "VARCHAR", "A model version; never NULL."),
+        Column("model_b", "VARCHAR", "The model version that it is compared with; never NULL."),
+        Column("eval_date_a", "DATE", "Evaluation of model_a that was compared; never NULL."),
+        Column("eval_date_b", "DATE", "Evaluation of model_b that was compared; never NULL."),
+        Column("metric", "VARCHAR", "Name of the metric; never NULL."),
+        Column("n", "BIGINT", "Turns and samples with a value for both, from 0; never NULL."),
+        Column("clusters", "BIGINT", "Number of independent groups (conversations) among them, from 0; never NULL."),
+        Column("mean_a", "DOUBLE", "Mean of model_a over these turns, 0..1; NULL: there are none."),
+        Column("mean_b", "DOUBLE", "Mean of model_b over these turns, 0..1; NULL: there are none."),
+        Column("difference", "DOUBLE", "mean_b - mean_a, -1..1; NULL: no common turns, or they cannot be compared."),
+        Column("se", "DOUBLE", f"Standard error of the difference, clustered by conversation; {_NO_TEST}."),
+        Column("low", "DOUBLE", f"Lower end of its 95% interval, not corrected; {_NO_TEST}."),
+        Column("high", "DOUBLE", f"Upper end of its 95% interval, not corrected; {_NO_TEST}."),
+        Column("p_value", "DOUBLE", f"p-value of a t test clustered by conversation, 0..1; {_NO_TEST}."),
+        Column(
+            "p_flips",
+            "DOUBLE",
+            f"p-value of a test that flips the signs of whole conversations at random, 0..1; {_NO_TEST}.",
+        ),
+        Column(
+            "p_corrected",
+            "DOUBLE",
+            f"The larger of both, corrected by Holm's method over the suite's pairs and metrics; {_NO_TEST}.",
+        ),
+        Column(
+            "verdict",
+            "VARCHAR",
+            f"`b_better`, `a_better` (p_corrected is below 5%) or `not_significant`; {_NO_TEST}.",
+        ),
+        Column("reason", "VARCHAR", "Why there is no test; NULL: there is one."),
+    ),
+    key="suite",
+)
+
+COMPARISON_TABLES = (MODEL_COMPARISONS, METRIC_COMPARISONS, TRENDS, ACKNOWLEDGEMENTS)

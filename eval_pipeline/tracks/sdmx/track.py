@@ -14,6 +14,7 @@ from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationR
 from eval_pipeline.tracks.capabilities import (
     Audits,
     CaseShares,
+    ComparesMetrics,
     Contradiction,
     Damageable,
     Executes,
@@ -93,6 +94,7 @@ class SdmxTrack(
     Damageable["SdmxContext", "SdmxGold"],
     Audits["SdmxContext", "SdmxGold"],
     Tabulates["SdmxContext", "SdmxGold", Selection],
+    ComparesMetrics,
     Reports,
     Explains["SdmxContext", "SdmxGold", Selection],
 ):
@@ -104,6 +106,7 @@ class SdmxTrack(
 
     name = "sdmx"
     primary_metric = "exact_selection"
+    compared_metrics: tuple[str, ...] = ("macro_recall", "macro_precision")
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
+from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
 
@@ -186,3 +187,32 @@ def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
         "case_same_selection": round((one[0] + two[0]) / 2, 6),
         "case_selection_overlap": round((one[1] + two[1]) / 2, 6),
     }
+
+
+def test_macro_recall_and_precision_are_compared_with_paired_tests(home: Lab) -> None:
+    """Nobody is exact on either case, so that only the graded metrics can tell the two apart."""
+    cases = [
+        {**raw_case(("GDP?", {"D:ONE INDICATOR": ["GDP", "GDPPC"], "D:ONE COUNTRY": ["MEX"]})), "id": f"c{number}"}
+        for number in range(12)
+    ]
+    folder = home.suite(cases=cases, track="sdmx")
+    for name in ASKED:
+        (folder / "cases" / f"{name}.yaml").unlink()
+    home.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("half", "more")))
+    said = {"half": {"D:ONE INDICATOR": ["GDP"]}, "more": {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"]}}
+    for version in said:
+        Puppet.answer = staticmethod(lambda call, version=version: response(said[version]))
+        home.evaluate("small", version, publish=True)
+    ran_of_suite(home.workspace(), "small", "model_comparisons", "comparison_published")
+    rows = home.sql(
+        "SELECT model_a, model_b, metric, n, clusters, mean_a, mean_b, round(difference, 6), p_corrected < 0.05, "
+        "verdict FROM metric_comparisons ORDER BY metric"
+    )
+    assert rows == [
+        ("half", "more", "macro_precision", 12, 12, 0.5, 0.75, 0.25, True, "b_better"),
+        ("half", "more", "macro_recall", 12, 12, 0.25, 0.75, 0.5, True, "b_better"),
+    ]
+    assert home.sql("SELECT verdict FROM model_comparisons") == [("not_significant",)]
+    shown = home.cli("compare", "more", "half", "--suite", "small")
+    assert "macro_recall: more → half: 0.7500 → 0.2500 over 12 turns, -0.5000 [" in shown.out
+    assert "more is significantly better" in shown.out
