@@ -66,3 +66,20 @@ def export_inspect(
     place: Partition = evaluation.partition
     typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
     typer.echo(f"next: inspect view --log-dir {file.parent}")
+
+
+@export_app.command("statgpt")
+def export_statgpt(
+    suite: Annotated[str, typer.Option(help="A suite of the track sdmx.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="New or empty folder; default: in the home's exports.")
+    ] = None,
+) -> None:
+    """Writes the cases of a suite of the track sdmx as StatGPT's case files, one a case."""
+    from eval_pipeline.operations.exporting.statgpt import write_statgpt_cases
+
+    workspace = open_workspace()
+    folder = output or workspace.home.exports / suite / "statgpt_cases"
+    count = write_statgpt_cases(workspace.suite(suite), folder)
+    typer.echo(f"{suite}: {count:,} cases written to {folder}")
+    typer.echo(f"next: eval-pipeline import statgpt {folder} --suite NAME --structures FILE")

@@ -64,13 +64,18 @@ class AlternativeFile(BaseModel):
 
 
 class TargetFile(BaseModel):
-    """What should be selected; may be empty, and is if the question is out of scope."""
+    """What should be selected; may be empty, and is if the question is out of scope.
+
+    `tool_calls` and `datasets_selection` are StatGPT's; they are kept for exports and not used.
+    """
 
     model_config = _FORMAT
 
     indicator_selection: tuple[DataSetFile, ...] = ()
     alternatives: tuple[AlternativeFile, ...] = ()
     is_out_of_scope: bool = False
+    tool_calls: tuple[Any, ...] = ()
+    datasets_selection: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _nothing_out_of_scope(self) -> "TargetFile":

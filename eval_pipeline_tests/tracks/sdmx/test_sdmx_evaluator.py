@@ -256,6 +256,47 @@ def test_versions_that_structures_lack_are_taken_as_those_that_they_have(lab: La
     assert "targets name FARM:DUCKS(1.0), taken as FARM:DUCKS" in said.out
 
 
+def test_a_suite_goes_back_to_the_form_of_its_cases(imported: Lab, tmp_path: Path) -> None:
+    lab, out = imported, tmp_path / "out"
+    said = lab.cli("export", "statgpt", "--suite", "farm", "--output", str(out))
+    assert said.code == 0, said.text
+    assert f"farm: 3 cases written to {out}" in said.out
+    assert sorted(path.name for path in out.iterdir()) == ["eggs.yaml", "hens_norway.yaml", "more_2.yaml"]
+    eggs, hens = (yaml.safe_load((out / f"{name}.yaml").read_text()) for name in ("eggs", "hens_norway"))
+    theirs = next(yaml.safe_load_all(CONVERSATIONS))
+    theirs["conversation"][1]["target"]["indicator_selection"] = []  # for null
+    del theirs["conversation"][1]["target"]["tool_calls"]
+    assert eggs == theirs
+    assert hens["rejected_datasets"] == [{"dataset_id": "FARM:EGGS(1.0)", "reason": "eggs are not hens"}]
+    assert hens["conversation"][0]["target"]["indicator_selection"][0]["indicator_rank_in_search"] == 1
+    again = ("--suite", "again", "--structures", str(tmp_path / "farm.csv"))
+    assert lab.cli("import", "statgpt", str(out), *again).code == 0
+    first, second = (lab.home.imported_suites / name / "cases.jsonl" for name in ("farm", "again"))
+    assert sorted(first.read_text().splitlines()) == sorted(second.read_text().splitlines())
+    assert (
+        "is not empty; expected a new or empty folder"
+        in lab.cli("export", "statgpt", "--suite", "farm", "-o", str(out)).err
+    )
+
+
+def test_an_overridden_target_is_exported_as_overridden_and_other_tracks_are_refused(
+    imported: Lab, tmp_path: Path
+) -> None:
+    lab = imported
+    dimensions = [{"dimension_name": "ITEM", "values": [{"id": "EGG", "name": "Eggs"}]}]
+    target = {"indicator_selection": [{"dataset_id": "FARM:EGGS", "dimensions": dimensions}]}
+    by = {"who": "us", "why": "it asks", "gold": {"target": target}}
+    overrides = [{"turn": "more_2#0", "action": "corrected", **by}, {"turn": "hens_norway#0", "action": "both", **by}]
+    (lab.home.imported_suites / "farm" / "gold_overrides.yaml").write_text(yaml.safe_dump(overrides))
+    said = lab.cli("export", "statgpt", "--suite", "farm", "--output", str(tmp_path / "out"))
+    assert said.code == 0, said.text
+    more, hens = (yaml.safe_load((tmp_path / "out" / f"{name}.yaml").read_text()) for name in ("more_2", "hens_norway"))
+    assert more["conversation"][0]["target"] == {"is_out_of_scope": False, **target}
+    assert hens["conversation"][0]["target"]["alternatives"] == [target]
+    lab.suite("pages")
+    assert "only suites of track sdmx" in lab.cli("export", "statgpt", "--suite", "pages").err
+
+
 def with_alternatives(*targets: Mapping[str, Any]) -> dict[str, Any]:
     raw = raw_case(("which?", targets[0]))
     others = [selection_json(selection(target)) for target in targets[1:]]

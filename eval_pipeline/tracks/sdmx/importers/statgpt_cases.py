@@ -58,11 +58,18 @@ class ForeignTarget(BaseModel):
     indicator_selection: list[ForeignDataSet] = []
     alternatives: list[ForeignAlternative] = []
     is_out_of_scope: bool = False
+    tool_calls: list[Any] = []
+    datasets_selection: dict[str, Any] = {}
 
-    @field_validator("indicator_selection", mode="before")
+    @field_validator("indicator_selection", "tool_calls", mode="before")
     @classmethod
     def _nothing(cls, given: Any) -> Any:
         return given or []
+
+    @field_validator("datasets_selection", mode="before")
+    @classmethod
+    def _no_data_sets(cls, given: Any) -> Any:
+        return given or {}
 
 
 class ForeignTurn(BaseModel):
