@@ -18,6 +18,7 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import (
     Term,
 )
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
+from eval_pipeline.tracks.sdmx.importers.statgpt_answers import selections
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.selection import selection_json
 from eval_pipeline.tracks.sdmx.track import TRACK
@@ -224,6 +225,14 @@ def test_an_artefact_is_read_wherever_a_selection_is() -> None:
     assert scores(nothing, nothing.turns[0], refused)["exact_selection"]
     unread = attempt_at(case, turn, json.dumps(job("c1", "Mexico?", None)))
     assert "no state of a chat completion" in str(unread.outcome)
+
+
+def test_tool_messages_that_a_later_state_repeats_count_once() -> None:
+    first, second = state(EGGS), state({"FARM:HENS(2.0.0)": HENS})
+    second["tool_messages"] = [*first["tool_messages"], *second["tool_messages"]]
+    found = list(selections(job("x", "q", first, second)["responses"]))
+    named = [[entry["dataset_id"] for entry in one["indicator_selection"]] for one in found if one]
+    assert named == [["FARM:EGGS(1.0)"], ["FARM:HENS(2.0.0)"]]
 
 
 @pytest.mark.parametrize(

@@ -107,3 +107,18 @@ def test_each_term_says_what_the_catalogue_lacks() -> None:
     row = TRACK.turn_row(case, turn, [attempt])
     assert row["selection"] is None
     assert json.dumps(row["said"]).count("dimension_name") == 3
+
+
+def test_four_right_terms_count_beside_an_invented_code_a_time_and_a_version() -> None:
+    wanted = {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"], "D:TWO COUNTRY": ["EST"]}
+    said = {
+        "D:ONE INDICATOR": ["GDP", "POP", {"id": "GDP_X", "name": "invented"}],
+        "D:ONE COUNTRY": ["MEX"],
+        "D:TWO(1.0) COUNTRY": ["EST"],
+        "D:ONE TIME_PERIOD": [{"id": "2020", "name": "2020"}],
+    }
+    case = case_of(("which?", wanted))
+    found = measured(case, case.turns[0], attempt_at(case, case.turns[0], response(said)))
+    counts = {name: found[name] for name in ("true_positives", "false_positives", "false_negatives")}
+    assert counts == {"true_positives": 4, "false_positives": 2, "false_negatives": 0}
+    assert (found["valid_selection"], found["macro_recall"], found["exact_selection"]) == (False, 1.0, False)

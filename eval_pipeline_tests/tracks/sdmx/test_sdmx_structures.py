@@ -203,8 +203,9 @@ def test_a_data_set_with_brackets_is_left_out_only_beside_a_newer_one(tmp_path: 
     assert list(read_catalogue(tmp_path, {}).catalogue.data_sets) == ["X:OLD", "X:ALONE(2020)"]
 
 
-def test_data_sets_may_be_chosen() -> None:
-    assert list(read_catalogue(SAMPLE, {"data_sets": ["GSO.PRC:CPI"]}).catalogue.data_sets) == ["GSO.PRC:CPI"]
+@pytest.mark.parametrize("asked", ["GSO.PRC:CPI", "GSO.PRC:CPI(2.1.0)", "GSO.PRC:CPI(2.0+)", "GSO.PRC:CPI(latest)"])
+def test_data_sets_may_be_chosen(asked: str) -> None:
+    assert list(read_catalogue(SAMPLE, {"data_sets": [asked]}).catalogue.data_sets) == ["GSO.PRC:CPI"]
 
 
 def test_an_unknown_code_is_told_with_what_is_near_it() -> None:
