@@ -29,9 +29,11 @@ def metric_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader
     if not names:
         return []
     table = turns_table(track)
+    evaluations = {id(found): found for pair in pairs for found in pair}
+    scored = {key: reader.read(found, (table, names)) for key, found in evaluations.items()}
     compared = []
     for first, second in pairs:
-        both = [reader.read(one, (table, names)) for one in (first, second)]
+        both = scored[id(first)], scored[id(second)]
         joint = paired(*both)
         joint = joint.where((joint.first["answered"] * joint.second["answered"]) == 1.0)
         refused = why_refused(first, second, both[0].places.size + both[1].places.size, with_other_gold(*both))
