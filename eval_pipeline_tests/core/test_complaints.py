@@ -64,7 +64,7 @@ def told(**given: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("given", "sentences"),
     [
-        ({"name": 5}, ["name: expected a text, found 5"]),
+        ({"name": 5}, ["name: expected a text, found 5; write it in quotes"]),
         ({"name": "One"}, ["name: expected a text that matches ^[a-z]+$, found 'One'"]),
         ({"name": "toolong"}, ["name: expected a text of at most 5 characters, found 'toolong'"]),
         ({"parts": "one"}, ["parts: expected a list, found 'one'"]),
@@ -77,7 +77,7 @@ def told(**given: Any) -> list[str]:
         ({"parts": [{"sise": 1}]}, ["parts.0.sise: unknown field; allowed: size, cells, pair"]),
         ({"by_name": {"x": {"sise": 1}}}, ["by_name.x.sise: unknown field; allowed: size, cells, pair"]),
         ({"by_name": []}, ["by_name: expected a mapping, found []"]),
-        ({"patterns": 5}, ["patterns: expected a text or a list, found 5"]),
+        ({"patterns": 5}, ["patterns: expected a text or a list, found 5; write it in quotes"]),
         ({"answer": [1]}, ["answer: expected a text or a whole number, found [1]"]),
         ({"kind": "c"}, ["kind: expected 'a' or 'b', found 'c'"]),
         ({"rate": 0}, ["rate: expected a number above 0, found 0"]),
@@ -91,7 +91,7 @@ def told(**given: Any) -> list[str]:
         ({"some": [1, 2, 3]}, ["some: expected at most 2 items, found [1, 2, 3]"]),
         ({"some": [1.5]}, ["some.0: expected a whole number, found 1.5"]),
         ({"answer": 1, "patterns": "x"}, [": expected 'answer' or 'patterns', found both"]),
-        ({"name": 5, "kind": 1}, ["name: expected a text, found 5", "kind: expected 'a' or 'b', found 1"]),
+        ({"name": 5, "kind": 1}, ["name: expected a text, found 5; write it in quotes", "kind: expected 'a' or 'b', found 1"]),
         ({"parts": "x" * 80}, [f"parts: expected a list, found '{'x' * 56}..."]),
     ],
 )
