@@ -73,6 +73,7 @@ def publish(
     changed: Collection[RecordKey] | None = None,
     refuse: Refusal | None = None,
     *,
+    trusted: Collection[RecordKey] | None = None,
     lock_seconds: float = _LOCK_SECONDS,
     erase: bool = False,
 ) -> Published:
@@ -86,7 +87,8 @@ def publish(
         track_tables: the tables of the tracks, as made by `track_turns_table`.
         changed: publish only these keys (including deleted files) and leave what other runs are just writing to them;
             by default, everything is published.
-        refuse: returns why a new or changed partition must not be published; not called for keys in `changed`.
+        refuse: returns why a new or changed partition must not be published; not called for trusted keys.
+        trusted: keys that are published in any case; by default those in `changed`.
         lock_seconds: how long to wait for another publisher.
         erase: rewrite the store compactly in any case, so that no byte of removed rows remains in the file.
 
@@ -94,7 +96,7 @@ def publish(
         StoreError: a file of the record is damaged, the disk is full, or the lock could not be acquired. The store is
             then unchanged.
     """
-    gate = Gate(refuse, changed or ())
+    gate = Gate(refuse, (changed or ()) if trusted is None else trusted)
     publisher = _Publisher(record, out, track_tables, gate, erase=erase)
     return publisher.run(changed, full=False, lock_seconds=lock_seconds)
 
