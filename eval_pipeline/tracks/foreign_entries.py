@@ -36,7 +36,7 @@ def read_json(source: Path) -> Json:
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
-    """Yields the entries of a JSON list or JSON Lines file (or one packed by gzip), each with a description and line (or None).
+    """Yields the entries of a JSON list or JSON Lines file (packed or not), each with a description and line or None.
 
     Raises:
         InputError: the file cannot be read, does not parse, or is not a list.
