@@ -54,7 +54,7 @@ def fingerprints(workspace: Workspace, package: Path) -> dict[str, str]:
 def affected(workspace: Workspace, mutant: Mutant) -> tuple[str, ...]:
     """Suites that show whether the mutant changes figures.
 
-    Those of its track; all tracks share `statistics`, so some whose turns cost little and depend on no clock are enough.
+    Those of its track. All tracks share `statistics`: some whose turns cost little and depend on no clock are enough.
     """
     floor, name = mutant.file.parts[:2]
     if floor != "tracks":
