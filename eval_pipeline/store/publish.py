@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
 from eval_pipeline.store.engine import engine
@@ -23,7 +24,7 @@ from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import Change, opened, ordered
+from eval_pipeline.store.snapshot import opened
 from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
