@@ -247,7 +247,7 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> No
                 verdict="right" if says[item.answer] else "wrong",
                 queue=queue.id,
                 probability=queue.probability(item),
-                **item.model_dump(exclude={"stratum"}),
+                **item.model_dump(exclude={"stratum", "metric", "judge"}),
             )
             for item in queue.items[: int(part * size)]
         ]
@@ -279,7 +279,7 @@ def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
     queue, places = drawn(answers, UNIFORM, 4, 0), {one.place: one for one in answers}
 
     def said(item: QueueItem, verdict: str, **more: object) -> Review:
-        return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum"}), **more)
+        return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum", "metric", "judge"}), **more)
 
     def counted(*reviews: Review) -> list[tuple[int, float]]:
         rows = figure_rows(reviews, {queue.id: queue}, places)

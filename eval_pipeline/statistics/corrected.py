@@ -1,0 +1,167 @@
+"""Shares of a population by people's ratings of a stratified sample, with the help of predictions for all members.
+
+The predictions of a metric or judge are known for the whole population, people's ratings for the sample. The total of
+people's ratings is estimated by
+
+    lambda * (total of all predictions) + sum_i w_i (y_i - lambda * f_i),  w_i = N_h / n_h,
+
+which is unbiased for any fixed lambda: the difference estimator (Cassel, Särndal and Wretman 1976), and prediction-
+powered inference for strata (Fisch et al. 2024, "Stratified Prediction-Powered Inference for Hybrid Language Model
+Evaluation", arXiv 2406.04291). As in PPI++ (Angelopoulos, Duchi and Zrnic 2023), lambda is chosen for the least
+variance and cut to 0..1, so that predictions without value do no harm. The share is the ratio to the estimated number
+of members that people could rate. The variance is the jackknife over strata of `sampling`, in which lambda is chosen
+again without each member.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval_pipeline.statistics._special import t_critical
+from eval_pipeline.statistics.intervals import wilson_interval
+from eval_pipeline.statistics.sampling import (
+    LONE_MEMBER,
+    NO_SPREAD,
+    DrawnEstimate,
+    Strata,
+    missing_reason,
+    sampled_groups,
+    variance_of_those_alike,
+)
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Ratings (0 outside the domain), predictions, domain, strata, and the total of all predictions."""
+
+    ones: Floats
+    predictions: Floats
+    inside: Floats
+    strata: Strata
+    total: float
+    weight: float | None
+
+    def share(self, weights: Floats) -> float | None:
+        """The estimate if each member has a weight; those left out have 0."""
+        rated = float(weights @ self.inside)
+        if rated <= 0.0:
+            return None
+        trust = self.trust(weights) if self.weight is None else self.weight
+        return float(weights @ self.ones + trust * (self.total - weights @ self.predictions)) / rated
+
+    def trust(self, weights: Floats) -> float:
+        """Lambda: the slope of ratings on predictions within strata, cut to 0..1."""
+        codes, seen = self.strata.codes, self.strata.seen
+        # Weight of a squared deviation in the variance N_h (N_h - n_h) / n_h s_h^2 of a stratum's total.
+        each = self.strata.sizes * (self.strata.sizes - seen) / np.maximum(seen * (seen - 1.0), 1.0)
+        counts = np.where(weights > 0.0, each[codes], 0.0)
+        sums = np.maximum(np.bincount(codes, counts, len(seen)), 1e-300)
+        deviations = self.ones - float(weights @ self.ones) / float(weights @ self.inside) * self.inside
+        z, f = (v - (np.bincount(codes, counts * v, len(seen)) / sums)[codes] for v in (deviations, self.predictions))
+        square = float(counts @ f**2)
+        return min(max(float(counts @ (z * f)) / square, 0.0), 1.0) if square > 1e-12 * float(sums.sum()) else 0.0
+
+    def jackknife(self) -> tuple[float, int] | str:
+        """Variance of the share and its degrees of freedom, or why there is none."""
+        variance, freedom, base = 0.0, 0, self.strata.weights
+        rows = np.column_stack([self.strata.codes, self.ones, self.predictions, self.inside])
+        for members, drawn in sampled_groups(self.strata):
+            count = int(members.sum())
+            if count < 2:
+                return LONE_MEMBER
+            _, first, inverse = np.unique(rows[members], axis=0, return_index=True, return_inverse=True)
+            found = []
+            for one in np.flatnonzero(members)[first]:
+                weights = np.where(members, base * count / (count - 1), base)
+                weights[one] = 0.0
+                found.append(self.share(weights))
+            if any(value is None for value in found):
+                return LONE_MEMBER
+            each = np.array(found, dtype=np.float64)[inverse.ravel()]
+            variance += (1.0 - drawn) * (count - 1) / count * float(((each - each.mean()) ** 2).sum())
+            freedom += count - 1
+        return variance, max(freedom - (self.weight is None), 1)
+
+
+def drawn_corrected_rate(
+    values: ArrayLike,
+    predictions: ArrayLike,
+    domain: ArrayLike,
+    strata: Strata,
+    total: float,
+    weight: float | None = None,
+) -> DrawnEstimate:
+    """Estimates the share of members that people would rate 1, of those that they could rate.
+
+    The interval is like that of `drawn_rate`: Wilson's with the effective number of members, and some variance where
+    ratings and predictions of a stratum differ nowhere.
+
+    Args:
+        values: Shape (n,), people's rating of each sampled member, 1 or 0; ignored outside the domain.
+        predictions: Shape (n,), the prediction for each sampled member, in 0..1.
+        domain: Shape (n,), whether people could rate the member.
+        strata: The strata of the sample.
+        total: Sum of the predictions for all members of the population, sampled or not.
+        weight: Lambda; None chooses the best one.
+
+    Returns:
+        The estimate; ``n`` counts the members that people could rate.
+    """
+    inside = np.asarray(domain, dtype=bool)
+    f = np.asarray(predictions, dtype=np.float64)
+    n = int(inside.sum())
+    if missing := missing_reason(n, strata):
+        return DrawnEstimate(n, None, None, None, None, None, missing)
+    sample = _Sample(np.asarray(values, np.float64) * inside, f, inside.astype(np.float64), strata, total, weight)
+    value = sample.share(strata.weights)
+    assert value is not None
+    population = float(strata.weights[inside].sum())
+    rate = min(max(value, 0.0), 1.0)
+    spread = sample.jackknife()
+    if isinstance(spread, str):
+        return DrawnEstimate(n, population, rate, None, None, None, spread)
+    variance = spread[0] + variance_of_those_alike((sample.ones - f) * inside, inside, strata)
+    if variance <= 0.0:  # every member was rated
+        return DrawnEstimate(n, population, rate, 0.0, rate, rate, None)
+    least = 1.0 / (n + 2.0)
+    inner = min(max(rate, least), 1.0 - least)
+    low, high = wilson_interval(rate, max(inner * (1.0 - inner) / variance, 1.0), t_critical(spread[1]))
+    return DrawnEstimate(n, population, rate, math.sqrt(variance), low, high, None)
+
+
+def drawn_bias(predictions: ArrayLike, values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEstimate:
+    """Estimates the mean of prediction minus rating over a domain: above 0 where the predictions are too favourable.
+
+    Args:
+        predictions: Shape (n,), what metric or judge says of each sampled member, 1 or 0.
+        values: Shape (n,), what people say.
+        domain: Shape (n,), the members of which both are known.
+        strata: The strata of the sample.
+
+    Returns:
+        The mean, in -1..1, with an interval by t.
+    """
+    inside = np.asarray(domain, dtype=bool)
+    n = int(inside.sum())
+    if missing := missing_reason(n, strata):
+        return DrawnEstimate(n, None, None, None, None, None, missing)
+    errors = (np.asarray(predictions, np.float64) - np.asarray(values, np.float64)) * inside
+    sample = _Sample(errors, np.zeros(len(errors)), inside.astype(np.float64), strata, 0.0, 0.0)
+    value, spread = sample.share(strata.weights), sample.jackknife()
+    assert value is not None
+    population = float(strata.weights[inside].sum())
+    if isinstance(spread, str):
+        return DrawnEstimate(n, population, value, None, None, None, spread)
+    variance = spread[0] + variance_of_those_alike(errors, inside, strata)
+    if n < 2 and (strata.seen < strata.sizes).any():
+        return DrawnEstimate(n, population, value, None, None, None, NO_SPREAD)
+    se = math.sqrt(variance)
+    margin = t_critical(spread[1]) * se
+    return DrawnEstimate(n, population, value, se, max(value - margin, -1.0), min(value + margin, 1.0), None)
