@@ -72,8 +72,9 @@ def queue(
     (inputs,) = _inputs([suite])
     made = draw_queue(inputs, model_version, by, size, seed)
     typer.echo(f"{inputs.suite}: queue {made.id}, {len(made.items)} answers drawn by {by}, seed {seed}")
+    width = max(28, *map(len, made.strata))
     for name, stratum in made.strata.items():
-        typer.echo(f"  {name:<28} {stratum.drawn:>5} of {stratum.population:,}")
+        typer.echo(f"  {name:<{width}} {stratum.drawn:>5} of {stratum.population:,}")
     typer.echo(f"Review them with `eval-pipeline view`, at {linked(reviews_path(inputs.suite))}")
 
 

@@ -1,16 +1,16 @@
 """Shares of a population by people's ratings of a stratified sample, with the help of predictions for all members.
 
-The predictions of a metric or judge are known for the whole population, people's ratings for the sample. The total of
-people's ratings is estimated by
+The predictions f of a metric or judge are known for the whole population, people's ratings y for the sample. With F,
+the mean of all predictions, and means of the sample weighted by N_h / n_h, the share is estimated by
 
-    lambda * (total of all predictions) + sum_i w_i (y_i - lambda * f_i),  w_i = N_h / n_h,
+    mean(y) + lambda * (F - mean(f)),
 
-which is unbiased for any fixed lambda: the difference estimator (Cassel, Särndal and Wretman 1976), and prediction-
-powered inference for strata (Fisch et al. 2024, "Stratified Prediction-Powered Inference for Hybrid Language Model
-Evaluation", arXiv 2406.04291). As in PPI++ (Angelopoulos, Duchi and Zrnic 2023), lambda is chosen for the least
-variance and cut to 0..1, so that predictions without value do no harm. The share is the ratio to the estimated number
-of members that people could rate. The variance is the jackknife over strata of `sampling`, in which lambda is chosen
-again without each member.
+which is unbiased for any fixed lambda if the denominators are known: the difference estimator (Cassel, Särndal and
+Wretman 1976), and prediction-powered inference for strata (Fisch et al. 2024, "Stratified Prediction-Powered Inference
+for Hybrid Language Model Evaluation", arXiv 2406.04291). As in PPI++ (Angelopoulos, Duchi and Zrnic 2023), lambda is
+chosen for the least variance and cut to 0..1, so that predictions without value do no harm. The mean of y is over the
+members that people could rate, that of f over all, or over those of a group. The variance is the jackknife over strata
+of `sampling`, in which lambda is chosen again without each member.
 """
 
 from __future__ import annotations
@@ -39,39 +39,45 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Sample:
-    """Ratings (0 outside the domain), predictions, domain, strata, and the total of all predictions."""
+    """Ratings and predictions of the sample, 0 outside their domains, and the mean of all predictions."""
 
-    ones: Floats
+    ratings: Floats
+    rated: Floats
     predictions: Floats
-    inside: Floats
+    group: Floats
     strata: Strata
-    total: float
+    mean: float
     weight: float | None
 
     def share(self, weights: Floats) -> float | None:
         """The estimate if each member has a weight; those left out have 0."""
-        rated = float(weights @ self.inside)
-        if rated <= 0.0:
+        rated, group = float(weights @ self.rated), float(weights @ self.group)
+        if rated <= 0.0 or group <= 0.0:
             return None
-        trust = self.trust(weights) if self.weight is None else self.weight
-        return float(weights @ self.ones + trust * (self.total - weights @ self.predictions)) / rated
+        plain, predicted = float(weights @ self.ratings) / rated, float(weights @ self.predictions) / group
+        if self.weight is not None:
+            return plain + self.weight * (self.mean - predicted)
+        z = (self.ratings - plain * self.rated) / rated
+        f = (self.predictions - predicted * self.group) / group
+        return plain + self._trust(weights, z, f) * (self.mean - predicted)
 
-    def trust(self, weights: Floats) -> float:
-        """Lambda: the slope of ratings on predictions within strata, cut to 0..1."""
+    def _trust(self, weights: Floats, z: Floats, f: Floats) -> float:
+        """Lambda: the slope of the errors of mean(y) on those of mean(f) within strata, cut to 0..1."""
         codes, seen = self.strata.codes, self.strata.seen
         # Weight of a squared deviation in the variance N_h (N_h - n_h) / n_h s_h^2 of a stratum's total.
         each = self.strata.sizes * (self.strata.sizes - seen) / np.maximum(seen * (seen - 1.0), 1.0)
         counts = np.where(weights > 0.0, each[codes], 0.0)
         sums = np.maximum(np.bincount(codes, counts, len(seen)), 1e-300)
-        deviations = self.ones - float(weights @ self.ones) / float(weights @ self.inside) * self.inside
-        z, f = (v - (np.bincount(codes, counts * v, len(seen)) / sums)[codes] for v in (deviations, self.predictions))
-        square = float(counts @ f**2)
-        return min(max(float(counts @ (z * f)) / square, 0.0), 1.0) if square > 1e-12 * float(sums.sum()) else 0.0
+        z, g = (v - (np.bincount(codes, counts * v, len(seen)) / sums)[codes] for v in (z, f))
+        square = float(counts @ g**2)
+        # Rounding must not look like a difference between equal predictions.
+        some = square > 1e-12 * float(counts @ f**2) and square > 0.0
+        return min(max(float(counts @ (z * g)) / square, 0.0), 1.0) if some else 0.0
 
     def jackknife(self) -> tuple[float, int] | str:
         """Variance of the share and its degrees of freedom, or why there is none."""
         variance, freedom, base = 0.0, 0, self.strata.weights
-        rows = np.column_stack([self.strata.codes, self.ones, self.predictions, self.inside])
+        rows = np.column_stack([self.strata.codes, self.ratings, self.rated, self.predictions, self.group])
         for members, drawn in sampled_groups(self.strata):
             count = int(members.sum())
             if count < 2:
@@ -95,7 +101,9 @@ def drawn_corrected_rate(
     predictions: ArrayLike,
     domain: ArrayLike,
     strata: Strata,
-    total: float,
+    mean: float,
+    *,
+    group: ArrayLike | None = None,
     weight: float | None = None,
 ) -> DrawnEstimate:
     """Estimates the share of members that people would rate 1, of those that they could rate.
@@ -108,18 +116,23 @@ def drawn_corrected_rate(
         predictions: Shape (n,), the prediction for each sampled member, in 0..1.
         domain: Shape (n,), whether people could rate the member.
         strata: The strata of the sample.
-        total: Sum of the predictions for all members of the population, sampled or not.
+        mean: Mean of the predictions for all members of the population (or of the group), sampled or not.
+        group: Shape (n,), the members that the share is about; None for all.
         weight: Lambda; None chooses the best one.
 
     Returns:
         The estimate; ``n`` counts the members that people could rate.
     """
-    inside = np.asarray(domain, dtype=bool)
     f = np.asarray(predictions, dtype=np.float64)
+    members = np.ones(len(f), dtype=bool) if group is None else np.asarray(group, dtype=bool)
+    inside = np.asarray(domain, dtype=bool) & members
     n = int(inside.sum())
     if missing := missing_reason(n, strata):
         return DrawnEstimate(n, None, None, None, None, None, missing)
-    sample = _Sample(np.asarray(values, np.float64) * inside, f, inside.astype(np.float64), strata, total, weight)
+    y = np.asarray(values, np.float64)
+    sample = _Sample(
+        y * inside, inside.astype(np.float64), f * members, members.astype(np.float64), strata, mean, weight
+    )
     value = sample.share(strata.weights)
     assert value is not None
     population = float(strata.weights[inside].sum())
@@ -127,7 +140,7 @@ def drawn_corrected_rate(
     spread = sample.jackknife()
     if isinstance(spread, str):
         return DrawnEstimate(n, population, rate, None, None, None, spread)
-    variance = spread[0] + variance_of_those_alike((sample.ones - f) * inside, inside, strata)
+    variance = spread[0] + variance_of_those_alike((y - f) * inside, inside, strata)
     if variance <= 0.0:  # every member was rated
         return DrawnEstimate(n, population, rate, 0.0, rate, rate, None)
     least = 1.0 / (n + 2.0)
@@ -153,7 +166,8 @@ def drawn_bias(predictions: ArrayLike, values: ArrayLike, domain: ArrayLike, str
     if missing := missing_reason(n, strata):
         return DrawnEstimate(n, None, None, None, None, None, missing)
     errors = (np.asarray(predictions, np.float64) - np.asarray(values, np.float64)) * inside
-    sample = _Sample(errors, np.zeros(len(errors)), inside.astype(np.float64), strata, 0.0, 0.0)
+    rated = inside.astype(np.float64)
+    sample = _Sample(errors, rated, np.zeros(len(errors)), rated, strata, 0.0, 0.0)
     value, spread = sample.share(strata.weights), sample.jackknife()
     assert value is not None
     population = float(strata.weights[inside].sum())

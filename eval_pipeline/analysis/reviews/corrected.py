@@ -60,25 +60,15 @@ class Corrected:
         return [cell for stratum in self.queue.strata.values() for cell in stratum.cells]
 
     def _accuracy(self, version: str | None, rater: str) -> Row:
-        sizes, total = [], 0.0
-        for stratum in self.queue.strata.values():
-            cells = [cell for cell in stratum.cells if version in (None, cell.model_version)]
-            sizes.append(sum(cell.answers for cell in cells))
-            total += sum(cell.answers * _prediction(cell, rater) for cell in cells)
-        kept = np.flatnonzero(sizes)
-        place = {int(code): new for new, code in enumerate(kept)}
-        own = [
-            (place[int(code)], unit)
-            for code, unit in zip(self.strata.codes, self.units, strict=True)
-            if version in (None, unit.key.model_version)
-        ]
-        said = [unit.verdict for _, unit in own]
+        own = [cell for cell in self._cells if version in (None, cell.model_version)]
+        said = [unit.verdict for unit in self.units]
         found = drawn_corrected_rate(
             [one == RIGHT for one in said],
-            [_prediction(unit.item, rater) for _, unit in own if unit.item],
+            [_prediction(unit.item, rater) for unit in self.units if unit.item],
             [one in {RIGHT, WRONG} for one in said],
-            Strata(np.array([code for code, _ in own], dtype=np.int64), np.array(sizes, dtype=np.int64)[kept]),
-            total,
+            self.strata,
+            sum(cell.answers * _prediction(cell, rater) for cell in own) / sum(cell.answers for cell in own),
+            group=[version in (None, unit.key.model_version) for unit in self.units],
         )
         return _row(found)
 
