@@ -223,6 +223,7 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
         from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
         from eval_pipeline.tracks.pandas_code.question.question import read_question
+        from eval_pipeline.tracks.pandas_code.robust.other_inputs import tested_function
 
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact
@@ -249,6 +250,9 @@ class PandasTrack(
             "met": variants.details["met"] if variants is not None else None,
             "why_unsure": why_unsure(turn.question),
             "decides": gold.code is not None and not gold.answers and gold.tests is None,
+            "varies": gold.code is not None
+            and not gold.answers
+            and (gold.tests is None or bool(tested_function(gold))),
             "variants": variants.details["variants"] if variants is not None else None,
             "variants_right": variants.details["right"] if variants is not None else None,
             "cost": dict(performance.details) if measured and performance is not None else None,
