@@ -43,12 +43,14 @@ class Variant:
 def variants_of(gold: PandasGold) -> tuple[Variant, ...]:
     """Returns the variants of a turn on which its reference code determines the result.
 
-    There are none without reference code, if answers or tests decide, or if the case has no tables.
+    There are none without reference code, if answers or tests decide, if the case has no tables, or if the code draws
+    or writes.
 
     Raises:
         NoSandboxError: this machine cannot run the reference code.
     """
-    if gold.code is None or gold.answers or gold.tests is not None or not gold.context.tables:
+    context = gold.context
+    if gold.code is None or gold.answers or gold.tests is not None or not context.tables or context.output:
         return ()
     return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in _known(gold))
 
