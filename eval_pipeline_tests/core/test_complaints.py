@@ -91,7 +91,10 @@ def told(**given: Any) -> list[str]:
         ({"some": [1, 2, 3]}, ["some: expected at most 2 items, found [1, 2, 3]"]),
         ({"some": [1.5]}, ["some.0: expected a whole number, found 1.5"]),
         ({"answer": 1, "patterns": "x"}, [": expected 'answer' or 'patterns', found both"]),
-        ({"name": 5, "kind": 1}, ["name: expected a text, found 5; write it in quotes", "kind: expected 'a' or 'b', found 1"]),
+        (
+            {"name": 5, "kind": 1},
+            ["name: expected a text, found 5; write it in quotes", "kind: expected 'a' or 'b', found 1"],
+        ),
         ({"parts": "x" * 80}, [f"parts: expected a list, found '{'x' * 56}..."]),
     ],
 )
