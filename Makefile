@@ -57,6 +57,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.equivalence
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.view
+	$(BIN)/python -m benchmarks.peers
 
 soak: setup  ## Run the long campaigns (simulations, kills).
 	$(BIN)/python -m pytest -m soak -s

@@ -69,6 +69,37 @@ def test_probabilities_sum_to_the_number_drawn(scores: list[float], data: st.Dat
     assert set(np.flatnonzero(chances >= 1.0 - 1e-12)) <= set(drawn.tolist())
 
 
+@pytest.mark.parametrize(
+    ("scores", "n", "order", "start"),
+    [
+        ([15.39, 0.27, 2.03, 6.1, 1.22, 0.24, 0.17], 3, [1, 0, 4, 2, 3, 6, 5], 0.06870229007633587),
+        ([0.43, 0.11, 32.43, 0.38, 1.94], 4, [1, 3, 4, 0, 2], 0.06521739130434766),
+        ([3.56, 0.02, 1.12, 3.94, 7.46, 0.3, 38.26, 0.08, 0.28, 6.5, 1.11], 10, [3, 7, 4, 8, 0, 5, 6, 10, 9, 1, 2],
+         0.7999999999999997),
+    ],
+)  # fmt: skip
+def test_rounding_neither_misses_a_certain_unit_nor_draws_one_twice(
+    scores: list[float], n: int, order: list[int], start: float
+) -> None:
+    """Starts that fall on a cumulated sum, where a step may land on either side of a certain unit's ends."""
+    chances = inclusion_probabilities(np.array(scores), n)
+    for near in (np.nextafter(start, 0.0), start, np.nextafter(start, 1.0)):
+        drawn = systematic(chances, np.array(order), float(near)).tolist()
+        assert len(drawn) == n == len(set(drawn))
+        assert set(np.flatnonzero(chances == 1.0)) <= set(drawn)
+
+
+@pytest.mark.parametrize("share", [1.0 - 1e-10, 1.0 - 1e-16])
+def test_a_nearly_certain_unit_is_certain(share: float) -> None:
+    chances = inclusion_probabilities(np.array([share, share, 0.5, 0.5, 2.0 - 2.0 * share + 1e-17]), 3)
+    assert chances[:2].tolist() == [1.0, 1.0] and chances.sum() == pytest.approx(3.0, abs=1e-12)
+
+
+def test_scores_too_far_apart_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ so much"):
+        inclusion_probabilities(np.array([1.0, 1.0, 1e-12]), 2)
+
+
 def test_each_unit_is_drawn_with_exactly_its_probability() -> None:
     """All orders, and the uniform start integrated exactly between the points where the drawn units change."""
     chances = inclusion_probabilities(np.array([5.0, 1.0, 1.3, 0.4]), 2)

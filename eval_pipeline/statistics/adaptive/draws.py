@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from eval_pipeline.statistics.adaptive.units import Floats, Integers
+
+_CERTAIN: Final = 1.0 - 1e-9
+"""Probability from which on a unit is certain: far above the rounding errors of cumulated sums of a million units."""
 
 
 def inclusion_probabilities(scores: Floats, n: int) -> Floats:
@@ -15,7 +20,8 @@ def inclusion_probabilities(scores: Floats, n: int) -> Floats:
         n: Number of units to draw, from 0 to the number of units.
 
     Raises:
-        ValueError: If ``n`` is out of range or a score is not a finite number above 0.
+        ValueError: If ``n`` is out of range, a score is not a finite number above 0, or scores differ so much that a
+            unit could not be drawn at all.
     """
     if not 0 <= n <= len(scores):
         raise ValueError(f"cannot draw {n} of {len(scores)} units")
@@ -28,10 +34,13 @@ def inclusion_probabilities(scores: Floats, n: int) -> Floats:
         if not rest.any():
             return chances
         chances[rest] = (n - certain.sum()) * scores[rest] / scores[rest].sum()
-        above = rest & (chances >= 1.0)
+        above = rest & (chances >= _CERTAIN)
         if not above.any():
-            return chances
+            break
         certain |= above
+    if n and not (chances > 0.0).all():
+        raise ValueError("scores differ so much that some units could not be drawn")
+    return chances
 
 
 def systematic(probabilities: Floats, order: Integers, start: float) -> Integers:
@@ -48,12 +57,15 @@ def systematic(probabilities: Floats, order: Integers, start: float) -> Integers
     Returns:
         Positions of the drawn units, ascending.
     """
-    ends = np.cumsum(probabilities[order])
+    # Certain units take no part: through rounding, a step could miss one, or two steps could meet it.
+    certain = probabilities >= _CERTAIN
+    open_to = order[~certain[order]]
+    ends = np.cumsum(probabilities[open_to])
     n = round(float(ends[-1])) if len(ends) else 0
     if n == 0:
-        return np.zeros(0, dtype=np.int64)
-    # Rounding must not push the last step over the end, nor let a certain unit be passed by.
+        return np.flatnonzero(certain)
+    # Rounding must not push the last step over the end.
     ends *= n / ends[-1]
     ends[-1] = n
     found = np.searchsorted(ends, start + np.arange(n), side="right")
-    return np.sort(order[np.minimum(found, len(order) - 1)])
+    return np.sort(np.r_[np.flatnonzero(certain), open_to[np.minimum(found, len(open_to) - 1)]])

@@ -22,8 +22,11 @@ def say(folder: Path, branch: str, numbers: list[int], told: int) -> None:
         os.write(told, one.id.encode())
 
 
-def review_until_killed(folder: Path, branch: str, numbers: list[int], seconds: float) -> list[str]:
-    """Ids that a process had told of before it was killed, or had done all."""
+def review_until_killed(folder: Path, branch: str, numbers: list[int], some: int, seconds: float) -> list[str]:
+    """Ids that a process had told of before it was killed, some time after it had told of ``some``, or had done all.
+
+    The time runs from its own progress: on a busy machine a process might otherwise be killed before it does anything.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -33,12 +36,14 @@ def review_until_killed(folder: Path, branch: str, numbers: list[int], seconds: 
         finally:
             os._exit(0)
     os.close(writer)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
     with os.fdopen(reader, "rb") as pipe:
-        said = pipe.read().decode()
-    return [said[start : start + _ID] for start in range(0, len(said), _ID)]
+        said = pipe.read(some * _ID)
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        said += pipe.read()
+    ids = said.decode()
+    return [ids[start : start + _ID] for start in range(0, len(ids), _ID)]
 
 
 def campaign(folder: Path, count: int, seed: int) -> tuple[int, int]:
@@ -52,7 +57,8 @@ def campaign(folder: Path, count: int, seed: int) -> tuple[int, int]:
         git(folder, "checkout", "-q", "-b", branch, "main")
         own: list[str] = []
         while len(own) < count:
-            own += review_until_killed(folder, branch, list(range(len(own), count)), chance.uniform(0.002, 0.03))
+            left = list(range(len(own), count))
+            own += review_until_killed(folder, branch, left, chance.randint(0, 15), chance.uniform(0.0, 0.005))
             kills += 1
         told += own
         git(folder, "add", "-A")

@@ -1,0 +1,1 @@
+"""CPU a sample of other evaluation harnesses beside ours, measured in one run."""
