@@ -4,11 +4,13 @@ Only regular files up to a size limit are read. YAML is checked before it is loa
 per nesting level, and aliases can expand to more values than fit into memory.
 """
 
+import gzip
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -55,21 +57,38 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> st
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a file one by one, so that it may be larger than memory.
+    """Yields the lines of a file one by one, so that it may be larger than memory; one named `.gz` is unpacked.
 
     Raises:
-        OSError: the file cannot be read, is not a regular file, or has a line that is too long.
+        OSError: the file cannot be read, is not a regular file, has a line that is too long, or unpacks to more than
+            `MOST_BYTES`.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise UnreadableFileError("is no regular file")
-        number = 0
-        while line := file.readline(MOST_DOCUMENT_BYTES + 1):
-            number += 1
-            if len(line) > MOST_DOCUMENT_BYTES:
-                raise UnreadableFileError(f"line {number:,} has more than {MOST_DOCUMENT_BYTES:,} bytes")
-            yield line
+        if path.suffix != ".gz":
+            yield from _lines(file)
+            return
+        try:
+            with gzip.open(file) as unpacked:
+                unpacked_bytes = 0
+                for line in _lines(unpacked):
+                    unpacked_bytes += len(line)
+                    if unpacked_bytes > MOST_BYTES:
+                        raise UnreadableFileError(f"unpacks to more than {MOST_BYTES:,} bytes")
+                    yield line
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise UnreadableFileError(f"is not a sound gzip file: {error}") from error
+
+
+def _lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(MOST_DOCUMENT_BYTES + 1):
+        number += 1
+        if len(line) > MOST_DOCUMENT_BYTES:
+            raise UnreadableFileError(f"line {number:,} has more than {MOST_DOCUMENT_BYTES:,} bytes")
+        yield line
 
 
 def check_yaml(text: str) -> None:

@@ -31,15 +31,18 @@ class Assertions:
     Attributes:
         code: code that raises if the snippet is wrong.
         reference: a program that passes; the tests may use its imports and classes.
+        answer: text that the tests get as `answer_text`, which the code itself cannot change; None for none.
     """
 
     code: str
     reference: str
+    answer: str | None = None
 
     @property
     def packed(self) -> bytes:
-        """Returns both in the form that a zygote reads."""
-        return json_text({"tests": self.code, "reference": self.reference}).encode(errors="surrogatepass")
+        """Returns all of it in the form that a zygote reads."""
+        told = {"tests": self.code, "reference": self.reference, "answer": self.answer}
+        return json_text(told).encode(errors="surrogatepass")
 
 
 _FICKLE = "its result is not the same each time it runs"

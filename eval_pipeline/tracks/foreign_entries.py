@@ -36,12 +36,12 @@ def read_json(source: Path) -> Json:
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
-    """Yields the entries of a JSON list or JSON Lines file, each with a description and line (None for lists).
+    """Yields the entries of a JSON list or JSON Lines file (packed or not), each with a description and line or None.
 
     Raises:
         InputError: the file cannot be read, does not parse, or is not a list.
     """
-    if source.suffix == ".jsonl":
+    if source.name.endswith((".jsonl", ".jsonl.gz")):
         try:
             for number, line in enumerate(foreign.lines_of(source), start=1):
                 if line.strip():

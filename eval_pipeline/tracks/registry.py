@@ -72,6 +72,11 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         "eval_pipeline.tracks.pandas_code.importers.bigcodebench:read_bigcodebench",
         leaves_out_wrong_gold=True,
     ),
+    "ds1000": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.ds1000:read_ds1000",
+        leaves_out_wrong_gold=True,
+    ),
     **{
         form: ForeignForm(
             "sql",

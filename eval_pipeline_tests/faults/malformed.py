@@ -26,7 +26,7 @@ from eval_pipeline_tests.support import SHIPPED
 
 IMPORTS = {
     "convfinqa": ".json", "spider": ".json", "bird": ".json", "defog": ".csv", "querycraft": ".json",
-    "dabench": ".jsonl", "pandaseval": ".jsonl", "bigcodebench": ".jsonl", "statgpt": ".yaml",
+    "dabench": ".jsonl", "pandaseval": ".jsonl", "bigcodebench": ".jsonl", "ds1000": ".jsonl", "statgpt": ".yaml",
 }  # fmt: skip
 IN_SUITES = {
     "header": ("finqa", "suite.yaml", "finqa_sample/suite.yaml"),

@@ -7,7 +7,7 @@ JSON header, the body. The zygote trusts what comes in and nothing of what a chi
         → {"problem": sentence or null}
     {"op": "run", "wall_s": seconds}, body: the code
         → what `Child.run` returns, "output_bytes", "clean", body: the output, then the result
-    {"op": "check", "wall_s": seconds, "tests_bytes"}, body: {"tests", "reference"} as JSON, then the code
+    {"op": "check", "wall_s": seconds, "tests_bytes"}, body: {"tests", "reference", "answer"} as JSON, then the code
         → the same for `Child.check`; the result is that of the tests
 """
 

@@ -1,6 +1,7 @@
 """Extracts the code from a response."""
 
 import re
+import textwrap
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import ErrorClass, Json
@@ -56,12 +57,18 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
         if len(blocks) > 1 and found[-1]["end"] is None and parse(blocks[-1]) is None:
             blocks.pop()  # it was cut off, and there is a complete one before it
         setting = [block for block in blocks if _SETS_RESULT.search(block)]
-        return Code((setting or blocks)[-1].strip("\n"))
+        return Code(_outdented((setting or blocks)[-1].strip("\n")))
     if recorded and answers_in(text) and not _SETS_RESULT.search(text):
         return Code("", text.strip())
     if not _STATEMENT.search(text):
         raise ArtefactError(ErrorClass.SYNTAX, "there is no code: expected a block of Python that sets `result`")
-    return Code(text.strip("\n"))
+    return Code(_outdented(text.strip("\n")))
+
+
+def _outdented(code: str) -> str:
+    """Returns code without an indentation that all its lines share, e.g. that of a list in which its block stands."""
+    less = textwrap.dedent(code)
+    return code if less == code or parse(less) is None else less
 
 
 def code_json(found: Code) -> Json:

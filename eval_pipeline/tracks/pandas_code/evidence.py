@@ -13,7 +13,7 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.execute import error_text, runnable
+from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, tested_code
 from eval_pipeline.tracks.pandas_code.failures.finding import failure_of
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
@@ -105,15 +105,20 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 
 def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Runs assertions in a process that never ran the code."""
-    found = sandbox().run(artefact.code, gold.context.paths, tests=tests_of(gold))
+    code = tested_code(artefact.code, gold.context)
+    found = sandbox().run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
     return DIFFERENT, 0.0, {"message": error_text(found)}
 
 
-def tests_of(gold: PandasGold) -> Assertions | None:
-    """Returns the tests that decide; None if something else decides."""
-    return None if gold.tests is None else Assertions(gold.tests, gold.code or "")
+def tests_of(gold: PandasGold, code: str) -> Assertions | None:
+    """Returns the tests that decide about some code; None if something else decides."""
+    if gold.tests is None:
+        return None
+    if gold.context.template is None:
+        return Assertions(gold.tests, gold.code or "")
+    return Assertions(gold.tests, "", code)  # reference code that is a part of a program need not be a program itself
 
 
 @lru_cache(maxsize=64)
@@ -129,7 +134,9 @@ def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFaile
 
 def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
-    found = measure(code, gold.code, gold.context.paths, gold.context.options.timed_runs, tests_of(gold))
+    context = gold.context
+    both = tested_code(code, context), tested_code(gold.code, context)
+    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code))
     if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
         return

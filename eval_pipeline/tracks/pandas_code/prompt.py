@@ -26,6 +26,9 @@ result = df["amount"].sum()
 _TESTED = """\
 You complete Python programs that use pandas and numpy. Answer with one block of Python code and nothing else: the \
 whole program, with the part that was given. It is checked by tests that follow it."""
+_PART = """\
+You complete Python programs that use pandas, numpy and matplotlib. Answer with one block of Python code and nothing \
+else: only the code that is missing, which is put in its place in the program. It is checked by running the program."""
 
 _NO_TABLES = "There are no tables."
 
@@ -37,7 +40,8 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
         KeyError: the version is not in `VERSIONS`.
     """
     context = case.context
-    system = {"code-1": _TASK if context.sets_result else _TESTED}[version]
+    tested = _TESTED if context.template is None else _PART
+    system = {"code-1": _TASK if context.sets_result else tested}[version]
     messages = [Message("system", system)]
     if context.sets_result:
         messages.append(Message("user", tables_text(context.tables)))

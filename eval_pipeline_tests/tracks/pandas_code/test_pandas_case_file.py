@@ -21,6 +21,7 @@ from eval_pipeline.tracks.pandas_code.cases.source import (
     TableColumn,
     read_tables,
 )
+from eval_pipeline.tracks.pandas_code.cases.template import filled
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
 from eval_pipeline.tracks.pandas_code.track import TRACK
@@ -42,6 +43,15 @@ def _case(**turn: Any) -> dict[str, Any]:
         (_case(), "expected 'code', whose result is the right one"),
         (_case(expected=1, answers={"a": "1"}), "expected one of 'expected', 'answers' and 'tests'"),
         (_case(tests="assert True"), "'tests' need 'code' that passes them"),
+        (_case(code=CODE, template="[insert]"), "a 'template' needs 'tests' that run it"),
+        (
+            _case(code=CODE, tests="t", template="x = 1"),
+            "must have one line '\\[insert\\]', where the answer is put; it has 0",
+        ),
+        (
+            {"id": "one", "turns": [{"question": "?", "code": CODE, "tests": "t", "template": "[insert]"}] * 2},
+            "expected one turn, as it has a 'template'",
+        ),
         (_case(answers={"a": 1}), 'expected texts by name, as in {mean_fare: "34.65"}'),
         (_case(code=CODE, cod="x"), "cod: unknown field; allowed: "),
         ({"id": "one", "turns": []}, "at least 1 item"),
@@ -88,6 +98,23 @@ def test_complexity_is_the_calls_of_the_reference_code() -> None:
 
 
 @pytest.mark.parametrize(
+    ("template", "code", "program"),
+    [
+        ("a = 1\n[insert]\nb = 2", "  x = a", "a = 1\nx = a\nb = 2\n"),
+        (
+            "def f(a):\n[insert]\nf(1)",
+            "x = a\nif x:\n  return x",
+            "def f(a):\n    x = a\n    if x:\n      return x\nf(1)\n",
+        ),
+        ("if a:\n  def f(a):\n\n    [insert]\n", "return a", "if a:\n  def f(a):\n\n    return a\n"),
+        ("for a in b:\n[insert]", "", "for a in b:\n    pass\n"),
+    ],
+)
+def test_answers_get_the_indentation_of_their_place(template: str, code: str, program: str) -> None:
+    assert filled(template, code) == program
+
+
+@pytest.mark.parametrize(
     ("expected", "text"),
     [
         (42.5, "42.5"),
@@ -114,6 +141,7 @@ def test_long_results_are_cut() -> None:
         (f"~~~python\n{CODE}\n~~~", CODE),
         (f"```python\n{CODE}", CODE),
         (CODE, CODE),
+        (f"- so:\n\n  ```python\n  {CODE}\n  ```", CODE),
         (f"```bash\npip install x\n```\n```python\n{CODE}\n```", CODE),
         ("```python\nx = 1\n```\nthen\n```python\nresult = 2\n```", "result = 2"),
         ("```python\nresult = 1\n```\nfor instance it prints\n```\n6\n```", "result = 1"),

@@ -14,6 +14,7 @@ from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
+from eval_pipeline.tracks.pandas_code.cases.template import template_problem
 from eval_pipeline.tracks.pandas_code.question.question import read_question
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
@@ -40,6 +41,7 @@ class PandasTurnFile(BaseModel):
             columns to lists.
         answers: closed answers by name, scored by DABench's rule.
         tests: code that is appended to the answer's code and raises if that is wrong; `result` need not be set then.
+        template: a program with a line `[insert]` in whose place the answer is put; `tests` run it (`template.py`).
         ordered: whether the order of rows counts, or the columns that define the order (rows equal in them may be in
             any order). If left out, words of the question decide (sorted, ordered by, descending, ...).
     """
@@ -51,6 +53,7 @@ class PandasTurnFile(BaseModel):
     expected: Any = None
     answers: Annotated[dict[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
     tests: _Text | None = None
+    template: _Text | None = None
     ordered: Annotated[bool | tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
 
     @model_validator(mode="after")
@@ -62,6 +65,11 @@ class PandasTurnFile(BaseModel):
             raise ValueError("expected 'code', whose result is the right one, or 'expected', 'answers' or 'tests'")
         if self.tests is not None and self.code is None:
             raise ValueError("'tests' need 'code' that passes them")
+        if self.template is not None:
+            if self.tests is None:
+                raise ValueError("a 'template' needs 'tests' that run it")
+            if problem := template_problem(self.template):
+                raise ValueError(f"'template' {problem}")
         return self
 
 
@@ -89,11 +97,13 @@ class PandasContext:
 
     Attributes:
         sets_result: whether code has to set `result`; false if tests decide.
+        template: the program of which answers are a part; None if they are whole programs.
     """
 
     tables: tuple[SuiteTable, ...]
     sets_result: bool
     options: PandasOptions
+    template: str | None = None
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -151,7 +161,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     if problems:
         raise CaseError(problems)
     tables = tuple(shared.tables[name] for name in names)
-    context = PandasContext(tables, not any(turn.tests for turn in parsed.turns), shared.options)
+    template = next((turn.template for turn in parsed.turns if turn.template is not None), None)
+    if template is not None and len(parsed.turns) > 1:
+        raise CaseError([(("turns",), "expected one turn, as it has a 'template'")])
+    context = PandasContext(tables, not any(turn.tests for turn in parsed.turns), shared.options, template)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
     return Case(
         id=parsed.id,

@@ -52,7 +52,9 @@ def gold_result(gold: PandasGold) -> Json:
 
 def gold_json(gold: PandasGold) -> Json:
     """Returns the gold as plain data."""
+    template = {} if gold.context.template is None else {"template": gold.context.template}
     return {
+        **template,
         "code": gold.code,
         "expected": gold.stored,
         "answers": dict(gold.answers),

@@ -1,0 +1,160 @@
+"""DS-1000, in the form that is published: the missing part of a program, checked by running the program."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.errors import InputError
+from eval_pipeline.tracks.pandas_code.importers.ds1000 import read_ds1000
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, shared
+
+CONTEXT = '''import pandas as pd
+import numpy as np
+import copy
+import tokenize, io
+
+
+def generate_test_case(test_case_id):
+    def generate_ans(data):
+        df = data
+        return df.assign(total=df["a"] + df["b"])
+
+    def define_test_input(test_case_id):
+        if test_case_id == 1:
+            df = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+        if test_case_id == 2:
+            df = pd.DataFrame({"a": [5.5], "b": [None]}, index=["x"])
+        return df
+
+    test_input = define_test_input(test_case_id)
+    expected_result = generate_ans(copy.deepcopy(test_input))
+    return test_input, expected_result
+
+
+def exec_test(result, ans):
+    try:
+        pd.testing.assert_frame_equal(result, ans, check_dtype=False)
+        return 1
+    except:
+        return 0
+
+
+exec_context = r"""
+import pandas as pd
+import numpy as np
+df = test_input
+[insert]
+"""
+
+
+def test_execution(solution: str):
+    code = exec_context.replace("[insert]", solution)
+    for i in range(2):
+        test_input, expected_result = generate_test_case(i + 1)
+        test_env = {"test_input": test_input}
+        exec(code, test_env)
+        assert exec_test(test_env["result"], expected_result)
+'''
+NO_LOOPS = """
+
+def test_string(solution: str):
+    tokens = []
+    for token in tokenize.tokenize(io.BytesIO(solution.encode("utf-8")).readline):
+        tokens.append(token.string)
+    assert "while" not in tokens and "for" not in tokens
+"""
+BODY = ("df = test_input\n[insert]\n", "def f(df):\n[insert]\ndf = test_input\nresult = f(df)\n")
+PROMPT = """Problem:
+Add the columns up.
+
+A:
+<code>
+import pandas as pd
+</code>
+result = ... # put solution in this variable
+BEGIN SOLUTION
+<code>
+"""
+RIGHT = 'result = df.assign(total=df["a"] + df["b"])'
+
+
+def problem(number: int = 3, library: str = "Pandas", **changed: Any) -> dict[str, Any]:
+    metadata = {
+        "problem_id": number, "library_problem_id": number, "library": library, "test_case_cnt": 2,
+        "perturbation_type": "Semantic", "perturbation_origin_id": 1,
+    }  # fmt: skip
+    made = {"prompt": PROMPT, "reference_code": RIGHT, "metadata": metadata, "code_context": CONTEXT}
+    return made | changed
+
+
+def written(folder: Path, *problems: dict[str, Any], packed: bool = True) -> Path:
+    text = "".join(json.dumps(one) + "\n" for one in problems)
+    file = folder / ("ds1000.jsonl.gz" if packed else "ds1000.jsonl")
+    file.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    return file
+
+
+def test_problems_of_other_libraries_are_left_out(tmp_path: Path) -> None:
+    other = problem(8, "Pytorch", code_context="import torch")
+    raws = list(read_ds1000(written(tmp_path, other, problem(), problem(4, "Numpy")), None))
+    assert [(raw["id"], raw["cluster"]) for raw in raws] == [("ds1000_0003", "pandas_1"), ("ds1000_0004", "numpy_1")]
+    assert raws[0]["features"] == {"library": "pandas", "perturbation": "Semantic"}
+    assert raws[0]["turns"][0]["question"].endswith("# put solution in this variable")
+    assert len(list(read_ds1000(written(tmp_path, other, problem(), problem(4), packed=False), 1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"code_context": "x = 1"}, "expected Python that defines 'exec_context'"),
+        ({"code_context": "exec_context = 'a\\n[insert]\\n[insert]'"}, "it has 2"),
+        ({"metadata": {"library": "Pandas"}}, "problem_id"),
+        ({"prompt": None}, "prompt"),
+    ],
+)
+def test_wrong_problems_are_named(tmp_path: Path, changed: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=r"ds1000\.jsonl\.gz.*2") as raised:
+        list(read_ds1000(written(tmp_path, problem(), problem(**changed)), None))
+    assert complaint in str(raised.value)
+
+
+def test_files_that_are_not_gzip_are_refused(tmp_path: Path) -> None:
+    for content in (b"not packed", gzip.compress(b"{}\n" * 1000)[:-12]):
+        (tmp_path / "d.jsonl.gz").write_bytes(content)
+        with pytest.raises(InputError, match="is not a sound gzip file"):
+            list(read_ds1000(tmp_path / "d.jsonl.gz", None))
+
+
+@needs_sandbox
+def test_answers_are_judged_by_running_the_program(tmp_path: Path) -> None:
+    whole, strict, body = (
+        read(next(read_ds1000(written(tmp_path, problem(code_context=context)), None)), shared(tmp_path))
+        for context in (CONTEXT, CONTEXT + NO_LOOPS, CONTEXT.replace(*BODY))
+    )
+    loop = "for _ in [0]:\n    " + RIGHT
+    assert scores(whole, answer(RIGHT))["result_match"] is True
+    assert scores(whole, answer(RIGHT.replace("+", "-")))["result_match"] is False
+    assert scores(whole, answer("df['total'] = df.a + df.b"))["result_match"] is False  # `result` is not set
+    assert [scores(case, answer(loop))["result_match"] for case in (whole, strict)] == [True, False]
+    # The answer stands in a function here, however deep the model wrote it.
+    inner = RIGHT.replace("result =", "return")
+    for text in (inner, f"    {inner}"):
+        assert scores(body, answer(text))["result_match"] is True
+    assert attempt(body, answer("return (")).outcome.error_class == "syntax_error"  # type: ignore[union-attr]
+    # A forged name, a forged text of the answer, and an end of the process pass nothing.
+    forged = "answer_text = ''\n" + loop
+    assert scores(strict, answer(forged))["result_match"] is False
+    assert scores(whole, answer("import os; os.write(3, b'{\"result\":true}'); os._exit(0)"))["result_match"] is False
+
+
+@needs_sandbox
+def test_reference_code_that_fails_its_tests_is_named(tmp_path: Path) -> None:
+    wrong = problem(reference_code="result = df.append(df)")
+    case = read(next(read_ds1000(written(tmp_path, wrong), None)), shared(tmp_path))
+    from eval_pipeline.tracks.pandas_code.track import TRACK
+
+    ((_, why),) = TRACK.check_gold(case)
+    assert "append" in why
