@@ -38,6 +38,7 @@ _SUITE_PARTS = (
     tables.GOLD_OVERRIDES,
     tables.SUITE_EDITIONS,
 )
+_EVIDENCE = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
 _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
 
 
@@ -148,7 +149,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         "evidence",
         "What comparing the last attempt with the gold shows.",
         reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED),
-        writes=(tables.EVIDENCE,),
+        writes=_EVIDENCE,
         run=evidence.gather_evidence,
         code=code.evidence_code,
         facts=evidence.evidence_facts,
@@ -180,7 +181,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
     yield Stage(
         "turn_metrics",
         "Every metric on every turn, and the records of what failed.",
-        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE, *judged),
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, *_EVIDENCE, *judged),
         writes=(*own, tables.METRICS),
         run=score.score,
         code=code.scoring_code,

@@ -32,6 +32,7 @@ _LATER = (
     tables.SUITE_EDITIONS,
     tables.GOLD_EDITIONS,
     tables.SAMPLED_ESTIMATES,
+    tables.MEASURED_EVIDENCE,
 )
 _SERVED = ("served_model", "system_fingerprint")
 
@@ -92,6 +93,11 @@ class Evaluation:
     def read(self, table: Table) -> pa.Table:
         """Returns the rows of a table that belong to this evaluation, or to its suite or its model version."""
         return self._record.read(table, self._key(table))
+
+    def evidence(self) -> pa.Table:
+        """Returns all evidence, what was measured last; older evaluations have it all in one table."""
+        both = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
+        return pa.concat_tables([self.read(table) for table in both if not self._came_later(table)])
 
     def rows(self, table: Table) -> list[Row]:
         """Returns the same rows as `read`, as Python values; meant for tables of moderate size."""

@@ -77,7 +77,7 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         for start in range(0, len(cases), _CASES_AT_ONCE):
             some = slice(start, start + _CASES_AT_ONCE)
             outputs.writer(CASES).write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
-    outputs.keep(CASES, cases)
+    outputs.keep((CASES,), cases)
 
 
 def files_of(inputs: Inputs) -> dict[str, str]:

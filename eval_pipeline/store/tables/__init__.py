@@ -48,7 +48,6 @@ from eval_pipeline.store.tables.suites import (
 )
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
-    EVIDENCE,
     JUDGE_REPEATS,
     JUDGEMENTS,
     METRIC_ERRORS,
@@ -60,6 +59,7 @@ from eval_pipeline.store.tables.turns import (
     VALIDATION,
     track_turns_table,
 )
+from eval_pipeline.store.tables.turns import EVIDENCE as ALL_EVIDENCE
 
 __all__ = [
     "ACCURACY_BY_COMPLEXITY",
@@ -85,6 +85,7 @@ __all__ = [
     "LABEL_CONFUSION",
     "LABEL_SCORES",
     "LEFT_OUT_CASES",
+    "MEASURED_EVIDENCE",
     "METRICS",
     "METRIC_COMPARISONS",
     "METRIC_ERRORS",
@@ -114,6 +115,7 @@ __all__ = [
 
 GENERATIONS, RECOVERY_ATTEMPTS = ATTEMPTS.record_tables()
 GENERATION_PROMPTS, RECOVERY_PROMPTS = PROMPTS.record_tables()
+EVIDENCE, MEASURED_EVIDENCE = ALL_EVIDENCE.record_tables()
 (ERRORS,) = TURN_ERRORS.record_tables()
 
 _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
