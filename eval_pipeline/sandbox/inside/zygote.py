@@ -21,7 +21,7 @@ from typing import Any
 from . import privileges
 from .buffers import Buffer
 from .child import Child, Configuration, Told
-from .scratch import wipe
+from .scratch import renew
 
 _HEAD = struct.Struct("<II")
 _IDLE_RUNS, _IDLE_S = 3, 10.0
@@ -105,7 +105,7 @@ class Zygote:
             told = self._child.run(self._tables, header["wall_s"])
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
-        told["clean"] = not [folder for folder in self._configuration["wiped"] if not wipe(folder)]
+        told["clean"] = not [folder for folder in self._configuration["wiped"] if not renew(folder)]
         return told
 
     def _read_code(self, count: int) -> None:
