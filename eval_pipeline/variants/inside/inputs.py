@@ -20,6 +20,8 @@ _LONGEST_TEXT = 400
 _TABLES = (pd.DataFrame, pd.Series)
 
 Function = Callable[..., Any]
+Rng = np.random.Generator
+Change = Callable[[Any, Rng], Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -58,7 +60,7 @@ def check_on_other_inputs(calls: list[Call], right: Function, tested: Function) 
         try:
             expected = right(*copy.deepcopy(given), **copy.deepcopy(named))
             wanted = form(expected)
-        except Exception:  # whatever it is, this input is not for this function
+        except Exception:  # noqa: S112 - whatever it is, this input is not for this function
             continue
         if not _has_value(wanted):
             continue
@@ -132,18 +134,16 @@ def _taken(value: Any, places: list[int]) -> Any:
     return [value[place] for place in places] if isinstance(value, list) else value[places]
 
 
-def _rows(choose: Callable[[int, np.random.Generator], list[int]]) -> Callable[[Any, np.random.Generator], Any]:
-    def change(value: Any, rng: np.random.Generator) -> Any:
+def _rows(choose: Callable[[int, Rng], list[int]]) -> Change:
+    def change(value: Any, rng: Rng) -> Any:
         is_many = isinstance(value, (*_TABLES, list, np.ndarray)) and len(value) > 1
         return _taken(value, choose(len(value), rng)) if is_many else value
 
     return change
 
 
-def _columns(
-    change: Callable[[pd.Series, np.random.Generator], pd.Series],
-) -> Callable[[Any, np.random.Generator], Any]:
-    def changed(value: Any, rng: np.random.Generator) -> Any:
+def _columns(change: Callable[[pd.Series, Rng], pd.Series]) -> Change:
+    def changed(value: Any, rng: Rng) -> Any:
         if isinstance(value, pd.Series):
             return change(value, rng)
         if isinstance(value, pd.DataFrame) and value.columns.is_unique:
@@ -153,11 +153,11 @@ def _columns(
     return changed
 
 
-def _mixed(column: pd.Series, rng: np.random.Generator) -> pd.Series:
+def _mixed(column: pd.Series, rng: Rng) -> pd.Series:
     return column.iloc[rng.permutation(len(column))].set_axis(column.index)
 
 
-def _squared(column: pd.Series, rng: np.random.Generator) -> pd.Series:
+def _squared(column: pd.Series, rng: Rng) -> pd.Series:
     dtype = column.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
     if not is_number or column.abs().max() > _LARGEST:
@@ -165,7 +165,7 @@ def _squared(column: pd.Series, rng: np.random.Generator) -> pd.Series:
     return column * column.abs()
 
 
-_CHANGES: dict[str, Callable[[Any, np.random.Generator], Any]] = {
+_CHANGES: dict[str, Change] = {
     "other scale": _columns(_squared),
     "other values": _columns(_mixed),
     "other order": _rows(lambda size, _: [*range(size)][::-1]),

@@ -9,11 +9,12 @@ import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.tracks.pandas_code import evidence as evidence_of
 from eval_pipeline.tracks.pandas_code.cases.source import read_tables
-from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind, tests_of
+from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.importers.pandaseval import read_pandaseval
 from eval_pipeline.tracks.pandas_code.robust import other_inputs
-from eval_pipeline.tracks.pandas_code.robust.other_inputs import tested_function, wrong_input
+from eval_pipeline.tracks.pandas_code.robust.other_inputs import checked_function, wrong_input
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.inside.inputs import check_on_other_inputs, form, given_calls, is_same, other_calls
@@ -77,7 +78,7 @@ def test_another_way_to_write_it_is_right_and_remembered(
 )
 def test_tests_of_another_form_have_no_other_inputs(tests: str, tmp_path: Path) -> None:
     gold = _case(tmp_path, tests=tests).turns[0].gold
-    assert tested_function(gold) is None
+    assert checked_function(gold) is None
     assert wrong_input(gold, MEAN) is None
 
 
@@ -90,7 +91,7 @@ def test_inputs_are_changed_in_every_way_and_not_for_the_function() -> None:
 
     calls = given_calls(tests, lambda df, name, factor: factor)
     assert len(calls) == 1
-    found = {name: call for name, call in other_calls(calls)}
+    found = dict(other_calls(calls))
     assert list(found) == ["other scale", "other values", "other order", "duplicates", "fewer rows", "one row"]
     assert found["other scale"][0][0]["a"].tolist() == [1, 4, 9]
     assert found["other order"][0][0]["b"].tolist() == ["z", "y", "x"]
@@ -138,7 +139,7 @@ def _refuted(entries: list[dict[str, Any]], folder: Path) -> tuple[int, list[str
     for entry in entries:
         case = read(entry, read_tables(folder, {}))
         gold = case.turns[0].gold
-        if tested_function(gold) is None or gold.code is None or not _passes(gold, gold.code):
+        if checked_function(gold) is None or gold.code is None or not _passes(gold, gold.code):
             continue
         for mutant in mutants_of(gold.code, Known({}, {})):
             if _passes(gold, mutant.code) and not wrong_input(gold, mutant.code):
@@ -153,7 +154,7 @@ def _refuted(entries: list[dict[str, Any]], folder: Path) -> tuple[int, list[str
 
 
 def _passes(gold: Any, code: str) -> bool:
-    return isinstance(sandbox().run(code, {}, tests=tests_of(gold)), SnippetRan)
+    return isinstance(sandbox().run(code, {}, tests=evidence_of.tests_of(gold, code)), SnippetRan)
 
 
 @needs(PANDASEVAL)

@@ -19,15 +19,11 @@ def robust_correct(
     if not has_code:
         return MetricResult(None, reason="there is no code")
     if not varies:
-        return MetricResult(
-            None, reason="the suite has no reference code for this turn that says what is right on other tables"
-        )
+        return MetricResult(None, reason="the suite has no reference code for this turn whose results decide")
     if not result_match:
         return MetricResult(False)
     if variants is None or variants_right is None:
-        return MetricResult(
-            None, reason="no other tables or inputs on which the reference code has a determined result"
-        )
+        return MetricResult(None, reason="no variant on which the reference code has a determined result")
     reason = None if variants_right == variants else f"wrong on {variants - variants_right} of {variants} variants"
     return MetricResult(variants_right == variants, reason=reason)
 
@@ -36,6 +32,6 @@ METRIC = Metric(
     "robust_correct",
     robust_correct,
     "boolean",
-    "The result is the expected one on the given tables and on all variants of them, or a function passes the tests and "
-    "is right on other inputs; NULL without code, without reference code, and where no variant determines a result.",
+    "The result is the expected one on the given tables and on all variants of them; of a function that tests check, "
+    "on other inputs too; NULL without code, without reference code, and where no variant determines a result.",
 )

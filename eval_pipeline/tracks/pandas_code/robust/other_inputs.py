@@ -17,12 +17,13 @@ _CHECKED = re.compile(r"^check\((?P<name>\w+)\)\s*\Z", re.M)
 _NONE = "LookupError"
 
 
-def tested_function(gold: PandasGold) -> str | None:
-    """Returns the name of the function that the tests check; None if they check anything else, or need tables.
+def checked_function(gold: PandasGold) -> str | None:
+    """Returns the name of the function that the tests check; None if they check anything else, or need more than the
+    answer itself.
 
     Such tests end with `check(name)`, and the reference code defines the function, as in HumanEval and PandasEval.
     """
-    if gold.tests is None or gold.code is None or gold.context.tables:
+    if gold.tests is None or gold.code is None or gold.context.tables or gold.context.template is not None:
         return None
     found = _CHECKED.search(gold.tests)
     try:
@@ -42,7 +43,7 @@ def wrong_input(gold: PandasGold, code: str) -> Json:
     Raises:
         NoSandboxError: this machine cannot run code.
     """
-    name = tested_function(gold)
+    name = checked_function(gold)
     if name is None:
         return None
     place = find_home().expected / kept_at(gold, "inputs", gold.tests, code)
