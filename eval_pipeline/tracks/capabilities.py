@@ -57,7 +57,14 @@ class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):
 
 
 class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence."""
+    """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence.
+
+    Attributes:
+        measured_kinds: kinds of evidence that hold measured times and therefore differ each time. They are recorded
+            apart (`measured_evidence`); all other evidence has to be the same on every machine and under any load.
+    """
+
+    measured_kinds: frozenset[str] = frozenset()
 
     @abstractmethod
     def gather(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT]) -> tuple[Evidence, ...]:
@@ -170,6 +177,7 @@ class Judged(ABC, Generic[ContextT, GoldT, ArtefactT]):
     ) -> ToJudge | None:
         """Returns the pair for the judge to compare; None if there is nothing to compare.
 
+        The evidence is without what was measured, so that the judge is not asked again because times differ.
         The judgement is passed to `values` as evidence of the kind `judgement`.
         """
 
@@ -369,6 +377,11 @@ def turn_tables_of(track: Track) -> tuple[Table, ...]:
 def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
     """Returns the evidence for the last attempt of each turn."""
     return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
+
+
+def measured_kinds_of(track: Track) -> frozenset[str]:
+    """Returns the kinds of evidence that hold measured times."""
+    return track.measured_kinds if isinstance(track, Gathers) else frozenset()
 
 
 def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:

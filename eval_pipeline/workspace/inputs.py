@@ -130,12 +130,13 @@ class Inputs:
         """Returns one hash over several tables."""
         return json_hash(self.hashes(tables))
 
-    def remembered(self, table: Table, load: Callable[[], T]) -> T:
-        """Returns the value that this process last made from a table if the table has not changed; otherwise loads it.
+    def remembered(self, tables: Sequence[Table], load: Callable[[], T]) -> T:
+        """Returns the value that this process last made from tables if they have not changed; otherwise loads it.
 
         What a stage has just written need not be read back by the next one.
         """
-        return self.workspace.remembered(table.name, {"of": str(self.key(table))} | self.hashes((table,)), load)
+        main = tables[0]
+        return self.workspace.remembered(main.name, {"of": str(self.key(main))} | self.hashes(tables), load)
 
     def hold(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of `make`, which is called once per stage."""

@@ -195,4 +195,4 @@ def load_attempts(inputs: Inputs, table: Table) -> Made:
         rows = inputs.read(table, READ).to_pylist()
         return [(spent_of(row), attempt_from_row(inputs.track, row)) for row in rows]
 
-    return inputs.remembered(table, read)
+    return inputs.remembered((table,), read)

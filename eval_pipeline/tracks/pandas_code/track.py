@@ -84,6 +84,7 @@ class PandasTrack(
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
     strict_metrics: tuple[str, ...] = ()
+    measured_kinds: frozenset[str] = frozenset({"performance"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
