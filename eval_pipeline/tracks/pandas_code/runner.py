@@ -4,8 +4,9 @@ import atexit
 from functools import lru_cache
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.sandbox import BlockingSandbox, Limits
+from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError
 from eval_pipeline.sandbox.layers import Layer
+from eval_pipeline.sandbox.tiers import UNSAFE
 
 OWN_CODE_S = 120.0
 """Seconds that code of a suite, or of this track, may take: it is trusted, and must not fail on a crowded machine."""
@@ -37,3 +38,18 @@ def _opened(packages: str) -> BlockingSandbox:
     found = BlockingSandbox(Limits(packages=packages))
     atexit.register(found.close)
     return found
+
+
+def confined_tier() -> str:
+    """Returns the name of the tier that confines the snippets of this process.
+
+    Raises:
+        NoSandboxError: nothing confines them, or only the tier without a jail, which is for trusted code on one's own
+            machine and not for a worker that runs what others send it.
+    """
+    tier = sandbox().tier
+    if tier == UNSAFE:
+        raise NoSandboxError(
+            "a worker of a cluster runs no model-written code without a jail; unset EVAL_SANDBOX=unsafe there"
+        )
+    return tier
