@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.chain import runner
+from eval_pipeline.chain import runner, shards
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
 from eval_pipeline.cluster.port import Task, Work
-from eval_pipeline.core.errors import DamagedFileError, UsageError
+from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.operations import pruning, removing
 from eval_pipeline.operations.purging import Removal
@@ -182,6 +182,25 @@ def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.Monkey
 
     cluster.order = other_code
     with pytest.raises(UsageError, match="sees other code, libraries or files than the run that asks it"):
+        small.evaluate()
+
+
+def test_a_worker_older_than_its_code_refuses(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    monkeypatch.setattr(shards, "_NEWEST_WHEN_LOADED", shards._newest_source())
+    small.evaluate()
+    monkeypatch.setattr(shards, "_NEWEST_WHEN_LOADED", shards._newest_source() - 1)
+    without_evidence(small)
+    with pytest.raises(UsageError, match=r"has changed since its worker was started; start it again"):
+        small.evaluate()
+
+
+def test_workers_with_another_home_are_told(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    monkeypatch.setattr(shards, "run_shard", lambda task: {"host": "far", "reused": False})
+    with pytest.raises(StoreError, match=r"but it is not there; give workers the same home at the same path"):
         small.evaluate()
 
 
