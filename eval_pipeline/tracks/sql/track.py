@@ -87,6 +87,7 @@ class SqlTrack(
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected")
     strict_metrics: tuple[str, ...] = ("execution_match",)
+    evidence_cpu_s: float = 0.05
     measured_kinds: frozenset[str] = frozenset({"efficiency"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
