@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from eval_pipeline.core.errors import DamagedFileError
+from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, sweep, temporary_path, write_error
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -99,8 +99,13 @@ def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields the rows of a part, each with the name of its table, in the order in which they were written per table.
 
     Raises:
+        StoreError: there is no such part.
         DamagedFileError: the part is not whole; it is removed, so that it is computed again.
     """
+    if not path.exists():
+        raise StoreError(
+            f"a worker has computed {path}, but it is not there; give workers the same home at the same path"
+        )
     found, said = 0, None
     try:
         with path.open() as file:

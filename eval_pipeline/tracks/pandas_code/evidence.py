@@ -107,7 +107,7 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Runs assertions in a process that never ran the code."""
     code = whole_code(artefact.code, gold.context)
-    found = sandbox().run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
+    found = sandbox(gold.context.layer).run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
     return DIFFERENT, 0.0, {"message": error_text(found)}
@@ -124,7 +124,7 @@ def tests_of(gold: PandasGold, code: str) -> Assertions | None:
 
 @lru_cache(maxsize=64)
 def _run_again(code: str, context: PandasContext) -> Any:
-    found = sandbox().run(runnable(code, context), context.paths)
+    found = sandbox(context.layer).run(runnable(code, context), context.paths)
     return found if isinstance(found, SnippetFailed) else found.result
 
 
@@ -137,7 +137,7 @@ def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
     context = gold.context
     both = whole_code(code, context), whole_code(gold.code, context)
-    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code))
+    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code), context.layer)
     if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
         return
