@@ -26,6 +26,7 @@ from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
+from eval_pipeline.tracks.pandas_code.dialect import is_polars, pandas_response
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS, met, performance
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
@@ -254,7 +255,7 @@ class PandasTrack(
             "has_code": code is not None,
             "has_reference": gold.code is not None,
             "met": variants.details["met"] if variants is not None else None,
-            "why_unsure": why_unsure(turn.question),
+            "why_unsure": "the code is not pandas" if is_polars(context) else why_unsure(turn.question),
             "decides": gold.code is not None and not gold.answers and gold.tests is None,
             "variants": variants.details["variants"] if variants is not None else None,
             "variants_right": variants.details["right"] if variants is not None else None,
@@ -294,7 +295,8 @@ class PandasTrack(
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.pandas_code.damage import damaged_response
 
-        return damaged_response(turn.gold, mode, rng)
+        text = damaged_response(turn.gold, mode, rng)
+        return None if text is None else pandas_response(text, case.context)
 
     def cards(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Sequence[Card]:
         """See `cards.turn_cards`."""
