@@ -14,14 +14,19 @@ from typing import Any
 import psutil
 import pytest
 
+from eval_pipeline.chain.evaluation import stage_of
+from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD
 from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline.cluster.port import Cluster
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.cluster.work import sleep
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.support import Lab, Puppet
+from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
 ROOT = Path(__file__).parents[2]
 _START_S = 120.0
@@ -155,6 +160,19 @@ def test_an_evaluation_on_workers_has_the_same_record(
     assert told["shards"] == 2
     assert small.record_file("evidence").read_bytes() == whole
     assert not small.home.parts.exists()
+
+
+def test_queries_run_on_workers_while_this_process_asks(
+    services: Services, lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop_lab(lab).versions({"name": "puppet", "provider": "puppet"})
+    Puppet.answer = staticmethod(lambda call: answer("SELECT name FROM customers WHERE city = 'Oslo'"))
+    monkeypatch.setenv(ADDRESS, services.url)
+    inputs = lab.inputs("shop")
+    run_chain([stage_of(inputs.track, name) for name in ("raw_dataset", "cases", "generations")], inputs)
+    rows = lab.workspace().record.read(GENERATIONS, RecordKey.of(inputs.place), ["outcome", "result"]).to_pylist()
+    assert [row["outcome"] for row in rows] == ["ran"] * 4
+    assert json.loads(rows[0]["result"])["rows"] == [["Ada"], ["Cy"]]
 
 
 def test_nobody_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """A stage in shards writes what it writes in one piece: same bytes, whichever order, interruptions and repeats."""
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
@@ -16,6 +18,7 @@ from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.operations import pruning, removing
 from eval_pipeline.operations.purging import Removal
+from eval_pipeline.workspace import workers
 from eval_pipeline.workspace.parts import part_rows
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
@@ -29,6 +32,7 @@ class InThisProcess:
 
     def __init__(self, order: Callable[[Sequence[Task]], Sequence[Task]] = lambda tasks: list(reversed(tasks))) -> None:
         self.order, self.tasks, self.ran = order, list[Task](), list[str]()
+        self.calls = list[Task]()
         self.dies_after: int | None = None
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
@@ -41,6 +45,10 @@ class InThisProcess:
             if not told[task["name"]]["reused"]:
                 self.ran.append(str(task["name"]))
         return (told[task["name"]] for task in tasks)
+
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        self.calls.append(task)
+        return json.loads(json.dumps(await asyncio.to_thread(work, task)))
 
 
 @pytest.fixture
@@ -188,9 +196,10 @@ def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.Monkey
 def test_a_worker_older_than_its_code_refuses(
     small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:
-    monkeypatch.setattr(shards, "_NEWEST_WHEN_LOADED", shards._newest_source())
+    monkeypatch.setattr(workers, "_LOOK_S", 0.0)
+    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source())
     small.evaluate()
-    monkeypatch.setattr(shards, "_NEWEST_WHEN_LOADED", shards._newest_source() - 1)
+    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source() - 1)
     without_evidence(small)
     with pytest.raises(UsageError, match=r"has changed since its worker was started; start it again"):
         small.evaluate()

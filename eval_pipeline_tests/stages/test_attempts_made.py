@@ -11,8 +11,8 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.figures import headline_figures
-from eval_pipeline.stages.reporting import profile
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
+from eval_pipeline.stages.reporting import profile
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext

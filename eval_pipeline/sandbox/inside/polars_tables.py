@@ -18,6 +18,12 @@ def give_polars(names: dict[str, Any]) -> None:
     names.update({name: made[id(frame)] for name, frame in frames.items()}, pl=pl)
 
 
+def take_polars(names: dict[str, Any]) -> None:
+    """Replaces a polars result among the names of a snippet by its pandas counterpart."""
+    if "result" in names:
+        names["result"] = without_polars(names["result"])
+
+
 def without_polars(value: object) -> object:
     """Returns a polars frame, lazy frame or series as its pandas counterpart; other values as they are."""
     pl: Any = sys.modules.get("polars")

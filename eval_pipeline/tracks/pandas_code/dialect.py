@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 POLARS = "polars"
 PREAMBLE_LINES = 1
 _PREAMBLE = "from inside.polars_tables import give_polars as _give; _give(globals())\n"
+_ENDING = "\nfrom inside.polars_tables import take_polars as _take; _take(globals())"
 _FENCE = "```python\n"
 
 
@@ -17,8 +18,11 @@ def is_polars(context: "PandasContext") -> bool:
 
 
 def answer_code(code: str, context: "PandasContext") -> str:
-    """Returns the code of an answer as it is run: in the dialect polars with one line before it, which gives frames."""
-    return f"{_PREAMBLE}{code}" if is_polars(context) else code
+    """Returns the code of an answer as it is run: in the dialect polars with a line before and after it.
+
+    They make polars frames of the tables, and a pandas value of the result.
+    """
+    return f"{_PREAMBLE}{code}{_ENDING}" if is_polars(context) else code
 
 
 def answer_line(line: int | None, context: "PandasContext") -> int | None:

@@ -49,7 +49,7 @@ def failure_of(gold: PandasGold, code: str, result: Json, met: Callable[[], Met 
     if not code:
         return None
     if is_polars(gold.context):  # its lines say nothing beside those of pandas code
-        return explained and _as_told(explained)
+        return _as_told(explained) if explained else None
     return (explained and _as_told(explained)) or _by_aspect(code, gold.code)
 
 
