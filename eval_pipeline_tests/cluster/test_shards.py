@@ -18,11 +18,14 @@ from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
 from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
-from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.core.model import Attempt, Json, Partition
 from eval_pipeline.operations import pruning, removing
 from eval_pipeline.operations.purging import Removal
+from eval_pipeline.stages.attempts import rows
+from eval_pipeline.store.tables import EVIDENCE
+from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace import workers
-from eval_pipeline.workspace.parts import part_rows
+from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
@@ -179,6 +182,37 @@ def test_the_first_part_wins(small: Lab, cluster: InThisProcess) -> None:
     assert run_shard(task)["reused"] is True
     assert (part.stat().st_ino, part.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
     assert not [path for path in part.parent.iterdir() if path != part]
+
+
+def test_a_part_that_came_meanwhile_stays(small: Lab, cluster: InThisProcess) -> None:
+    compared(small)
+    inputs = small.inputs()
+    path = part_path(inputs, "evidence", "twin")
+    with open_part(inputs, (EVIDENCE,), path) as outputs:
+        outputs.line("evidence", {"kind": ["mine"]})
+        path.write_text("the other's")
+    assert path.read_text() == "the other's"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_shard_reads_the_answers_of_its_cases(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    parsed: list[list[str]] = []
+    real = rows.attempt_from_row
+
+    def noted(track: Track, row: Mapping[str, Any]) -> Attempt:
+        parsed[-1].append(row["case_id"])
+        return real(track, row)
+
+    def run(task: Task) -> Mapping[str, Json]:
+        parsed.append([])
+        return run_shard(task)
+
+    monkeypatch.setattr(shards, "run_shard", run)
+    monkeypatch.setattr(rows, "attempt_from_row", noted)
+    compared(small)
+    assert parsed == [["beta"], ["alpha", "alpha"]]  # the cluster here takes the last shard first
 
 
 def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
