@@ -50,7 +50,11 @@ def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) ->
 
 
 def _known_names(context: PandasContext) -> tuple[str, ...]:
-    return (*context.paths, "pl") if is_polars(context) else tuple(context.paths)
+    """Returns the names that answers may use: the tables, and in the dialect polars `pl` (`df` for a single table)."""
+    names = tuple(context.paths)
+    if not is_polars(context):
+        return names
+    return (*names, "pl", *(["df"] if len(names) == 1 else []))
 
 
 def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFinding]) -> Iterator[_Found]:

@@ -44,8 +44,14 @@ def test_polars_answers_are_compared_with_pandas_gold(stall: Any) -> None:
     assert right["quality_score"] == 1.0
     lazy = RIGHT.replace("df.", "df.lazy().").replace("descending=True)", 'descending=True).collect()["amount"]')
     assert scores(case, answer(lazy))["result_match"] is False  # the fruits are missing
-    mean = scores(case, answer(RIGHT.replace("sum()", "mean()")))
-    assert (mean["result_match"], mean["failure_mode"]) == (False, "wrong_aggregate")
+
+
+@needs_sandbox
+def test_a_wrong_answer_is_explained_by_the_requirements_of_the_gold(stall: Any) -> None:
+    gold = "result = df.groupby('fruit')['amount'].sum().reset_index()"
+    case = read({"id": "s", "tables": "sold", "turns": [{"question": "Amount per fruit?", "code": gold}]}, stall)
+    mean = scores(case, answer("result = df.group_by('fruit').agg(pl.col('amount').mean())"))
+    assert (mean["result_match"], mean["robust_correct"], mean["failure_mode"]) == (False, False, "wrong_aggregate")
 
 
 @needs_sandbox
