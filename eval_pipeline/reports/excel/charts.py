@@ -14,6 +14,7 @@ CHART_ROWS = 21
 """How many rows of the sheet a chart covers."""
 _MOST_TICKS = 12
 _SERIES = (BLUE, "93A9C1")
+_PARTS = ("4C9F70", "E0A030", "C0662C", ALARM)
 _HAIRLINE, _THIN, _THICK = 6350, 12700, 22225
 
 
@@ -89,7 +90,14 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
 
 
 def add_columns_chart(
-    sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: Sequence[int], number_format: str
+    sheet: "Worksheet",
+    plot: Plot,
+    rows: Rows,
+    names: int,
+    values: Sequence[int],
+    number_format: str,
+    *,
+    stacked: bool = False,
 ) -> None:
     """Adds a chart of vertical columns, one for each row and value column of the table.
 
@@ -100,15 +108,19 @@ def add_columns_chart(
         names: number of the table's column with the labels, counted from 1.
         values: numbers of the table's columns with the heights.
         number_format: Excel's number format for the heights.
+        stacked: whether the values of a row are parts of one column: right first, then what is wrong.
     """
     from openpyxl.chart import BarChart, Reference
 
     chart: Any = BarChart()
     chart.type, chart.style, chart.gapWidth = "col", 2, 60
+    colours = _PARTS if stacked else _SERIES
+    if stacked:
+        chart.grouping, chart.overlap = "stacked", 100
     for place, column in enumerate(values):
         heights = Reference(sheet, min_col=column, min_row=rows.header, max_row=rows.last)
         chart.add_data(heights, titles_from_data=True)
-        chart.series[place].graphicalProperties = _filled(_SERIES[place])
+        chart.series[place].graphicalProperties = _filled(colours[place])
     chart.set_categories(Reference(sheet, min_col=names, min_row=rows.first, max_row=rows.last))
     _frame(chart, plot)
     if len(values) == 1:
