@@ -14,7 +14,7 @@ from eval_pipeline.reports.excel.sheets.comparison import POINTS
 from eval_pipeline.reports.queries import literal
 
 TITLE = "Charts"
-_WIDTHS = (52, *(13,) * 6, 3)
+_WIDTHS = (52, 24, *(13,) * 5, 3)
 _COLUMN = "I"
 _MOST_PAIRS, _MOST_SERIES = 30, 12
 _EPOCH = date(1899, 12, 30)
