@@ -153,6 +153,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         run=evidence.gather_evidence,
         code=code.evidence_code,
         facts=evidence.evidence_facts,
+        shards=True,
     )
     judged = (tables.JUDGEMENTS,) if isinstance(track, Judged) else ()
     if judged:
