@@ -30,7 +30,14 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 
-_SUITE_PARTS = (tables.CASES, tables.TURNS, tables.CASE_PROBLEMS, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS)
+_SUITE_PARTS = (
+    tables.CASES,
+    tables.TURNS,
+    tables.CASE_PROBLEMS,
+    tables.LEFT_OUT_CASES,
+    tables.GOLD_OVERRIDES,
+    tables.SUITE_EDITIONS,
+)
 _EVIDENCE = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
 _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
 
@@ -146,6 +153,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         run=evidence.gather_evidence,
         code=code.evidence_code,
         facts=evidence.evidence_facts,
+        shards=True,
     )
     judged = (tables.JUDGEMENTS,) if isinstance(track, Judged) else ()
     if judged:

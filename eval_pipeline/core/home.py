@@ -37,6 +37,11 @@ class Home:
         return self.root / "reports"
 
     @property
+    def parts(self) -> Path:
+        """What workers of a cluster have computed of stages that are not finished yet."""
+        return self.root / "parts"
+
+    @property
     def dagster(self) -> Path:
         return self.root / "dagster"
 

@@ -12,12 +12,13 @@ import pyarrow as pa
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.exported import exported_state
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
-from eval_pipeline.store.coverage import recorded_coverage
+from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 
@@ -27,6 +28,7 @@ ALL = "all"
 _LATER = (
     tables.COVERAGE,
     tables.GOLD_OVERRIDES,
+    tables.LEFT_OUT_CASES,
     tables.SUITE_EDITIONS,
     tables.GOLD_EDITIONS,
     tables.SAMPLED_ESTIMATES,
@@ -125,6 +127,11 @@ class Evaluation:
     def coverage(self) -> Coverage:
         """How far the turns got (asked, answered, scored); unknown for evaluations older than this table."""
         return recorded_coverage(self._record, self.partition)
+
+    @cached_property
+    def case_counts(self) -> CaseCounts:
+        """How many cases of the suite are covered, and why others are not; unknown for older evaluations."""
+        return recorded_cases(self._record, self.partition)
 
     @cached_property
     def implausible(self) -> list[str]:

@@ -53,6 +53,8 @@ def warm_up(*, landlock: bool) -> None:
     """Imports everything that would be imported late, so that no snippet has to spend time on it."""
     import pandas as pd
 
+    from . import outputs  # noqa: F401
+
     frame = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "y", None], "c": pd.to_datetime(["2020-01-01"] * 3)})
     frame.groupby("a").agg({"c": "max"})
     frame.merge(frame, on="a").sort_values("a").query("a > 1")

@@ -36,7 +36,16 @@ from eval_pipeline.store.tables.gold import (
     SUITE_EDITIONS,
 )
 from eval_pipeline.store.tables.reviews import REVIEW_STATISTICS, REVIEW_TABLES, REVIEWS
-from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
+from eval_pipeline.store.tables.suites import (
+    CASE_PROBLEMS,
+    CASES,
+    LEFT_OUT_CASES,
+    MODEL_VERSIONS,
+    RUNS,
+    SUITE_TABLES,
+    SUITES,
+    TURNS,
+)
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
     JUDGE_REPEATS,
@@ -75,6 +84,7 @@ __all__ = [
     "JUDGE_REPEATS",
     "LABEL_CONFUSION",
     "LABEL_SCORES",
+    "LEFT_OUT_CASES",
     "MEASURED_EVIDENCE",
     "METRICS",
     "METRIC_COMPARISONS",

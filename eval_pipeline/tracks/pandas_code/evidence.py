@@ -13,7 +13,7 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, tested_code
+from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, whole_code
 from eval_pipeline.tracks.pandas_code.failures.finding import failure_of
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
@@ -105,7 +105,7 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 
 def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Runs assertions in a process that never ran the code."""
-    code = tested_code(artefact.code, gold.context)
+    code = whole_code(artefact.code, gold.context)
     found = sandbox().run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
@@ -135,7 +135,7 @@ def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFaile
 def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
     context = gold.context
-    both = tested_code(code, context), tested_code(gold.code, context)
+    both = whole_code(code, context), whole_code(gold.code, context)
     found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code))
     if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}

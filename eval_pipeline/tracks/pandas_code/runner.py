@@ -3,7 +3,8 @@
 import atexit
 from functools import lru_cache
 
-from eval_pipeline.sandbox import BlockingSandbox
+from eval_pipeline.sandbox import BlockingSandbox, NoSandboxError
+from eval_pipeline.sandbox.tiers import UNSAFE
 
 OWN_CODE_S = 120.0
 """Seconds that code of a suite, or of this track, may take: it is trusted, and must not fail on a crowded machine."""
@@ -15,3 +16,18 @@ def sandbox() -> BlockingSandbox:
     found = BlockingSandbox()
     atexit.register(found.close)
     return found
+
+
+def confined_tier() -> str:
+    """Returns the name of the tier that confines the snippets of this process.
+
+    Raises:
+        NoSandboxError: nothing confines them, or only the tier without a jail, which is for trusted code on one's own
+            machine and not for a worker that runs what others send it.
+    """
+    tier = sandbox().tier
+    if tier == UNSAFE:
+        raise NoSandboxError(
+            "a worker of a cluster runs no model-written code without a jail; unset EVAL_SANDBOX=unsafe there"
+        )
+    return tier

@@ -84,6 +84,7 @@ class PandasTrack(
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
     strict_metrics: tuple[str, ...] = ()
+    evidence_cpu_s: float = 0.25
     measured_kinds: frozenset[str] = frozenset({"performance"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
@@ -191,6 +192,12 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code.execute import open_executor
 
         return open_executor()
+
+    def worker_tier(self) -> str:
+        """Returns the sandbox of this process. Raises NoSandboxError if there is none but the unsafe one."""
+        from eval_pipeline.tracks.pandas_code.runner import confined_tier
+
+        return confined_tier()
 
     def answer_text(self, value: Json) -> str:
         """See `execute.answer_text`."""

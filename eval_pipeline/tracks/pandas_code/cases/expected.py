@@ -54,8 +54,8 @@ def known_result(gold: PandasGold) -> Json:
 def _kept_at(gold: PandasGold) -> Path:
     tables = {table.name: table.content_hash for table in gold.context.tables}
     code = gold.code
-    if code is not None and gold.context.template is not None:
-        code = runnable(code, gold.context)  # the same code may be a part of different programs
+    if code is not None and (gold.context.template or gold.context.output):
+        code = runnable(code, gold.context)  # the same code may be used in different ways
     key = json_hash([VERSION, code, tables, version("pandas"), version("numpy")])
     return find_home().expected / f"{key}.json"
 

@@ -45,7 +45,8 @@ class Variant:
 def variants_of(gold: PandasGold) -> tuple[Variant, ...]:
     """Returns the variants of a turn on which its reference code determines the result.
 
-    There are none without reference code, if answers or tests decide, or if the case has no tables.
+    There are none without reference code, if answers or tests decide, if the case has no tables, or if the code draws
+    or writes.
 
     Raises:
         NoSandboxError: this machine cannot run the reference code.
@@ -119,7 +120,7 @@ def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
 
 def _known(gold: PandasGold) -> list[Json]:
     """Returns the candidates as plain data; `determined` is whether the result is, None if that is not known yet."""
-    if gold.code is None or gold.answers or gold.tests is not None or not gold.context.tables:
+    if gold.code is None or gold.answers or gold.tests is not None or not gold.context.tables or gold.context.output:
         return []
     return _once(str(find_home().expected / kept_at(gold, "variants")), _derived, gold)
 
