@@ -7,12 +7,9 @@ part computed by an earlier, interrupted run is used again, and one that was mad
 import os
 import shutil
 import socket
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -22,17 +19,14 @@ from eval_pipeline.chain.freshness import made_from
 from eval_pipeline.chain.stage import Facts, Stage
 from eval_pipeline.cluster.port import Cluster, Task
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
-from eval_pipeline.core.private import make_private
-from eval_pipeline.providers.registry import all_traits
 from eval_pipeline.store.tables import TURNS
-from eval_pipeline.tracks.capabilities import evidence_cpu_s_of, worker_tier_of
+from eval_pipeline.tracks.capabilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts_folder
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
 
 TURNS_A_SHARD = "EVAL_SHARD_TURNS"
 """Environment variable: answers in a shard; by default as many as a track takes some 45 CPU seconds for."""
@@ -126,11 +120,10 @@ def run_shard(task: Task) -> dict[str, Json]:
     started = time.monotonic()
     told: dict[str, Json] = {"host": socket.gethostname(), "reused": True, "tier": None}
     place = Partition(_text(task, "suite"), _text(task, "model_version"), date.fromisoformat(_text(task, "eval_date")))
-    inputs = Inputs.of(_at_home(_text(task, "home"), _text(task, "data")), place)
+    inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
     path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
     if not path.exists():
-        _refuse_keys()
-        told["tier"] = worker_tier_of(inputs.track)
+        told["tier"] = admit(inputs.track)
         stage = stage_of(inputs.track, _text(task, "stage"))
         _check_same(stage, inputs, task)
         within = range(int(task["first"]), int(task["end"]))
@@ -142,48 +135,11 @@ def run_shard(task: Task) -> dict[str, Json]:
     return told | {"seconds": time.monotonic() - started}
 
 
-def _at_home(home: str, data: str) -> Workspace:
-    """Makes the run's home that of this process, since tracks find databases by it."""
-    os.environ.update(EVAL_HOME=home, EVAL_DATA=data)
-    make_private(Path(home))
-    return _workspace(home, data)
-
-
-@lru_cache(maxsize=4)
-def _workspace(home: str, data: str) -> Workspace:
-    """Kept as long as the worker lives, with what the cases of a suite share."""
-    return Workspace(Home(Path(home), Path(data)))
-
-
 def _text(task: Task, name: str) -> str:
     found: Any = task[name]
     return str(found)
 
 
-def _refuse_keys() -> None:
-    names = {traits.key_variable for traits in all_traits().values() if traits.key_variable}
-    if held := sorted(name for name in names if os.environ.get(name)):
-        raise UsageError(
-            f"a worker on {socket.gethostname()} has {', '.join(held)}: workers run what models wrote and ask nobody; "
-            "start it without"
-        )
-
-
-def _newest_source() -> int:
-    """Returns when the newest source file of this package was changed, in ns."""
-    return max(path.stat().st_mtime_ns for path in Path(__file__).parents[1].rglob("*.py"))
-
-
-_NEWEST_WHEN_LOADED = _newest_source() if "distributed.worker" in sys.modules else 0
-
-
 def _check_same(stage: Stage, inputs: Inputs, task: Task) -> None:
-    # Fingerprints are of the files; a worker that was started before an upgrade runs other code than they say.
-    if _NEWEST_WHEN_LOADED and _newest_source() != _NEWEST_WHEN_LOADED:
-        raise UsageError(f"the code on {socket.gethostname()} has changed since its worker was started; start it again")
-    mine = made_from(stage, inputs)
-    if json_hash(mine) != task["made_from"]:
-        raise UsageError(
-            f"a worker on {socket.gethostname()} sees other code, libraries or files than the run that asks it; "
-            "install the same eval-pipeline there, give it the same home, and start it again"
-        )
+    if json_hash(made_from(stage, inputs)) != task["made_from"]:
+        raise refuse_other_code()

@@ -1,5 +1,6 @@
 """Dask behind the port. The only module that imports it, and only where `EVAL_CLUSTER` is set."""
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
 from eval_pipeline.core.model import Json
 
 _CONNECT_S, _WORKERS_S = 30.0, 30.0
+_ALIVE_S = 2.0
 _LOOK_S = 0.5
 """How often stragglers and new workers are looked for."""
 
@@ -85,6 +87,27 @@ class DaskCluster:
         finally:
             self._drop(running)
 
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        """See `Cluster.call`."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        future = self._client.submit(work, dict(task), pure=False)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+        try:
+            while not ended.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), _ALIVE_S)
+                self._check_alive()
+            return await asyncio.to_thread(self._result, future)
+        finally:
+            if not future.done():
+                with suppress(Exception):  # the scheduler may be gone
+                    self._client.cancel([future], asynchronous=True)
+
+    def _check_alive(self) -> None:
+        if self._client.status != "running":
+            raise EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
+
     def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
         free = sum(self._client.nthreads().values()) - len(running)
         for _ in range(free):
@@ -103,8 +126,7 @@ class DaskCluster:
         else:
             with suppress(TimeoutError), self._client.as_current():
                 dask.wait(list(running), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
-        if self._client.status != "running":
-            raise EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
+        self._check_alive()
         return [future for future in running if future.done()]
 
     def _result(self, future: Any) -> Mapping[str, Json]:

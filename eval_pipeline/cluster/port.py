@@ -23,6 +23,9 @@ class Cluster(Protocol):
             EvalError: raised by the work, or the cluster cannot do it.
         """
 
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        """Returns the facts of a single task, for callers that have many of them waiting; raises like `map`."""
+
 
 def open_cluster() -> AbstractContextManager[Cluster] | None:
     """Returns the cluster that the environment names, to be opened; None if everything runs in this process.

@@ -70,6 +70,10 @@ class Home:
         return self.root / "expected"
 
     @property
+    def packages(self) -> Path:
+        return self.root / "packages"
+
+    @property
     def judgements(self) -> Path:
         return self.root / "judge.sqlite"
 

@@ -83,7 +83,7 @@ IMPORTERS: Mapping[str, ForeignForm] = {
             "databases",
             "SQLite database, or folder of such; schemas and descriptions that the form knows (may be given again).",
         )
-        for form in ("spider", "bird", "defog", "querycraft")
+        for form in ("spider", "bird", "defog", "querycraft", "kaggledbqa", "livesqlbench")
     },
     "text": ForeignForm("text", "eval_pipeline.tracks.text.importers.rows:read_rows", maps_columns=True),
 }

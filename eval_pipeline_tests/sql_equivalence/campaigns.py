@@ -124,6 +124,7 @@ def mutant_campaign(count: int, seed: int, databases: int, results: Path, second
                 )
                 out.write(json.dumps(line) + "\n")
                 out.flush()
+                known[mutant, gold, where] = line
             told.append(line)
     return told
 

@@ -39,7 +39,7 @@ async def open_executor() -> AsyncIterator[Executor]:
 
 
 def _run(code: str, context: PandasContext) -> sandboxed.Outcome:
-    return sandbox().run(code, context.paths)
+    return sandbox(context.layer).run(code, context.paths)
 
 
 def runnable(code: str, context: PandasContext) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
@@ -113,6 +114,7 @@ class PandasContext:
         sets_result: whether code has to set `result`; false if tests decide.
         template: the program of which answers are a part; None if they are whole programs.
         output: `figure`, or the name of the file that code writes; None if it sets `result`.
+        layer: further packages that code may import.
     """
 
     tables: tuple[SuiteTable, ...]
@@ -120,6 +122,7 @@ class PandasContext:
     options: PandasOptions
     template: str | None = None
     output: str | None = None
+    layer: Layer | None = None
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -182,7 +185,8 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     for name, told in (("a 'template'", template), ("an 'output'", output)):
         if told is not None and len(parsed.turns) > 1:
             raise CaseError([(("turns",), f"expected one turn, as it has {name}")])
-    context = PandasContext(tables, not any(turn.tests for turn in parsed.turns), shared.options, template, output)
+    sets_result = not any(turn.tests for turn in parsed.turns)
+    context = PandasContext(tables, sets_result, shared.options, template, output, shared.layer)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
     return Case(
         id=parsed.id,

@@ -81,6 +81,8 @@ def kept_at(gold: PandasGold, what: str, *more: Json) -> str:
     """Returns the file name in `$EVAL_HOME/expected` for something computed from a turn's gold."""
     tables = {table.name: table.content_hash for table in gold.context.tables}
     libraries = [version("pandas"), version("numpy")]
+    if gold.context.layer is not None:
+        libraries.append(gold.context.layer.folder.name)
     told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), tables, libraries, *more]
     return f"{what}-{json_hash(told)}.json"
 
@@ -94,7 +96,7 @@ def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes:
     if not variants:
         return []
     text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
-    found = sandbox().run(text, gold.context.paths)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths)
     if isinstance(found, SnippetFailed):
         if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
             # All together took too long, which on a crowded machine is no fault of the code.
@@ -144,7 +146,9 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     columns = {name for names in gold.context.columns.values() for name in names}
     tables = {table.name: table.content_hash for table in gold.context.tables}
     hints = read_hints(gold.code, columns, json_hash(tables))
-    found = sandbox().run(derive_snippet([*gold.context.paths], hints, _tie_breaking(gold)), gold.context.paths)
+    found = sandbox(gold.context.layer).run(
+        derive_snippet([*gold.context.paths], hints, _tie_breaking(gold)), gold.context.paths
+    )
     if isinstance(found, SnippetFailed):
         return None
     variants_text, told = _listed(found.result["value"])
@@ -172,7 +176,9 @@ def _checked(gold: PandasGold) -> list[Json] | None:
 
 def _run_otherwise(gold: PandasGold, variants: Sequence[Json]) -> list[list[Json]] | None:
     """Returns the results on each variant with other orders of rows and of ties; None if the sandbox has none."""
-    found = sandbox().run(check_snippet([*gold.context.paths], variants, _tie_breaking(gold)), gold.context.paths)
+    found = sandbox(gold.context.layer).run(
+        check_snippet([*gold.context.paths], variants, _tie_breaking(gold)), gold.context.paths
+    )
     if isinstance(found, SnippetFailed):
         return None
     return [[_result(one) for one in _listed(row)] for row in _listed(found.result["value"])]
