@@ -16,7 +16,7 @@ _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
 _CHECKED_KINDS = ["one row"]
 """Kinds of variants that are checked as soon as they are derived, besides the first variant."""
-_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked)@")
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|reference|tests|name)@")
 
 _DERIVE = """
 given = {name: globals()[name] for name in @names@}
@@ -35,6 +35,13 @@ given = {name: globals()[name] for name in @names@}
 codes = [compile(code, "<snippet>", "exec") for code in @codes@]
 result = [otherwise(codes, build(given, recipes), @seed@) for recipes in json.loads(@variants@)]
 sys.stdout = sys.__stdout__
+"""
+_INPUTS = """
+reference = {"__name__": "reference", "pd": pd, "np": np}
+exec(@reference@, reference)
+def run_tests(tested):
+    exec(@tests@, {**reference, @name@: tested})
+calls = given_calls(run_tests, reference[@name@])
 """
 _RUN = """
 given = {name: globals()[name] for name in @names@}
@@ -77,6 +84,19 @@ def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[
     """
     parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes]}
     return _filled(_text("building", "running") + _RUN, parts)
+
+
+def inputs_snippet(reference: str, tests: str, name: str) -> str:
+    """Returns tests that check a function on other inputs than the given tests do.
+
+    Args:
+        reference: code whose function of that name is right.
+        tests: code that calls the function.
+        name: name of the function.
+    """
+    parts: dict[str, Json] = {"reference": reference, "tests": tests, "name": name}
+    check = f"check_on_other_inputs(calls, reference[{name!r}], {name})\n"
+    return _filled(_text("inputs") + _INPUTS, parts) + check
 
 
 def _filled(text: str, parts: dict[str, Json]) -> str:

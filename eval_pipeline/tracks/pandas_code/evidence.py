@@ -20,6 +20,7 @@ from eval_pipeline.tracks.pandas_code.performance import MIB, measure
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline.tracks.pandas_code.robust.other_inputs import wrong_input
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 RESULT, PERFORMANCE, QUALITY, VARIANTS, FAILURE = "result", "performance", "quality", "variants", "failure"
@@ -165,6 +166,9 @@ def _met(gold: PandasGold, code: str) -> dict[str, Json] | None:
 
 def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
     """Yields the results of the code on variants of the tables, if there are any."""
+    if gold.tests is not None:
+        yield from _on_other_inputs(gold, code)
+        return
     found = behaviour_of(gold, code)
     if found is None:
         return
@@ -176,6 +180,20 @@ def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
         "counterexample": found.counterexample,
     }
     yield VARIANTS, MATCH if right == count else DIFFERENT, right / count if count else 1.0, details
+
+
+def _on_other_inputs(gold: PandasGold, code: str) -> Iterator[_Found]:
+    """Yields whether a function is right on all other inputs than those of its tests, if there are any."""
+    wrong = wrong_input(gold, code)
+    if wrong is None:
+        return
+    shown = None
+    if wrong:
+        told = {name: wrong[name] for name in ("kind", "expected", "returned")}
+        shown = {**told, "tables": {"input": wrong["input"]}}
+    right = int(not wrong)
+    details: dict[str, Json] = {"variants": 1, "right": right, "met": None, "counterexample": shown}
+    yield VARIANTS, DIFFERENT if wrong else MATCH, float(right), details
 
 
 def _told(name: str, cost: Measurement) -> dict[str, Json]:
