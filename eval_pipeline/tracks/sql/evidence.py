@@ -167,8 +167,8 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
     published = published_scores(mine, theirs, accepted, asks_order)
     if further := database.further():
         texts = runnable(sql, database), runnable(accepted, database)
-        score = test_suite_score(further, *texts, runner().run_now) if published["spider_execution"] else 0.0
-        published |= {} if score is None else {"test_suite": score}
+        on_all = test_suite_score(further, *texts, runner().run_now) if published["spider_execution"] else 0.0
+        published |= {} if on_all is None else {"test_suite": on_all}
     return Compared(accepted, "match" if same else "different", score, details, published=published)
 
 
