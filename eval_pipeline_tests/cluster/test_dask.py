@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psutil
@@ -24,6 +26,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline_tests.cluster.test_shards import compared
 from eval_pipeline_tests.cluster.work import sleep
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
@@ -132,6 +135,7 @@ from pathlib import Path
 from eval_pipeline.cluster.address import Address
 from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline_tests.cluster.test_dask import tasks
+from eval_pipeline_tests.cluster.test_shards import compared
 from eval_pipeline_tests.cluster.work import sleep
 with dask_cluster(Address(sys.argv[1])) as cluster:
     list(cluster.map(sleep, tasks(Path(sys.argv[2]), 20, 0.4)))
@@ -151,7 +155,7 @@ def test_after_the_driver_no_shard_starts(services: Services, tmp_path: Path) ->
 def test_an_evaluation_on_workers_has_the_same_record(
     services: Services, small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small.evaluate()
+    compared(small, run=RunContext("run"))
     whole = small.record_file("evidence").read_bytes()
     small.record_file("evidence").unlink()
     monkeypatch.setenv(ADDRESS, services.url)
@@ -182,3 +186,48 @@ def test_nobody_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(UsageError, match=r"no scheduler answers at EVAL_CLUSTER=tcp://127\.0\.0\.1:9"),
     ):
         stack.enter_context(dask_cluster(Address("tcp://127.0.0.1:9")))
+
+
+_RUN = """
+import sys
+from pathlib import Path
+from eval_pipeline_tests.cluster.test_shards import compared
+from eval_pipeline_tests.support import Lab
+compared(Lab.at(Path(sys.argv[1])), "sql_sample", version="oracle")
+"""
+
+
+@pytest.mark.soak
+def test_kills_at_random_leave_the_undisturbed_record(
+    services: Services, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers and runs are killed at random; the run that ends at last has written what an undisturbed one does.
+
+    Times are measured anew each time; all other evidence is compared byte for byte.
+    """
+    shutil.copytree(ROOT / "data" / "suites" / "sql_sample", lab.home.data / "suites" / "sql_sample")
+    lab.versions({"name": "oracle", "provider": "oracle"})
+    compared(lab, "sql_sample", version="oracle")
+    whole = lab.record_file("evidence").read_bytes()
+    seed = int(os.environ.get("EVAL_SEED", "0"))
+    print(f"EVAL_SEED={seed}")
+    rng = Random(seed)
+    settings = os.environ | {ADDRESS: services.url, TURNS_A_SHARD: "5", "PYTHONPATH": str(ROOT)}
+    for turn in range(20):
+        for name in ("evidence", "measured_evidence"):
+            lab.record_file(name).unlink()
+        code: int | None = -1
+        while code != 0:
+            run = subprocess.Popen([sys.executable, "-c", _RUN, str(lab.home.root.parent)], env=settings, cwd=ROOT)
+            try:
+                code = run.wait(rng.uniform(2, 12))
+            except subprocess.TimeoutExpired:
+                if rng.random() < 0.5:
+                    run.kill()
+                else:
+                    (nanny,) = [child for child in services.children[1:] if child.poll() is None]
+                    for worker in psutil.Process(nanny.pid).children():
+                        worker.kill()
+                code = run.wait()
+        assert lab.record_file("evidence").read_bytes() == whole, turn
+        assert not lab.home.parts.exists()

@@ -5,6 +5,8 @@ from contextlib import nullcontext
 
 import pytest
 
+from eval_pipeline.chain.evaluation import stage_of
+from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.sandbox import NoSandboxError
 from eval_pipeline.sandbox.tiers import UNSAFE
@@ -31,6 +33,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> InThisProcess:
     return found
 
 
+def asked(lab: Lab, suite: str) -> None:
+    """Runs the stages that ask."""
+    inputs = lab.inputs(suite)
+    run_chain([stage_of(inputs.track, name) for name in ("raw_dataset", "cases", *ASKED)], inputs)
+
+
 def again_on_workers(
     lab: Lab, suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -40,7 +48,7 @@ def again_on_workers(
         with monkeypatch.context() as patch:
             if here:
                 patch.setattr(executing, "open_cluster", lambda: None)
-            lab.evaluate(suite)
+            asked(lab, suite)
         found.append({name: lab.record_file(name).read_bytes() for name in ASKED})
         for name in ASKED:
             lab.record_file(name).unlink()
@@ -74,13 +82,13 @@ def test_code_runs_on_workers(
 def test_tasks_hold_no_settings_of_providers(lab: Lab, puppet: type[Puppet], cluster: InThisProcess) -> None:
     shop_lab(lab).versions(PUPPET)
     Puppet.answer = staticmethod(lambda call: answer("SELECT 1"))
-    lab.evaluate("shop")
+    asked(lab, "shop")
     named = {"home", "data", "suite", "code", "name", "case", "artefact"}
     assert {frozenset(task) for task in cluster.calls} == {frozenset(named)}
 
 
 def test_what_is_computed_at_once_stays_here(small: Lab, cluster: InThisProcess) -> None:
-    small.evaluate()
+    asked(small, "small")
     assert cluster.calls == []
 
 
@@ -89,7 +97,7 @@ def test_other_code_refuses(
 ) -> None:
     shop_lab(lab).versions(PUPPET)
     Puppet.answer = staticmethod(lambda call: answer("SELECT 1"))
-    lab.evaluate("shop")
+    asked(lab, "shop")
     task = cluster.calls[0]
     assert json.loads(str(executing.execute_there(task)["value"]))["columns"] == ["1"]
     with_other_code(monkeypatch, "attempts_code")
