@@ -6,7 +6,7 @@ from typing import Literal
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, Unit
+from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
 
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
@@ -60,7 +60,16 @@ def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
         "latency_ms_p50": "Latency of a turn, median",
         "latency_ms_p95": "Latency of a turn, 95th percentile",
     }
-    metrics = [metric.name for metric in evaluation.profile.averaged if metric.name != primary]
+    metrics = [
+        name
+        for metric in evaluation.profile.averaged
+        for name in (metric.name, f"{OF_CASES}{metric.name}")
+        if name != primary
+    ]
+    # A metric that has both means says which one is shown.
+    both = [name for name in metrics if f"{OF_CASES}{name}" in evaluation.overall]
+    labels |= {name: f"{name}, mean of turns" for name in both}
+    labels |= {f"{OF_CASES}{name}": f"{name}, mean of cases" for name in both}
     for metric in (*_FIRST, *metrics, *_LAST):
         if metric in evaluation.overall:
             yield _statistic(evaluation, labels.get(metric, metric), evaluation.overall[metric])
