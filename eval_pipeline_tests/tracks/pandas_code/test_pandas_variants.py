@@ -9,6 +9,7 @@ import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
+from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
@@ -16,6 +17,7 @@ from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.variants import candidates_of, outcomes_on, same, variants_of
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
 
 pytestmark = needs_sandbox
@@ -156,12 +158,18 @@ def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) 
     case = _case(tables, PER_AREA, ["orders", "shops"])
     wrong = PER_AREA.replace("sum()", "mean()")
     tried = attempt(case, answer(wrong))
-    evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
+    gathered = TRACK.gather(case, case.turns[0], tried)
+    evidence = of_kind(gathered, VARIANTS)
     assert evidence is not None
     told = evidence.details["counterexample"]
     assert set(told["tables"]) == {"orders", "shops"}
     assert sum(len(text.splitlines()) - 1 for text in told["tables"].values()) <= 12
     assert told["expected"] != told["returned"]
+    shown = card_lines(TRACK.cards(Seen(case, case.turns[0], [tried], gathered)))
+    assert "variants of the tables" in shown["Counterexample"][0]
+    assert {"Counterexample: Table orders", "Counterexample: Table shops"} <= shown.keys()
+    assert "\n".join(shown["Counterexample: Expected"]) == told["expected"]
+    assert "\n".join(shown["Counterexample: Returned"]) == told["returned"]
 
 
 def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
