@@ -136,6 +136,12 @@ def test_another_way_to_break_ties_is_right_although_it_differs_on_tables_with_t
     assert all(found.right)
 
 
+def test_an_answer_is_not_robust_by_variants_of_which_none_decides(tables: PandasShared) -> None:
+    gold = _case(tables, 'result = df["order_id"].iloc[1]').turns[0].gold
+    assert variants_of(gold) == ()
+    assert behaviour_of(gold, 'result = df["order_id"].to_list()[1]') is None
+
+
 def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_answers_that_differ(
     tables: PandasShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
